@@ -1,5 +1,5 @@
-// Package mpflex holds the agent on the phone and the proxy on the server, which carry
-// connections over one path or several; spec.md and session.md are what they say to
-// each other. Other programs may import wire, config, connlog, status, policy and cli.
-// Everything else is in internal.
+// Package mpflex holds the agent on the phone and the proxy on the server. They carry
+// connections over one path or several. spec.md and session.md define their protocol.
+// Other programs may import wire, config, connlog, status, policy and cli. All other
+// packages are in internal.
 package mpflex

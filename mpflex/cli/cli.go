@@ -8,11 +8,10 @@ import (
 	"mplab/internal/cmdline"
 )
 
-// Version is what --version prints.
+// Version is the output of --version.
 var Version = "unknown"
 
-// Execute runs a command line until it ends or ctx does, and returns the exit
-// code.
+// Execute runs a command line until it ends or ctx ends. It returns the exit code.
 func Execute(ctx context.Context, args []string) int { return cmdline.Execute(ctx, command(), args) }
 
 func command() *cobra.Command {

@@ -22,24 +22,24 @@ import (
 	"mplab/mpflex/status"
 )
 
-// readyLine is what agent and proxy print once they serve.
+// readyLine is the line that agent and proxy print when they serve.
 type readyLine struct {
 	Event     string                      `json:"event"` // "ready"
 	Role      string                      `json:"role"`
 	PID       int                         `json:"pid"`
 	Listen    map[string]connlog.Endpoint `json:"listen"`
 	Transport string                      `json:"transport,omitempty"`
-	Plain     bool                        `json:"plain,omitempty"` // anybody on the way can read the session
+	Plain     bool                        `json:"plain,omitempty"` // the session is not encrypted
 	Proxy     *connlog.Endpoint           `json:"proxy,omitempty"`
 }
 
-// server is an agent or a proxy with its listeners open.
+// server is an agent or a proxy with open listeners.
 type server interface {
 	Status() *status.Source
 	Run(context.Context)
 }
 
-// role is what the commands of agent and proxy have in common.
+// role holds the parts of the agent and proxy commands that differ.
 type role[C any] struct {
 	name, short string
 	load        func(file string) (C, error)
@@ -47,7 +47,7 @@ type role[C any] struct {
 	open        func(context.Context, C, *jsonlog.Log) (server, readyLine, error)
 }
 
-// command returns the command that serves until it is ended.
+// command returns the command that serves until ctx ends.
 func (r role[C]) command() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
@@ -130,7 +130,7 @@ func proxyCommand() *cobra.Command {
 	}.command()
 }
 
-// listening are the listeners that there are.
+// listening returns the open listeners.
 func listening(addresses map[string]netip.AddrPort) map[string]connlog.Endpoint {
 	listen := map[string]connlog.Endpoint{}
 	for name, address := range addresses {
@@ -186,7 +186,7 @@ func checkCommand() *cobra.Command {
 	return cmd
 }
 
-// failed is what check prints when no connection could be tried.
+// failed is the output of check if no connection could be tried.
 type failed struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error"`

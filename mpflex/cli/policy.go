@@ -83,8 +83,8 @@ func interfacesFlag(cmd *cobra.Command, options *policy.Options) {
 	cmd.Flags().StringSliceVar(&options.Interfaces, "interfaces", nil, "the `NAMES` of the phone's interfaces; rules may name no others (default: all of a known kind)")
 }
 
-// loadPolicy reads a rule file. What is wrong in it is printed as it is, so
-// that each line begins with the file and its line.
+// loadPolicy reads a rule file. Problems are printed without a prefix, so that each
+// line starts with FILE:LINE.
 func loadPolicy(cmd *cobra.Command, file string, options policy.Options) (*policy.Policy, error) {
 	p, err := policy.Load(file, options)
 	var bad *policy.FileError
@@ -98,7 +98,7 @@ func loadPolicy(cmd *cobra.Command, file string, options policy.Options) (*polic
 	return p, nil
 }
 
-// question is a flow and the state of the phone, as flags give them.
+// question is a flow and the phone's state, from flags.
 type question struct {
 	uid                              int64
 	packages                         []string
@@ -122,7 +122,7 @@ func (q *question) flags(cmd *cobra.Command) {
 	f.StringVar(&q.wiFiIs, "wifi-throughput", "", "the measured `RATE` of WiFi: 2Mbit/s")
 }
 
-// read returns what the flags say; plan is that of the file.
+// read returns the flow and the conditions of the flags. plan is that of the file.
 func (q *question) read(plan *policy.Plan, now time.Time) (f policy.Flow, c policy.Conditions, err error) {
 	f = policy.Flow{UID: q.uid, Packages: q.packages, Process: q.process}
 	if q.domain != "" {
@@ -175,7 +175,7 @@ func (q *question) conditions(plan *policy.Plan, now time.Time) (c policy.Condit
 	}
 	share, err := reading(q.planLeft, policy.ParsePercentage)
 	switch {
-	case err != nil: // not a share: an amount
+	case err != nil: // not a percentage: an amount
 		if c.PlanLeft, err = reading(q.planLeft, policy.ParseSize); err != nil {
 			return c, fmt.Errorf("--plan-left: %w, or 10 %%", err)
 		}
@@ -187,7 +187,7 @@ func (q *question) conditions(plan *policy.Plan, now time.Time) (c policy.Condit
 	return c, nil
 }
 
-// reading reads a quantity; without a text it is unknown.
+// reading parses a quantity. An empty text is unknown.
 func reading(text string, parse func(string) (float64, error)) (policy.Reading, error) {
 	if text == "" {
 		return policy.Reading{}, nil
@@ -217,7 +217,7 @@ func printPolicy(w io.Writer, p *policy.Policy) {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", rule.Index+1, rule.Name, rule.Match(), rule.What())
 	}
 	fmt.Fprintf(table, "\tdefault\t\t%s\n", p.Default().What())
-	_ = table.Flush() // nobody is left to tell
+	_ = table.Flush() // an error cannot be reported
 }
 
 func printExplanation(w io.Writer, e policy.Explanation) {
@@ -225,11 +225,11 @@ func printExplanation(w io.Writer, e policy.Explanation) {
 	for _, v := range e.Rules {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\n", v.Rule.Index+1, v.Rule.Name, outcome(v), v.Why)
 	}
-	_ = table.Flush() // nobody is left to tell
+	_ = table.Flush() // an error cannot be reported
 	fmt.Fprintf(w, "%s\n%s\n", e.Decision.Why(), e.Decision.What())
 }
 
-// outcome says what became of a rule.
+// outcome returns the result of a rule.
 func outcome(v policy.Verdict) string {
 	switch {
 	case v.Taken:
@@ -240,7 +240,7 @@ func outcome(v policy.Verdict) string {
 	return "no"
 }
 
-// explanation is what explain prints as JSON.
+// explanation is the JSON output of explain.
 type explanation struct {
 	File   string           `json:"file"`
 	Rule   string           `json:"rule"`
@@ -253,9 +253,9 @@ type explanation struct {
 }
 
 type explainedScheme struct {
-	Name      string   `json:"name"` // "" when the file gives it none
+	Name      string   `json:"name"` // "" if the file gives no name
 	Scheduler string   `json:"scheduler"`
-	Paths     []string `json:"paths"` // empty: every path that is no backup
+	Paths     []string `json:"paths"` // empty: every path that is not a backup
 	Backup    []string `json:"backup"`
 }
 

@@ -18,8 +18,8 @@ import (
 
 const manual = "docs/policy.md"
 
-// run runs a command line in the repository's root and returns what it prints,
-// and its exit code.
+// run runs a command line in the root of the repository. It returns the output and the
+// exit code.
 func run(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	t.Chdir("../..")
@@ -50,7 +50,7 @@ func readManual(t *testing.T) string {
 	return string(text)
 }
 
-// blocks returns the blocks of the manual in a language.
+// blocks returns the code blocks of the manual in a language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
 	var found []string
@@ -63,7 +63,7 @@ func blocks(t *testing.T, language string) []string {
 	return found
 }
 
-// Every command in the manual prints what stands below it.
+// Every command in the manual prints the output below it.
 func TestCommandsOfTheManual(t *testing.T) {
 	for _, block := range blocks(t, "console") {
 		for _, session := range strings.Split("\n"+block, "\n$ ")[1:] {
@@ -79,8 +79,8 @@ func TestCommandsOfTheManual(t *testing.T) {
 	}
 }
 
-// Every file in the manual is a good one; the one of the paper is the one in
-// the folder.
+// Every file in the manual is valid. The file of the paper equals the one in the
+// folder.
 func TestFilesOfTheManual(t *testing.T) {
 	ready, err := filepath.Glob("../policies/*.yaml")
 	if err != nil || len(ready) < 2 {
@@ -107,8 +107,7 @@ func TestFilesOfTheManual(t *testing.T) {
 	}
 }
 
-// The manual names every scheduler, and every condition in the order in which
-// they are looked at.
+// The manual names every scheduler, and every condition in the order of checking.
 func TestManualIsComplete(t *testing.T) {
 	text := readManual(t)
 	_, err := policy.Parse("FILE", []byte("policy: 1\nrules: [{name: a, match: {x: 1}, action: block}]\ndefault: {}\n"), policy.Options{})
@@ -156,7 +155,7 @@ func TestManualIsComplete(t *testing.T) {
 
 const fig18 = "mpflex/policies/nikravesh2016-fig18.yaml"
 
-// The paper's experiment: who may wake the LTE radio.
+// The paper's experiment: which applications may wake the LTE radio.
 func TestFigure18(t *testing.T) {
 	p, err := policy.Load(filepath.Join("../..", fig18), policy.Options{})
 	if err != nil {
@@ -195,7 +194,7 @@ func TestBadPolicyCommands(t *testing.T) {
 	}
 	cases := []struct {
 		args string
-		want string // of standard error; FILE stands for the path
+		want string // of standard error; FILE is the path
 	}{
 		{"policy", "policy: give check or explain; see mpflex policy --help"},
 		{"policy check", "accepts 1 arg(s), received 0"},

@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	// defaultInterval is that of --watch without one.
+	// defaultInterval is the interval of --watch without a value.
 	defaultInterval = "1s"
-	// shortestInterval bounds what watching costs the program that is watched.
+	// shortestInterval bounds the load on the watched program.
 	shortestInterval = 50 * time.Millisecond
-	// answerTimeout is how long a program may take to answer.
+	// answerTimeout is how long the program may take to answer.
 	answerTimeout = 10 * time.Second
-	// clearScreen moves to the top left, and clears all (ECMA-48 CUP, ED).
+	// clearScreen moves the cursor to the top left and clears the screen (ECMA-48 CUP,
+	// ED).
 	clearScreen = "\x1b[H\x1b[2J"
 )
 
-// watcher is what `mpflex status` was asked for.
+// watcher holds the options of `mpflex status`.
 type watcher struct {
 	path    string
 	watch   string // "": once
@@ -57,7 +58,7 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&w.path, "control", "", "the control socket of the program, its configuration's `PATH`")
-	_ = cmd.MarkFlagRequired("control") // fails only for a flag that does not exist
+	_ = cmd.MarkFlagRequired("control") // fails only for an unknown flag
 	cmd.Flags().StringVar(&w.watch, "watch", "", "again every `INTERVAL`, with rates, until interrupted")
 	cmd.Flags().Lookup("watch").NoOptDefVal = defaultInterval
 	cmd.Flags().BoolVar(&w.json, "json", false, "one JSON object a line, as the program gives it")
@@ -65,7 +66,7 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// complete reads the interval. It may stand behind --watch as a word of its own.
+// complete parses the interval, which may follow --watch as a separate argument.
 func (w *watcher) complete(args []string) error {
 	if err := control.CheckPath(w.path); err != nil {
 		return fmt.Errorf("--control: %w", err)
@@ -90,7 +91,7 @@ func (w *watcher) complete(args []string) error {
 	return nil
 }
 
-// run shows the status until it was shown as often as asked for.
+// run shows the status once, or repeatedly with --watch.
 func (w *watcher) run(ctx context.Context) error {
 	client, err := control.Dial(ctx, w.path)
 	switch {
@@ -122,7 +123,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// show asks once, and shows the answer.
+// show requests the status once and prints it.
 func (w *watcher) show(ctx context.Context, client *control.Client, earlier *status.Report) (*status.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, fmt.Errorf("no answer within %s", answerTimeout))
 	defer cancel()
@@ -158,7 +159,7 @@ func (w *watcher) show(ctx context.Context, client *control.Client, earlier *sta
 	return report, err
 }
 
-// isTerminal says whether somebody may be looking.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(interface{ Fd() uintptr })
 	if !ok {

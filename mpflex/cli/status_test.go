@@ -17,7 +17,7 @@ import (
 	"mplab/mpflex/status"
 )
 
-// ask runs `mpflex status` and returns what it prints.
+// ask runs `mpflex status` and returns its output.
 func ask(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -29,7 +29,7 @@ func ask(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// code is the exit code of an error; see Execute.
+// code returns the exit code of an error; see Execute.
 func code(err error) int {
 	var exit *cmdline.Error
 	switch {
@@ -41,7 +41,7 @@ func code(err error) int {
 	return cmdline.BadInput
 }
 
-// serve is an agent with one open connection.
+// serve starts a control socket of an agent with one open connection.
 func serve(t *testing.T) (path string) {
 	t.Helper()
 	var open status.Open
@@ -120,7 +120,7 @@ func TestStatusErrors(t *testing.T) {
 	}
 }
 
-// pages takes what is printed, and ends the server after some pages.
+// pages collects the output and ends the server after some pages.
 type pages struct {
 	bytes.Buffer
 	left int
@@ -161,7 +161,7 @@ func TestWatchEndsWithTheProgram(t *testing.T) {
 	stop()
 }
 
-// closed is a reader that went away.
+// closed is a writer whose reader has closed.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, net.ErrClosed }

@@ -37,11 +37,11 @@ func udpEchoCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "the `ADDRESS:PORT` to answer at")
-	_ = cmd.MarkFlagRequired("listen") // fails only for a flag that does not exist
+	_ = cmd.MarkFlagRequired("listen") // fails only for an unknown flag
 	return cmd
 }
 
-// jitterOutput is what udp-jitter prints.
+// jitterOutput is the JSON output of udp-jitter.
 type jitterOutput struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
@@ -98,7 +98,7 @@ func udpJitterCommand() *cobra.Command {
 	flags.Float64Var(&seconds, "seconds", 10, "send for this time")
 	flags.DurationVar(&options.Gap, "gap", 0, "from which on a silence is a gap (default: ten periods)")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object")
-	_ = cmd.MarkFlagRequired("target") // fails only for a flag that does not exist
+	_ = cmd.MarkFlagRequired("target") // fails only for an unknown flag
 	return cmd
 }
 
@@ -110,9 +110,9 @@ func parseAddress(flag, text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port()), nil
 }
 
-// printJitter prints a result for people.
+// printJitter prints a result as text.
 func printJitter(w io.Writer, r udpjitter.Result) {
-	print := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // nobody is left to tell
+	print := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // an error cannot be reported
 	print("%d datagrams of %d bytes in %.1f s, %d answered; one left %.2f ms late at most\n", r.Sent, r.Size, r.Duration, r.Answered, r.LateMs.Max)
 	for _, d := range []struct {
 		name string

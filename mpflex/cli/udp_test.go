@@ -15,7 +15,7 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// run runs a command line and returns what it prints and its exit code.
+// execute runs a command line and returns its output and its exit code.
 func execute(ctx context.Context, stdout io.Writer, args ...string) (int, error) {
 	root := command()
 	root.SetArgs(args)
@@ -85,7 +85,7 @@ func TestUDPJitter(t *testing.T) {
 	}
 }
 
-// Bad input, and the exit code and message that it must give.
+// Invalid arguments, with the required exit code and message.
 func TestBadUDPCommands(t *testing.T) {
 	for _, c := range []struct {
 		args string

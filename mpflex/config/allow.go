@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Allow is the list of destinations that a proxy serves; what is not in it is
-// denied. The empty list denies everything.
+// Allow is the list of destinations that a proxy permits. All others are denied: the
+// empty list denies everything.
 type Allow []rule
 
 type rule struct {
@@ -17,8 +17,8 @@ type rule struct {
 	ports  []uint16 // nil: every port
 }
 
-// ParseAllow reads rules of the form "CIDR:port,port" and "CIDR:*"; an IPv6
-// prefix stands in brackets: "[fd00::/8]:443".
+// ParseAllow parses rules of the form "CIDR:port,port" and "CIDR:*". An IPv6 prefix is
+// in brackets: "[fd00::/8]:443".
 func ParseAllow(rules []string) (Allow, error) {
 	var allow Allow
 	for i, text := range rules {
@@ -63,9 +63,9 @@ func parseRule(text string) (rule, error) {
 	return r, nil
 }
 
-// special are ranges that lead to the proxy's own machine, to the metadata service
-// of a cloud (link-local), or to no single host. Only a rule that lies within the
-// range opens a part of it: 0.0.0.0/0 opens none of them.
+// special holds ranges that belong to the proxy's own machine, to a cloud's metadata
+// service (link-local), or to no single host. Only a rule within such a range permits a
+// part of it: 0.0.0.0/0 permits none of them.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), // this host (RFC 6890); Linux connects 0.0.0.0 to loopback
 	netip.MustParsePrefix("127.0.0.0/8"),
@@ -78,14 +78,14 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("ff00::/8"),  // multicast
 }
 
-// Permits reports whether a rule opens a destination. An IPv4-mapped address is the
-// IPv4 address. Port 0 is never open.
+// Permits reports whether a rule permits a destination. An IPv4-mapped address counts
+// as its IPv4 address. Port 0 is never permitted.
 func (a Allow) Permits(destination netip.AddrPort) bool {
 	return slices.ContainsFunc(a, func(r rule) bool { return r.permits(destination) })
 }
 
-// Names reports whether a rule for exactly this address opens a destination, and, with
-// port, lists its port instead of "*".
+// Names reports whether a rule for exactly this address permits a destination. With
+// port, the rule must also list the port instead of "*".
 func (a Allow) Names(destination netip.AddrPort, port bool) bool {
 	return slices.ContainsFunc(a, func(r rule) bool {
 		return r.prefix.IsSingleIP() && (r.ports != nil || !port) && r.permits(destination)

@@ -8,26 +8,26 @@ import (
 	"mplab/mpflex/internal/transport/identity"
 )
 
-// How much one client may have at a time, unless the configuration says otherwise.
+// Default limits of one client.
 const (
 	DefaultClientSessions   = 16
 	DefaultClientStreams    = 16384 // of all its sessions
 	DefaultClientUDPSockets = 512
 )
 
-// ProxyPerClient bounds what one client has at a time, so that the others go on
-// whatever it does. Values of 0 stand for the defaults.
+// ProxyPerClient bounds the resources of one client, so that it cannot affect the
+// others. 0 selects the default.
 type ProxyPerClient struct {
-	// Connections are carrying connections and paths; by default max_connections
-	// with secret_file, a quarter of it with clients_dir.
+	// Connections counts carrying connections and paths. Default: max_connections with
+	// secret_file, a quarter of it with clients_dir.
 	Connections int `json:"connections"`
 	Sessions    int `json:"sessions"`
-	Streams     int `json:"streams"` // of all its sessions; by default session.max_streams
+	Streams     int `json:"streams"` // of all its sessions; default: session.max_streams
 	UDPSockets  int `json:"udp_sockets"`
 }
 
-// ReadClients reads who may use the proxy: the one client of secret_file, which
-// has no name, or those of clients_dir. The error names the key.
+// ReadClients reads the clients of the proxy: the unnamed client of secret_file, or
+// those of clients_dir. The error names the key.
 func (c *Proxy) ReadClients() ([]identity.Credential, error) {
 	if c.ClientsDir == "" {
 		secret, err := readSecret(c.SecretFile)
@@ -46,7 +46,7 @@ func (c *Proxy) ReadClients() ([]identity.Credential, error) {
 	return clients, nil
 }
 
-// readSecret reads the secret that the key secret_file names.
+// readSecret reads the secret from the file of the key secret_file.
 func readSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("secret_file: missing; give the file with the secret that agent and proxy share")
@@ -68,7 +68,7 @@ func (c *Proxy) checkClients() error {
 	return nil
 }
 
-// checkPerClient checks the bounds, and puts in the defaults.
+// checkPerClient checks the limits and fills in the defaults.
 func (c *Proxy) checkPerClient() error {
 	connections, streams := c.MaxConnections, c.Session.Config().MaxStreams
 	if c.ClientsDir != "" {

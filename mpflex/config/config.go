@@ -11,7 +11,7 @@ import (
 	"mplab/mpflex/internal/transport/identity"
 )
 
-// Defaults of the keys that may be left out.
+// Defaults of optional keys.
 const (
 	DefaultIdleTimeout    = 300 * time.Second
 	DefaultMaxConnections = 4096
@@ -24,14 +24,14 @@ const (
 	MPFlex = "mpflex"
 )
 
-// The listener of the proxy for paths that are not private.
+// MPFlexPlain is the proxy's listener for paths without encryption.
 const MPFlexPlain = "mpflex_plain"
 
 // Proxy is the configuration of the proxy.
 type Proxy struct {
 	Listen            ProxyListen `json:"listen"`
-	SecretFile        string      `json:"secret_file"` // of the only client; this or clients_dir is needed
-	ClientsDir        string      `json:"clients_dir"` // with a file for each client
+	SecretFile        string      `json:"secret_file"` // of the only client; alternative to clients_dir
+	ClientsDir        string      `json:"clients_dir"` // directory with a file per client
 	Allow             []string    `json:"allow"`
 	CongestionControl string      `json:"congestion_control"` // "": the system's default
 	Log               string      `json:"log"`                // "": no log
@@ -48,24 +48,24 @@ type Proxy struct {
 	Allowed Allow                 `json:"-"`
 }
 
-// ProxyListen are the proxy's listeners; at least one is needed.
+// ProxyListen holds the addresses of the proxy's listeners; at least one is needed.
 type ProxyListen struct {
 	TCP         Address `json:"tcp"`
 	MPTCP       Address `json:"mptcp"`
-	MPFlex      Address `json:"mpflex"`       // paths of sessions, private
-	MPFlexPlain Address `json:"mpflex_plain"` // paths of sessions, for measurements: anybody on the way can read them
+	MPFlex      Address `json:"mpflex"`       // paths of sessions, encrypted
+	MPFlexPlain Address `json:"mpflex_plain"` // paths of sessions, not encrypted; for measurements
 }
 
 // Agent is the configuration of the agent.
 type Agent struct {
 	Listen            AgentListen `json:"listen"`
-	DNSServer         Address     `json:"dns_server"` // needed when listen.dns is set, and for names that clients of listen.socks and listen.http give
+	DNSServer         Address     `json:"dns_server"` // needed with listen.dns, and for names from SOCKS and HTTP clients
 	Proxy             Address     `json:"proxy"`
 	Transport         string      `json:"transport"` // TCP, MPTCP or MPFlex
 	Device            string      `json:"device"`    // "": the routes decide; not with MPFlex
-	Devices           []string    `json:"devices"`   // of TCP, instead of Device: each new connection takes the next one
-	Paths             []AgentPath `json:"paths"`     // of MPFlex, at least one
-	Plain             bool        `json:"plain"`     // the paths of MPFlex are not private
+	Devices           []string    `json:"devices"`   // with TCP, instead of Device: each new connection uses the next one
+	Paths             []AgentPath `json:"paths"`     // with MPFlex, at least one
+	Plain             bool        `json:"plain"`     // the paths of MPFlex are not encrypted
 	Mark              int         `json:"mark"`      // 0: none
 	SecretFile        string      `json:"secret_file"`
 	SocksUsersFile    string      `json:"socks_users_file"` // "": SOCKS clients need no password
@@ -76,25 +76,25 @@ type Agent struct {
 
 	Control      string  `json:"control"`        // path of the control socket; "": none
 	StatusEveryS float64 `json:"status_every_s"` // 0: never
-	PolicyFile   string  `json:"policy_file"`    // "": all is carried alike
-	PolicyState  string  `json:"policy_state"`   // keeps the count of the data plan; "": what is left of it is unknown
+	PolicyFile   string  `json:"policy_file"`    // "": the default scheme carries all flows
+	PolicyState  string  `json:"policy_state"`   // stores the count of the data plan; "": the remaining plan is unknown
 
 	Session AgentSession `json:"session"`
 
 	Secret     []byte            `json:"-"`
-	SocksUsers map[string]string `json:"-"` // passwords by users; nil: none is needed
+	SocksUsers map[string]string `json:"-"` // passwords by user; nil: no authentication
 }
 
-// AgentPath is an interface that carries a session.
+// AgentPath is an interface that carries the session.
 type AgentPath struct {
 	Device string `json:"device"`
-	Backup bool   `json:"backup"` // used only when no other path can be
+	Backup bool   `json:"backup"` // use only while no other path can be used
 }
 
-// AgentListen are the agent's listeners.
+// AgentListen holds the addresses of the agent's listeners.
 type AgentListen struct {
 	Redirect Address `json:"redirect"` // TCP connections redirected by netfilter
-	DNS      Address `json:"dns"`      // DNS over UDP; may be left out
+	DNS      Address `json:"dns"`      // DNS over UDP; optional
 	Socks    Address `json:"socks"`    // SOCKS5; outside loopback only with users
 	HTTP     Address `json:"http"`     // HTTP proxy, on loopback; at least one of redirect, socks and http is needed
 }
@@ -102,7 +102,7 @@ type AgentListen struct {
 // Address is an IP address with a port; the zero Address is "".
 type Address = strictjson.Address
 
-// LoadProxy reads and checks the configuration of a proxy, its secret included.
+// LoadProxy reads and checks the configuration of a proxy, with its secrets.
 func LoadProxy(path string) (Proxy, error) {
 	var c Proxy
 	if err := strictjson.Load(path, &c); err != nil {
@@ -121,7 +121,7 @@ func LoadProxy(path string) (Proxy, error) {
 	return c, nil
 }
 
-// LoadAgent reads and checks the configuration of an agent, its secret included.
+// LoadAgent reads and checks the configuration of an agent, with its secrets.
 func LoadAgent(path string) (Agent, error) {
 	var c Agent
 	if err := strictjson.Load(path, &c); err != nil {
@@ -140,10 +140,10 @@ func LoadAgent(path string) (Agent, error) {
 	return c, nil
 }
 
-// IdleTimeout is after what time without a byte a connection is reset.
+// IdleTimeout returns the time without a byte after which a connection is reset.
 func (c Proxy) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
 
-// IdleTimeout is after what time without a byte a connection is reset.
+// IdleTimeout returns the time without a byte after which a connection is reset.
 func (c Agent) IdleTimeout() time.Duration { return seconds(c.IdleTimeoutS) }
 
 func (c *Proxy) check() error {
@@ -172,7 +172,7 @@ func (c *Proxy) check() error {
 	return c.checkPerClient()
 }
 
-// All are the listeners by the transport that they are for.
+// All returns the listeners by transport.
 func (l ProxyListen) All() map[string]Address {
 	return map[string]Address{TCP: l.TCP, MPTCP: l.MPTCP, MPFlex: l.MPFlex, MPFlexPlain: l.MPFlexPlain}
 }
@@ -255,7 +255,7 @@ func (c *Agent) checkDevices() error {
 	return nil
 }
 
-// maxPaths is how many paths a session may have.
+// maxPaths is the maximum number of paths of a session.
 const maxPaths = 64
 
 func (c *Agent) checkPaths() error {

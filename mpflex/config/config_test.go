@@ -49,8 +49,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 }
 
-// Bad input, and the message that it must give; FILE and SECRET stand for the
-// paths.
+// Invalid files, with the required message. FILE and SECRET are the paths.
 func TestBadFiles(t *testing.T) {
 	const agentRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"`
 	const flexRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "mpflex"`
@@ -148,7 +147,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestClientsDir: every client has a file, and what bounds it follows from the rest.
+// TestClientsDir: every client has a file. The other keys determine its limits.
 func TestClientsDir(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "clients")
 	if err := os.Mkdir(directory, 0o700); err != nil {

@@ -1,4 +1,4 @@
-// Package config reads and checks the files of agent and proxy, their secrets
-// included, and fills in defaults. How strict JSON is read belongs to strictjson; rule
-// files are read by policy.
+// Package config reads and checks the configuration files of agent and proxy, reads
+// their secrets, and fills in defaults. Parsing strict JSON belongs to strictjson,
+// parsing rule files to policy.
 package config

@@ -7,8 +7,8 @@ import (
 	"mplab/internal/strictjson"
 )
 
-// Whatever the file, it is taken or there is one line of an error; what is taken
-// has its values within their bounds.
+// FuzzAgent: any file is accepted, or refused with an error of one line. The values of
+// an accepted one are within their bounds.
 func FuzzAgent(f *testing.F) {
 	f.Add([]byte(`{"listen": {"redirect": "127.0.0.1:3128"}, "proxy": "10.64.3.2:7003", "transport": "mpflex", "paths": [{"device": "wlan0"}], "session": {"reinjection": {"tail": false}}}`))
 	f.Add([]byte(`{"listen": {"socks": "127.0.0.1:1"}, "proxy": "[fd00::1]:2", "transport": "tcp", "mark": 1e3}`))
@@ -40,8 +40,8 @@ func FuzzProxy(f *testing.F) {
 	})
 }
 
-// taken says whether data is taken as a configuration, and that the error is one
-// line when it is not.
+// taken reports whether data is accepted as a configuration. If not, the error must
+// have one line.
 func taken(t *testing.T, data []byte, c interface{ check() error }) bool {
 	t.Helper()
 	err := strictjson.Decode(data, c)

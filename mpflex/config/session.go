@@ -10,14 +10,14 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// AgentSession are the settings of an agent's session; what is left out has
-// its default.
+// AgentSession holds the settings of an agent's session. Zero values select the
+// defaults.
 type AgentSession struct {
 	Scheduler    string           `json:"scheduler"`
-	KeepaliveS   float64          `json:"keepalive_s"`    // silence of a path with open streams before it is probed
-	PathTimeoutS float64          `json:"path_timeout_s"` // without a path the session ends after so long
+	KeepaliveS   float64          `json:"keepalive_s"`    // silence of a path with open streams before it is pinged
+	PathTimeoutS float64          `json:"path_timeout_s"` // the session ends after this time without a path
 	WindowBytes  int              `json:"window_bytes"`   // of a stream
-	MemoryBytes  int              `json:"memory_bytes"`   // of what waits for readers, all streams together
+	MemoryBytes  int              `json:"memory_bytes"`   // received bytes that wait for readers, over all streams
 	MaxStreams   int              `json:"max_streams"`
 	BudgetBytes  int64            `json:"budget_bytes"`      // of memory for all sessions
 	Feeding      string           `json:"feeding"`           // LateFeeding, the default, or BufferedFeeding
@@ -25,23 +25,23 @@ type AgentSession struct {
 	Reinjection  AgentReinjection `json:"reinjection"`
 }
 
-// How much the TCP of a path is given.
+// How many bytes the TCP of a path gets.
 const (
-	LateFeeding     = "late"     // what it can send at once
-	BufferedFeeding = "buffered" // as much as its send buffer takes
+	LateFeeding     = "late"     // as many as it can send at once
+	BufferedFeeding = "buffered" // as many as its send buffer takes
 )
 
-// ProxySession are those of a proxy's sessions.
+// ProxySession holds the settings of a proxy's sessions.
 type ProxySession = AgentSession
 
-// AgentReinjection says which copies of late messages are made. All are unless
-// they are switched off.
+// AgentReinjection selects the copies that are made of late messages. All are enabled
+// by default.
 type AgentReinjection struct {
 	Tail   *bool   `json:"tail"`
 	Stall  *bool   `json:"stall"`
 	Buffer *bool   `json:"buffer"`
-	Eta    float64 `json:"eta"`   // share of the window for the rule of the receive buffer
-	Share  float64 `json:"share"` // most bytes of copies of tails, as a share of all
+	Eta    float64 `json:"eta"`   // part of the window that counts as a full receive buffer
+	Share  float64 `json:"share"` // maximum bytes of tail copies, as a part of all bytes sent
 }
 
 func (c *AgentSession) check() error {
@@ -56,7 +56,7 @@ func (c *AgentSession) check() error {
 	}
 	for _, v := range []struct {
 		key                string
-		value, least, most float64 // of value 0 the default is taken
+		value, least, most float64 // value 0 selects the default
 	}{
 		{"keepalive_s", c.KeepaliveS, 0.1, 3600},
 		{"path_timeout_s", c.PathTimeoutS, 1, 86400},
@@ -75,7 +75,7 @@ func (c *AgentSession) check() error {
 	return nil
 }
 
-// Config are the settings in the form of package session.
+// Config returns the settings in the form of package session.
 func (c *AgentSession) Config() session.Config {
 	off := func(on *bool) bool { return on != nil && !*on }
 	r := c.Reinjection
@@ -92,14 +92,15 @@ func (c *AgentSession) Config() session.Config {
 	}
 }
 
-// Default memory of all sessions of a program, in bytes. An agent runs on a
-// phone, which ends programs that use much memory.
+// Default memory of all sessions of a program, in bytes. The agent's is smaller because
+// a phone ends programs that use much memory.
 const (
 	DefaultAgentBudget = 128 << 20
 	DefaultProxyBudget = 512 << 20
 )
 
-// Budget returns the memory of all sessions in bytes, see [session.Budget].
+// Budget returns the memory of all sessions in bytes, see [session.Budget]. otherwise
+// is the default.
 func (c *AgentSession) Budget(otherwise int64) int64 { return cmp.Or(c.BudgetBytes, otherwise) }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -7,14 +7,15 @@ import (
 	"mplab/internal/secretfile"
 )
 
-// Bounds of a file of users, and of a user or a password in it (RFC 1929 §2).
+// Bounds of the users file, and of a user name or a password in it (RFC 1929 §2).
 const (
 	mostSocksUsers = 1 << 20 // bytes
 	mostSocksText  = 255
 )
 
-// readSocksUsers reads the passwords of the users of SOCKS from a file that
-// nobody else can use: a line USER:PASSWORD for each. No error shows any of it.
+// readSocksUsers reads the passwords of SOCKS users from a file that only its owner can
+// access, with a line USER:PASSWORD per user. Its errors contain no user name or
+// password.
 func readSocksUsers(path string) (map[string]string, error) {
 	data, err := secretfile.ReadBytes(path, mostSocksUsers)
 	if err != nil {

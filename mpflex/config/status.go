@@ -8,15 +8,15 @@ import (
 	"mplab/control"
 )
 
-// StatusEvery is how often the log has the status of a session with traffic; 0:
-// never.
+// StatusEvery returns the interval at which the status of sessions with traffic is
+// logged; 0: never.
 func (c Agent) StatusEvery() time.Duration { return seconds(c.StatusEveryS) }
 
-// StatusEvery is how often the log has the status of a session with traffic; 0:
-// never.
+// StatusEvery returns the interval at which the status of sessions with traffic is
+// logged; 0: never.
 func (c Proxy) StatusEvery() time.Duration { return seconds(c.StatusEveryS) }
 
-// checkStatus checks what a program is to tell of itself.
+// checkStatus checks the settings of the control socket and of the status in the log.
 func checkStatus(path, log string, everyS float64, sessions bool) error {
 	if path != "" {
 		if err := control.CheckPath(path); err != nil {

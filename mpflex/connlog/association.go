@@ -5,25 +5,24 @@ type Association struct {
 	Event         string   `json:"event"` // "udp"
 	Opened        Moment   `json:"opened"`
 	DurationS     float64  `json:"duration_s"`
-	Src           Endpoint `json:"src"`         // the client's end of its TCP connection
-	Association   uint32   `json:"association"` // as the proxy's log has it
+	Src           Endpoint `json:"src"`         // the client's address of its TCP connection
+	Association   uint32   `json:"association"` // its number in the session, as in the proxy's log
 	DatagramsUp   uint64   `json:"datagrams_up"`
 	DatagramsDown uint64   `json:"datagrams_down"`
 	BytesUp       uint64   `json:"bytes_up"`
 	BytesDown     uint64   `json:"bytes_down"`
-	Dropped       uint64   `json:"dropped"` // of both directions: no path, no room, no such name
+	Dropped       uint64   `json:"dropped"` // in both directions: no path, no room, unknown host name
 	Blocked       uint64   `json:"blocked"` // by a rule of the policy
-	Direct        uint64   `json:"direct"`  // past the proxy, by a rule
-	UID           int64    `json:"uid"`     // -1 when unknown
-	PID           int      `json:"pid"`     // -1 when unknown
+	Direct        uint64   `json:"direct"`  // sent past the proxy by a rule
+	UID           int64    `json:"uid"`     // -1: unknown
+	PID           int      `json:"pid"`     // -1: unknown
 	Process       string   `json:"process"`
 	Status        Status   `json:"status"` // Closed, Timeout or Shutdown
 
-	Rules []Decided `json:"rules,omitempty"` // that decided over its datagrams, and how
+	Rules []Decided `json:"rules,omitempty"` // the rules that decided its datagrams
 }
 
-// Decided is a rule that decided over datagrams: by which scheme they were
-// carried, or block, or direct.
+// Decided is a rule that decided datagrams. Scheme is its scheme, or block, or direct.
 type Decided struct {
 	Rule      string `json:"rule"`
 	Scheme    string `json:"scheme"`

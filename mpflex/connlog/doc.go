@@ -1,4 +1,4 @@
-// Package connlog has the records that agent and proxy log: connections, paths,
-// sessions, lookups and refusals. How a record gets into the file belongs to jsonlog;
-// what a running program reports belongs to status.
+// Package connlog defines the log records of agent and proxy: connections, paths,
+// sessions, lookups and refusals. Writing records to the file belongs to jsonlog. The
+// state of a running program belongs to status.
 package connlog

@@ -7,14 +7,14 @@ import (
 	"mplab/internal/jsonlog"
 )
 
-// Moment is a time as the log writes it, in unix seconds, which still knows how
-// long ago it is when the clock has been set since.
+// Moment is a time that the log writes in unix seconds. Its age stays right when the
+// clock is set.
 type Moment struct{ time.Time }
 
-// Now is this moment.
+// Now returns the current time.
 func Now() Moment { return Moment{time.Now()} }
 
-// Since is the time since the moment as the log writes it, in seconds.
+// Since returns the time since the moment in seconds, rounded as in the log.
 func (m Moment) Since() float64 { return jsonlog.Since(m.Time) }
 
 // MarshalJSON implements json.Marshaler.

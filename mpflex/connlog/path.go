@@ -7,7 +7,7 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// PathEvent is the record of something that happened to a path of a session.
+// PathEvent is the record of an event of a path.
 type PathEvent struct {
 	Event       string  `json:"event"` // "path"
 	T           float64 `json:"t"`
@@ -18,7 +18,7 @@ type PathEvent struct {
 	Interface   string  `json:"interface"`
 	Incarnation uint32  `json:"incarnation"`
 	Error       string  `json:"error,omitempty"`
-	Suppressed  int     `json:"suppressed,omitempty"` // failures of the path that were not logged before this
+	Suppressed  int     `json:"suppressed,omitempty"` // failures of the path before this one that were not logged
 }
 
 // SessionEnd is the record of the end of a session.
@@ -28,8 +28,8 @@ type SessionEnd struct {
 	Session string  `json:"session"`
 	Client  string  `json:"client,omitempty"`
 	What    string  `json:"what"`    // ended
-	Streams int     `json:"streams"` // that were open, and are lost
-	Error   string  `json:"error"`   // why
+	Streams int     `json:"streams"` // streams that were open and are lost
+	Error   string  `json:"error"`   // the reason
 }
 
 // OfSession returns the record of an event of a session.
@@ -49,15 +49,15 @@ func OfSession(e session.Event, id, client string) any {
 	}
 }
 
-// Notice is the record of something about the program's surroundings that its
-// owner should know.
+// Notice is the record of a fact about the program's environment that its owner should
+// know.
 type Notice struct {
 	Event string  `json:"event"` // "notice"
 	T     float64 `json:"t"`
 	Text  string  `json:"text"`
 }
 
-// NewNotice returns the notice of a moment.
+// NewNotice returns a notice with this time.
 func NewNotice(t time.Time, text string) Notice {
 	return Notice{Event: "notice", T: jsonlog.Unix(t), Text: text}
 }

@@ -2,63 +2,63 @@ package connlog
 
 import "net/netip"
 
-// Status is how a connection ended.
+// Status is the way a connection ended.
 type Status string
 
-// The ends of a connection.
+// The ways a connection ends.
 const (
-	Closed      Status = "closed"      // both sides closed in order
-	Reset       Status = "reset"       // one side was reset, so the other was too
-	Refused     Status = "refused"     // the destination, or the proxy, refused
-	Unreachable Status = "unreachable" // the destination, or the proxy, could not be reached
-	Timeout     Status = "timeout"     // no answer in time, or idle for too long
+	Closed      Status = "closed"      // both sides ended in order
+	Reset       Status = "reset"       // one side was reset, so the other was, too
+	Refused     Status = "refused"     // refused by the destination or the proxy
+	Unreachable Status = "unreachable" // the destination or the proxy was unreachable
+	Timeout     Status = "timeout"     // no answer in time, or idle too long
 	Shutdown    Status = "shutdown"    // open when the program ended
-	Blocked     Status = "blocked"     // a rule of the policy blocks it
+	Blocked     Status = "blocked"     // blocked by a rule
 )
 
 // Connection is the record of one application connection.
 type Connection struct {
 	Event     string   `json:"event"`            // "connection"
-	ID        uint64   `json:"id"`               // counts up from 1 within one run of the program
-	Client    string   `json:"client,omitempty"` // at the proxy: whose it is
+	ID        uint64   `json:"id"`               // counts from 1 in each run of the program
+	Client    string   `json:"client,omitempty"` // at the proxy
 	Opened    Moment   `json:"opened"`
 	DurationS float64  `json:"duration_s"`
 	Src       Endpoint `json:"src"` // the application
-	Dst       Endpoint `json:"dst"` // where the application connected to
+	Dst       Endpoint `json:"dst"` // the application's destination
 	Transport string   `json:"transport"`
 	Device    string   `json:"device"`
-	Local     Endpoint `json:"local"`  // the carrying connection, this end
-	Remote    Endpoint `json:"remote"` // the carrying connection, other end
-	Multipath bool     `json:"mptcp"`  // the carrying connection really was MPTCP
+	Local     Endpoint `json:"local"`  // local address of the carrying connection
+	Remote    Endpoint `json:"remote"` // remote address of the carrying connection
+	Multipath bool     `json:"mptcp"`  // the carrying connection used MPTCP
 	Fallback  bool     `json:"fallback"`
-	Subflows  int      `json:"subflows"` // most at one time, the initial one included
+	Subflows  int      `json:"subflows"` // maximum at a time, with the initial one
 	BytesUp   int64    `json:"bytes_up"`
 	BytesDown int64    `json:"bytes_down"`
-	UID       int64    `json:"uid"` // -1 when unknown
-	PID       int      `json:"pid"` // -1 when unknown
+	UID       int64    `json:"uid"` // -1: unknown
+	PID       int      `json:"pid"` // -1: unknown
 	Process   string   `json:"process"`
 
-	Domain string `json:"domain,omitempty"` // of the destination, when it was given or had to be known
-	Rule   string `json:"rule,omitempty"`   // of the policy, that decided
-	Scheme string `json:"scheme,omitempty"` // by which the stream is spread over the paths
+	Domain string `json:"domain,omitempty"` // of the destination, if the application gave it or a rule needed it
+	Rule   string `json:"rule,omitempty"`   // that decided
+	Scheme string `json:"scheme,omitempty"` // of the stream
 
-	Stream   uint32   `json:"stream,omitempty"`    // of the session
-	Paths    []Path   `json:"paths,omitempty"`     // that carried the stream
-	WaitedMS *float64 `json:"waited_ms,omitempty"` // how long a received byte of the stream waited for those before it, mean
+	Stream   uint32   `json:"stream,omitempty"`    // number in the session
+	Paths    []Path   `json:"paths,omitempty"`     // the paths that carried the stream
+	WaitedMS *float64 `json:"waited_ms,omitempty"` // mean time that a received byte waited for missing bytes before it
 
 	CongestionControl string `json:"congestion_control"`
 	Status            Status `json:"status"`
 	Error             string `json:"error"`
-	// Suppressed counts the records of the client, of connections without a byte,
-	// that were left out since the last one.
+	// Suppressed counts records of the client's connections without bytes that were
+	// left out since the last one.
 	Suppressed uint64 `json:"suppressed,omitempty"`
 }
 
-// Path is what one path of a session carried of a stream, in bytes.
+// Path counts the bytes of a stream that a path carried.
 type Path struct {
 	Interface string `json:"interface"`
-	BytesOut  int64  `json:"bytes_out"` // the first time
-	BytesIn   int64  `json:"bytes_in"`  // copies too
+	BytesOut  int64  `json:"bytes_out"` // without copies
+	BytesIn   int64  `json:"bytes_in"`  // with copies
 	CopiesOut int64  `json:"copies_out"`
 }
 
@@ -72,19 +72,18 @@ type Lookup struct {
 	DurationS float64 `json:"duration_s"`
 }
 
-// Refusal is the record of a connection that the proxy did not accept from
-// whoever made it.
+// Refusal is the record of a connection or request that was refused.
 type Refusal struct {
 	Event  string   `json:"event"` // "refused"
 	T      float64  `json:"t"`
-	Client string   `json:"client,omitempty"` // who it is, where that is known
+	Client string   `json:"client,omitempty"` // if identified
 	Remote Endpoint `json:"remote"`
 	Reason string   `json:"reason"`
 	// Suppressed counts the refusals left out since the last one.
 	Suppressed uint64 `json:"suppressed,omitempty"`
 }
 
-// Endpoint is written as "address:port", and as "" when there is none.
+// Endpoint is written as "address:port", or as "" if it is invalid.
 type Endpoint struct{ netip.AddrPort }
 
 // MarshalText implements encoding.TextMarshaler.

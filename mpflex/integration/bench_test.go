@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDownload compares a relayed download, limited by nothing but the
-// processor, with one straight from the origin to the proxy's node.
+// BenchmarkDownload compares a relayed download, limited only by the CPU, with a direct
+// one from the origin to the proxy's node.
 func BenchmarkDownload(b *testing.B) {
 	cases := []struct {
 		name, from string
@@ -44,7 +44,7 @@ func BenchmarkDownload(b *testing.B) {
 	}
 }
 
-// onlyReader hides everything but Read, so that the given buffer is used.
+// onlyReader hides all methods but Read, so that io.CopyBuffer uses its buffer.
 type onlyReader struct{ limited io.LimitedReader }
 
 func (r *onlyReader) Read(p []byte) (int, error) { return r.limited.Read(p) }

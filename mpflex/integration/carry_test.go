@@ -22,20 +22,20 @@ import (
 
 const web = "10.65.0.2:80"
 
-// echo returns what it reads and closes when the other side has.
+// echo returns the bytes it reads, and closes after the other side.
 func echo(conn *net.TCPConn) {
 	defer conn.Close()
 	_, _ = io.Copy(conn, conn)
 }
 
-// payload is n bytes that differ from one seed to the next.
+// payload returns n bytes that depend on the seed.
 func payload(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b)
 	return b
 }
 
-// roundTrip sends bytes, half-closes, and expects them back.
+// roundTrip sends bytes, half-closes, and expects the same bytes back.
 func roundTrip(t testing.TB, conn *net.TCPConn, sent []byte) {
 	t.Helper()
 	go func() {
@@ -48,9 +48,8 @@ func roundTrip(t testing.TB, conn *net.TCPConn, sent []byte) {
 	}
 }
 
-// exchangeOnce connects, says something or not, reads to the end and returns
-// the error of whichever of these came first: a reset may be as early as the
-// connect.
+// exchangeOnce connects, writes if say is set, and reads to the end. It returns the
+// first error: a reset may arrive as early as the connect.
 func exchangeOnce(t testing.TB, address string, say bool) error {
 	t.Helper()
 	conn, err := dialFrom(t, "phone", address)
@@ -111,8 +110,8 @@ func TestSinglePathIsBoundToItsDevice(t *testing.T) {
 	}
 }
 
-// TestConnectionsTakeDevicesInTurn: each connection is bound to the next
-// device, and to another one while the network of that is gone.
+// TestConnectionsTakeDevicesInTurn: each connection is bound to the next device, or to
+// the one after it while the network of that device is down.
 func TestConnectionsTakeDevicesInTurn(t *testing.T) {
 	s := start(t, values{"transport": "tcp", "devices": []string{"wlan0", "rmnet0"}, "proxy": "10.64.3.2:7001"})
 	t.Cleanup(func() { restore(t, "wlan0") })
@@ -138,9 +137,9 @@ func TestConnectionsTakeDevicesInTurn(t *testing.T) {
 	}
 }
 
-// TestDefaultRoute: a connection ends with the network that it began on, the
-// next one takes what there is, and WiFi again when it is back; one over the
-// other network outlives that.
+// TestDefaultRoute: a connection ends with the network on which it started. The next
+// one uses the other network, and later ones WiFi again when it is back. A connection
+// over the other network survives that.
 func TestDefaultRoute(t *testing.T) {
 	s := start(t, values{"transport": "tcp", "proxy": "10.64.3.2:7001"})
 	t.Cleanup(func() { restore(t, "wlan0") })
@@ -174,7 +173,7 @@ func TestDefaultRoute(t *testing.T) {
 	}
 }
 
-// say sends a byte and waits for its echo; the connection stays open.
+// say sends a byte and waits for its echo. The connection stays open.
 func say(t *testing.T, conn *net.TCPConn) {
 	t.Helper()
 	_ = conn.SetDeadline(time.Now().Add(patience))
@@ -187,7 +186,7 @@ func say(t *testing.T, conn *net.TCPConn) {
 }
 
 func TestFallbackIsSeen(t *testing.T) {
-	s := start(t, values{"proxy": "10.64.3.2:7001"}) // MPTCP asked of the plain listener
+	s := start(t, values{"proxy": "10.64.3.2:7001"}) // MPTCP to the plain TCP listener
 	serveOrigin(t, web, echo)
 	roundTrip(t, dialPhone(t, web), payload(3, 1000))
 	if got := connections(t, s.agent, web, 1)[0]; !got.Fallback || got.Multipath || got.Subflows != 1 {
@@ -346,7 +345,7 @@ func TestManyConnections(t *testing.T) {
 		}
 	}
 	connections(t, s.proxy, web, 1+count)
-	// The pipes of splice(2) are kept for reuse and freed by the collector.
+	// The pipes of splice(2) are kept for reuse and freed by the garbage collector.
 	eventually(t, "descriptors given back", func() bool { return descriptors() <= before+4*count })
 }
 

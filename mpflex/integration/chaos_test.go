@@ -25,16 +25,15 @@ var (
 )
 
 const (
-	// stuckAfter is how long a connection may be without progress while there is
-	// no trouble.
+	// stuckAfter is how long a connection may make no progress while there are no
+	// faults.
 	stuckAfter = 10 * time.Second
-	// calmEvery is after how many troubles they pause for a while.
+	// calmEvery is the number of faults after which they pause.
 	calmEvery = 25
 )
 
-// TestChaos lets mixed traffic run through both programs while paths and programs
-// fail at random: every byte is right, no connection is stuck, and nothing is
-// left in the end.
+// TestChaos runs mixed traffic through both programs while paths and programs fail at
+// random. Every byte is right, no connection is stuck, and no resource is leaked.
 func TestChaos(t *testing.T) {
 	needLab(t)
 	seed := *chaosSeed
@@ -44,7 +43,7 @@ func TestChaos(t *testing.T) {
 	t.Logf("-chaos %v -seed %d", *chaosFor, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := newChaos(t, random.IntN(4) == 0)
-	c.traffic(seed, time.Second, func(*rand.Rand) {}) // what is made once is there
+	c.traffic(seed, time.Second, func(*rand.Rand) {}) // allocates everything that is allocated once
 	before := c.quiet()
 	c.traffic(seed+1, *chaosFor, c.trouble)
 	after := c.quiet()
@@ -52,7 +51,7 @@ func TestChaos(t *testing.T) {
 		c.jobs.Load(), c.bytes.Load(), c.troubles, c.answered, c.sent, before, after)
 	for role, b := range before {
 		a := after[role]
-		// Descriptors of paths: each side has a socket for each, whenever it is looked at.
+		// Each side has one socket per path at any time.
 		if a.goroutines > b.goroutines+4 || a.descriptors > b.descriptors+4 {
 			t.Errorf("%s: something is left: %v before, %v after", role, b, a)
 		}
@@ -65,7 +64,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// chaos is both programs with what happens to them.
+// chaos is the state of both programs and of the faults.
 type chaos struct {
 	t              *testing.T
 	programs       map[string]*program
@@ -73,14 +72,14 @@ type chaos struct {
 	jobs, bytes    atomic.Int64
 	troubles       int
 	sent, answered int
-	early          map[string]int64 // most memory in the first half
+	early          map[string]int64 // maximum memory in the first half
 
 	mu   sync.Mutex
 	open map[*moving]job
-	calm time.Time // since when there is no trouble; zero: there is some
+	calm time.Time // start of the time without faults; zero: there is a fault
 }
 
-// moving is a connection that notes when it last moved a byte.
+// moving is a connection that records when it last moved a byte.
 type moving struct {
 	*net.TCPConn
 	last atomic.Int64 // unix nanoseconds
@@ -100,10 +99,10 @@ func (m *moving) Write(b []byte) (int, error) {
 
 func (m *moving) moved() { m.last.Store(time.Now().UnixNano()) }
 
-// sample is what a process has.
+// sample holds the resources of a process.
 type sample struct {
 	goroutines, descriptors int
-	memory                  int64 // resident, bytes
+	memory                  int64 // resident, in bytes
 }
 
 func newChaos(t *testing.T, plain bool) *chaos {
@@ -155,7 +154,7 @@ func limit(t *testing.T, e end, rate string) {
 	output(t, e.node, "tc", "qdisc", "replace", "dev", e.device, "root", "tbf", "rate", rate, "burst", "64kb", "latency", "60ms")
 }
 
-// traffic runs for a time, and until the last connection has ended.
+// traffic runs connections for d and waits until the last one has ended.
 func (c *chaos) traffic(seed uint64, d time.Duration, trouble func(*rand.Rand)) {
 	const applications = 12
 	c.t.Helper()
@@ -205,8 +204,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// dialLocally opens an application's connection from an address that stays when
-// those of the interfaces change.
+// dialLocally opens an application's connection from an address that does not change
+// with those of the interfaces.
 func (c *chaos) dialLocally() (conn *net.TCPConn, err error) {
 	inNode(c.t, "phone", func() {
 		conn, err = net.DialTCP("tcp4", &net.TCPAddr{IP: net.IPv4(10, 64, 9, 9)}, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(web)))
@@ -214,11 +213,11 @@ func (c *chaos) dialLocally() (conn *net.TCPConn, err error) {
 	return conn, err
 }
 
-// application is one connection.
+// application runs one connection.
 func (c *chaos) application(j job) {
 	conn, err := c.dialLocally()
 	for range 100 {
-		if !errors.Is(err, syscall.ENETUNREACH) { // the phone itself knows no route while both interfaces are down
+		if !errors.Is(err, syscall.ENETUNREACH) { // the phone has no route while both interfaces are down
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -250,7 +249,7 @@ func (c *chaos) application(j job) {
 	c.bytes.Add(j.Up + j.Down)
 }
 
-// told is what both programs logged of a connection.
+// told returns the log records of both programs about a connection.
 func (c *chaos) told(src string) (lines string) {
 	time.Sleep(time.Second)
 	for role, p := range c.programs {
@@ -263,7 +262,7 @@ func (c *chaos) told(src string) (lines string) {
 	return lines
 }
 
-// findStuck reports connections without progress, until all have ended.
+// findStuck reports connections without progress until all have ended.
 func (c *chaos) findStuck(ended <-chan struct{}) {
 	for !closed(ended) {
 		c.mu.Lock()
@@ -279,21 +278,21 @@ func (c *chaos) findStuck(ended <-chan struct{}) {
 	}
 }
 
-// trouble is one of the things that happen to paths and programs, for a while.
+// trouble causes one random fault of a path or a program.
 func (c *chaos) trouble(random *rand.Rand) {
 	pause := func(most int) { time.Sleep(time.Duration(random.IntN(most)) * time.Millisecond) }
 	link := links[random.IntN(len(links))]
 	drop := func(rule string) { drop(c.t, "add rule ip hole forward "+rule+" drop") }
 	direction := []string{"iifname ", "oifname "}[random.IntN(2)] + link.ends[1].device
 	switch kind := random.IntN(11); kind {
-	case 0, 1: // an interface goes, perhaps again and again
+	case 0, 1: // an interface goes down, perhaps repeatedly
 		for range 1 + kind*random.IntN(4) {
 			output(c.t, "phone", "ip", "link", "set", link.device, "down")
 			pause(1500 / (1 + 4*kind))
 			c.restore(link.device)
 			pause(300)
 		}
-	case 2: // both go
+	case 2: // both interfaces go down
 		for _, l := range links {
 			output(c.t, "phone", "ip", "link", "set", l.device, "down")
 		}
@@ -301,7 +300,7 @@ func (c *chaos) trouble(random *rand.Rand) {
 		for _, l := range links {
 			c.restore(l.device)
 		}
-	case 3: // everything is lost
+	case 3: // all packets are lost
 		hole(c.t, true)
 		pause(6000)
 		hole(c.t, false)
@@ -314,7 +313,7 @@ func (c *chaos) trouble(random *rand.Rand) {
 			"add rule ip cut forward iifname "+link.ends[1].device+" meta l4proto tcp reject with tcp reset")
 		pause(200)
 		output(c.t, "router", "nft", "delete", "table", "ip", "cut")
-	case 6, 7: // one direction is lost
+	case 6, 7: // all packets of one direction are lost
 		drop(direction)
 		pause(6000)
 		hole(c.t, false)
@@ -339,7 +338,7 @@ func (c *chaos) trouble(random *rand.Rand) {
 
 func (c *chaos) restore(device string) { restore(c.t, device) }
 
-// rest ends all trouble, or notes that it continues.
+// rest ends all faults, or records that they continue.
 func (c *chaos) rest(begin bool) {
 	since := time.Time{}
 	if begin {
@@ -365,7 +364,7 @@ func address(t *testing.T, device, ip string) {
 	restore(t, device)
 }
 
-// watch notes how much memory the programs have.
+// watch records the memory of the programs.
 func (c *chaos) watch(stop <-chan struct{}, d time.Duration) {
 	begun, told := time.Now(), time.Now()
 	for !closed(stop) {
@@ -400,8 +399,8 @@ func (c *chaos) sample(role string) (s sample) {
 	return s
 }
 
-// quiet waits until no stream is open and both paths are, and nothing ends any
-// more.
+// quiet waits until no stream is open, both paths are attached, and no more connections
+// end.
 func (c *chaos) quiet() map[string]sample {
 	c.t.Helper()
 	found, same := map[string]sample{}, 0
@@ -427,7 +426,7 @@ func (c *chaos) quiet() map[string]sample {
 	return found
 }
 
-// again is how many bytes were sent again after a path had ended.
+// again returns the bytes that were sent again after a path ended.
 func (c *chaos) again() (bytes int64) {
 	for _, socket := range c.sockets {
 		for _, s := range statusOf(c.t, socket).Sessions {

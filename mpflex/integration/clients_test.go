@@ -12,8 +12,8 @@ import (
 	"mplab/mpflex/internal/measure/check"
 )
 
-// TestClientsDir: a proxy serves several phones, each with a secret of its own,
-// over all transports, until its file is removed.
+// TestClientsDir: a proxy serves several phones, each with its own secret, over all
+// transports, until its file is removed.
 func TestClientsDir(t *testing.T) {
 	needLab(t)
 	directory := filepath.Join(t.TempDir(), "clients")

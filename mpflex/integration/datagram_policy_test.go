@@ -27,15 +27,15 @@ rules:
 default: {scheduler: single, paths: wlan0}
 `
 
-// between is how many datagrams a path carried out of and into a program from
-// one report to another.
+// between returns how many datagrams a path carried out of and into a program between
+// two reports.
 func between(before, after status.Report, name string) (out, in int64) {
 	b, a := path(before, name), path(after, name)
 	return a.DatagramsOut - b.DatagramsOut, a.DatagramsIn - b.DatagramsIn
 }
 
-// TestDatagramsBySchemes: the rule for a datagram's destination says over which
-// paths it goes, and over which the answer comes.
+// TestDatagramsBySchemes: the rule for a datagram's destination selects its paths and
+// those of the answer.
 func TestDatagramsBySchemes(t *testing.T) {
 	private(t, func(t *testing.T, plain bool) {
 		needLab(t)
@@ -80,8 +80,8 @@ func TestDatagramsBySchemes(t *testing.T) {
 	})
 }
 
-// TestRedundantDatagramsInABlackHole: what a path loses, the other one brings,
-// and nothing comes twice.
+// TestRedundantDatagramsInABlackHole: the other path delivers the datagrams that one
+// path loses. None is delivered twice.
 func TestRedundantDatagramsInABlackHole(t *testing.T) {
 	settings, _ := withRules(t, datagramRules, withSocks(flex(false)))
 	s := start(t, settings)
@@ -104,8 +104,8 @@ func TestRedundantDatagramsInABlackHole(t *testing.T) {
 	}
 }
 
-// TestDatagramsPastTheProxy: the agent sends itself what a rule lets past the
-// proxy, and brings the answers.
+// TestDatagramsPastTheProxy: the agent itself sends datagrams that a rule lets past the
+// proxy, and returns the answers.
 func TestDatagramsPastTheProxy(t *testing.T) {
 	settings, _ := withRules(t, datagramRules, withSocks(flex(false)))
 	s := start(t, settings)
@@ -128,7 +128,7 @@ func TestDatagramsPastTheProxy(t *testing.T) {
 	}
 }
 
-// TestLookupsByRules: lookups are UDP to the DNS server.
+// TestLookupsByRules: for rules, lookups are UDP to the DNS server.
 func TestLookupsByRules(t *testing.T) {
 	rules := func(action string) string {
 		return "policy: 1\nrules:\n  - name: lookups\n    match: {protocol: udp, port: 53}\n    action: " + action + "\ndefault: {scheduler: single, paths: wlan0}\n"

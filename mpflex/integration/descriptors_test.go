@@ -14,7 +14,7 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// cramp lets a program have only so many descriptors more than it has.
+// cramp limits a program to `more` descriptors above its current number.
 func cramp(t *testing.T, p *program, more int) {
 	t.Helper()
 	open, err := os.ReadDir("/proc/" + pid(p) + "/fd")
@@ -31,7 +31,7 @@ func cramp(t *testing.T, p *program, more int) {
 	}
 }
 
-// lives proves that a connection to an echo carries bytes.
+// lives checks that a connection to an echo carries bytes.
 func lives(t *testing.T, conn *net.TCPConn, text string) {
 	t.Helper()
 	_ = conn.SetDeadline(time.Now().Add(patience))
@@ -44,13 +44,13 @@ func lives(t *testing.T, conn *net.TCPConn, text string) {
 	}
 }
 
-// listenerTroubles are what a program logged of its listeners.
+// listenerTroubles returns the listener records in a program's log.
 func listenerTroubles(t *testing.T, p *program) []connlog.Listener {
 	return records[connlog.Listener](t, p.log, "listener")
 }
 
-// TestAgentWithoutDescriptors: applications wait, the ones that are served are
-// not harmed, it is said once, and all are served in the end.
+// TestAgentWithoutDescriptors: applications wait and are all served in the end. Those
+// already served are not affected. The log has one record.
 func TestAgentWithoutDescriptors(t *testing.T) {
 	s := start(t, flex(false))
 	serveOrigin(t, web, echo)
@@ -67,7 +67,7 @@ func TestAgentWithoutDescriptors(t *testing.T) {
 	lives(t, old, "meanwhile")
 	var all sync.WaitGroup
 	for i, conn := range holding {
-		all.Go(func() { // each waits for those that are served to end
+		all.Go(func() { // each waits until served ones end
 			roundTrip(t, conn, payload(uint64(i), 10_000))
 			conn.Close()
 		})
@@ -81,9 +81,9 @@ func TestAgentWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutDescriptors: connections that need one are reset, with the
-// reason in the log; those that are served go on, and further ones are when
-// there are descriptors again.
+// TestProxyWithoutDescriptors: connections that need a descriptor are reset, with the
+// reason in the log. Those already served continue. Further ones are served when there
+// are descriptors again.
 func TestProxyWithoutDescriptors(t *testing.T) {
 	s := start(t, flex(false))
 	serveOrigin(t, web, echo)

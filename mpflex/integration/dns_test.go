@@ -15,14 +15,14 @@ import (
 
 const dnsServer = "10.65.0.53:53"
 
-// nameServer answers over TCP: 10.65.0.2 to dl.lab., 200 addresses to big.lab.,
-// nothing at all to silent.lab., NXDOMAIN to the rest. After perConnection
-// queries it closes the connection without answering the next.
+// nameServer answers over TCP: 10.65.0.2 for dl.lab., 200 addresses for big.lab., no
+// answer for silent.lab., NXDOMAIN for all others. After perConnection queries it
+// closes the connection without answering the next one.
 func nameServer(t testing.TB, perConnection int) (opened *atomic.Int32) {
 	return nameServerAt(t, "origin", dnsServer, perConnection)
 }
 
-// nameServerAt is nameServer at another place.
+// nameServerAt is nameServer in another node and at another address.
 func nameServerAt(t testing.TB, node, address string, perConnection int) (opened *atomic.Int32) {
 	opened = &atomic.Int32{}
 	serve(t, node, address, func(conn *net.TCPConn) {

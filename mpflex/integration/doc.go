@@ -1,9 +1,9 @@
-// Package integration runs agent and proxy as programs between network
-// namespaces: a phone with two interfaces, a router, a proxy and an origin.
+// Package integration runs agent and proxy as programs in network namespaces: a phone
+// with two interfaces, a router, a proxy and an origin.
 //
-// The tests run again inside private namespaces (mount, PID, network; user,
-// when not root), so nothing that they make outlives them. Where the machine
-// does not permit that they are skipped, with the reason.
+// The tests run in private namespaces (mount, PID, network; also user if not root), so
+// nothing that they create remains. If the machine does not permit this, the tests are
+// skipped with the reason.
 //
-// Tests of single packages are beside their code.
+// Tests of single packages are next to their code.
 package integration

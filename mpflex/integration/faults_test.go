@@ -17,7 +17,7 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// pathsOf are the records of what happened to the path of an interface.
+// pathsOf returns the path records of an interface.
 func pathsOf(t *testing.T, p *program, device string) (list []connlog.PathEvent) {
 	t.Helper()
 	for _, e := range records[connlog.PathEvent](t, p.log, "path") {
@@ -28,7 +28,7 @@ func pathsOf(t *testing.T, p *program, device string) (list []connlog.PathEvent)
 	return list
 }
 
-// awaitPath waits until the latest that happened to a path is this.
+// awaitPath waits until the last record of a path has this event.
 func awaitPath(t *testing.T, p *program, device, what string) connlog.PathEvent {
 	t.Helper()
 	var last connlog.PathEvent
@@ -42,8 +42,8 @@ func awaitPath(t *testing.T, p *program, device, what string) connlog.PathEvent 
 	return last
 }
 
-// TestInterfaceGoesAndReturns: the path ends for the reason that the interface
-// has, is not tried while it cannot be used, and is there again with it.
+// TestInterfaceGoesAndReturns: the path ends with the interface's reason, is not tried
+// while the interface cannot be used, and is attached again when it can.
 func TestInterfaceGoesAndReturns(t *testing.T) {
 	s := start(t, flex(false))
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func TestInterfaceGoesAndReturns(t *testing.T) {
 			if e := awaitPath(t, s.agent, "wlan0", "ended"); e.Error != c.why || e.Incarnation != before {
 				t.Errorf("%+v", e)
 			}
-			time.Sleep(500 * time.Millisecond) // of time alone there would be some tries
+			time.Sleep(500 * time.Millisecond) // with retries by time there would be some attempts
 			if all := pathsOf(t, s.agent, "wlan0")[told:]; len(all) != 1 {
 				t.Errorf("told while it is gone: %+v", all)
 			}
@@ -96,7 +96,7 @@ func TestInterfaceGoesAndReturns(t *testing.T) {
 	}
 }
 
-// descriptors are how many files and sockets a program has open.
+// descriptors returns the number of a program's open descriptors.
 func descriptors(t *testing.T, p *program) int {
 	t.Helper()
 	list, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "fd"))
@@ -106,7 +106,7 @@ func descriptors(t *testing.T, p *program) int {
 	return len(list)
 }
 
-// dump ends a program by SIGQUIT, and returns its goroutines.
+// dump ends a program by SIGQUIT and returns its goroutines.
 func (p *program) dump(t *testing.T) []string {
 	t.Helper()
 	_ = p.cmd.Process.Signal(syscall.SIGQUIT)
@@ -119,8 +119,8 @@ func (p *program) dump(t *testing.T) []string {
 	return all
 }
 
-// TestFlappingInterface: a transfer goes on right while an interface goes and
-// comes every second; each change is told once, and nothing is left behind.
+// TestFlappingInterface: a transfer continues correctly while an interface goes down
+// and up every second. Each change is logged once, and no resource is leaked.
 func TestFlappingInterface(t *testing.T) {
 	private(t, func(t *testing.T, plain bool) {
 		const flaps = 8
@@ -161,7 +161,7 @@ func TestFlappingInterface(t *testing.T) {
 		for _, e := range pathsOf(t, s.agent, "wlan0") {
 			told[e.What]++
 		}
-		// An interface comes in steps: up, then a route in each of two tables.
+		// An interface comes up in steps: up, then a route in each of two tables.
 		if told["attached"] > flaps+1 || told["ended"] > flaps || told["failed"] > flaps {
 			t.Errorf("told by the agent: %v", told)
 		}
@@ -178,7 +178,7 @@ func TestFlappingInterface(t *testing.T) {
 			t.Errorf("told by the proxy: %v", told)
 		}
 		eventually(t, "no descriptor more than before", func() bool {
-			return descriptors(t, s.agent) <= before[0]+1 && descriptors(t, s.proxy) <= before[1]+2 // the transfer's own
+			return descriptors(t, s.agent) <= before[0]+1 && descriptors(t, s.proxy) <= before[1]+2 // the transfer's sockets
 		})
 		conn.Close()
 		close(over)
@@ -191,7 +191,7 @@ func TestFlappingInterface(t *testing.T) {
 					}
 				}
 			}
-			if p == s.agent && count["session.(*Path).read("] == 0 { // the proxy has none any more
+			if p == s.agent && count["session.(*Path).read("] == 0 { // the proxy has no paths any more
 				t.Error("no path is found")
 			}
 			for f, n := range count {
@@ -203,9 +203,9 @@ func TestFlappingInterface(t *testing.T) {
 	})
 }
 
-// TestProxyRestart: under load. All streams are reset, which the log tells once for
-// the session, and once more in the record of each; new ones are carried when
-// the proxy is back.
+// TestProxyRestart restarts the proxy under load. All streams are reset. The log
+// reports it once for the session and once in each stream's record. When the proxy is
+// back, it carries new streams.
 func TestProxyRestart(t *testing.T) {
 	const each = 3
 	const unknown = "the proxy does not know the session any more"
@@ -215,7 +215,7 @@ func TestProxyRestart(t *testing.T) {
 		end  func(*testing.T, *program)
 		why  []string
 	}{
-		// What is said in order may come too late on a slow machine.
+		// On a slow machine the messages of an orderly end may arrive too late.
 		{"in order", func(t *testing.T, p *program) { p.stop(t) }, []string{"the other side ended the session", unknown}},
 		{"killed", func(_ *testing.T, p *program) {
 			_ = p.cmd.Process.Kill()
@@ -289,7 +289,7 @@ func TestProxyRestart(t *testing.T) {
 				told[e.Interface+" "+e.What+" "+e.Error]++
 			}
 			for what, n := range told {
-				if n > 2 { // of the session before and after
+				if n > 2 { // of the session before and of the one after
 					t.Errorf("told %d times: %s", n, what)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"mplab/internal/netx"
 )
 
-// signal sends a signal to the program. SIGSTOP freezes it, SIGCONT ends that.
+// signal sends a signal to the program. SIGSTOP freezes it, SIGCONT resumes it.
 func (p *program) signal(t testing.TB, s os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(s); err != nil {
@@ -21,17 +21,17 @@ func (p *program) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// interceptor relays the plain paths of an agent to the proxy. While it is armed
-// it stops before it passes on the first bytes of one direction of a path over
-// LTE: the attach, or the answer.
+// interceptor relays the plain paths of an agent to the proxy. While armed, it stops
+// before it forwards the first bytes of one direction of a path over LTE: the attach,
+// or the answer.
 type interceptor struct {
-	answers bool // it stops before the answer
+	answers bool // stops before the answer
 	armed   atomic.Bool
 	stopped chan struct{} // has an element when it stops
 	resume  chan struct{}
 }
 
-// interceptors listen here, next to the proxy.
+// intercepted is the address of interceptors, next to the proxy.
 const intercepted = "10.64.3.2:7005"
 
 func intercept(t *testing.T, answers bool) *interceptor {
@@ -66,11 +66,11 @@ func intercept(t *testing.T, answers bool) *interceptor {
 	return i
 }
 
-// TestFreezeDuringAttach: the agent is frozen when the proxy has answered the
-// attach and uses the path, or the proxy is frozen before it reads the attach;
-// until the attach has taken too long. The download ends with every byte right.
+// TestFreezeDuringAttach freezes the agent when the proxy has answered the attach and
+// uses the path, or the proxy before it reads the attach, until the attach has timed
+// out. The download is right to the last byte.
 func TestFreezeDuringAttach(t *testing.T) {
-	const frozenFor = 11 * time.Second // the agent gives an attach up after 10 s
+	const frozenFor = 11 * time.Second // the agent aborts an attach after 10 s
 	for _, role := range []string{"agent", "proxy"} {
 		t.Run(role, func(t *testing.T) {
 			needLab(t)
@@ -83,7 +83,7 @@ func TestFreezeDuringAttach(t *testing.T) {
 			sent := payload(9, 10<<20)
 			serveOrigin(t, web, func(conn *net.TCPConn) {
 				defer conn.Close()
-				for part := range slices.Chunk(sent, 16<<10) { // at least 9.6 s in all
+				for part := range slices.Chunk(sent, 16<<10) { // at least 9.6 s in total
 					if _, err := conn.Write(part); err != nil {
 						return
 					}

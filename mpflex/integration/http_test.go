@@ -16,7 +16,7 @@ import (
 
 const httpServer = "127.0.0.1:8118"
 
-// withHTTP are the settings of an agent that serves an HTTP proxy alone.
+// withHTTP returns the settings of an agent that serves only an HTTP proxy.
 func withHTTP(v values) values {
 	all := values{"listen": values{"http": httpServer}, "dns_server": dnsServer}
 	for key, value := range v {
@@ -25,8 +25,8 @@ func withHTTP(v values) values {
 	return all
 }
 
-// askHTTP sends a request to the agent's HTTP proxy, and returns the status of the
-// answer and what follows its head.
+// askHTTP sends a request to the agent's HTTP proxy. It returns the status of the
+// answer and a reader after its head.
 func askHTTP(t testing.TB, head string) (*net.TCPConn, int, *bufio.Reader) {
 	t.Helper()
 	conn := dialPhone(t, httpServer)
@@ -69,7 +69,7 @@ func TestHTTPTunnel(t *testing.T) {
 	}
 }
 
-// The server is sent the request that the client means, and the client its answer.
+// The server gets the client's request, and the client gets its answer.
 func TestHTTPRequest(t *testing.T) {
 	for name, settings := range transports() {
 		t.Run(name, func(t *testing.T) {
@@ -110,13 +110,13 @@ func TestHTTPRefused(t *testing.T) {
 				head   string
 				status int
 			}{
-				{"CONNECT 10.65.0.3:80 HTTP/1.1", http.StatusBadGateway}, // nobody listens
+				{"CONNECT 10.65.0.3:80 HTTP/1.1", http.StatusBadGateway}, // no listener
 				{"CONNECT 10.65.0.2:22 HTTP/1.1", http.StatusForbidden},  // outside the allow list
 				{"GET http://other.lab/ HTTP/1.1", http.StatusBadGateway},
 				{"GET / HTTP/1.1", http.StatusBadRequest},
 			} {
 				if strings.Contains(c.head, "10.65") && name == "mpflex" {
-					continue // it is told at once that it is connected, and reset
+					continue // with a session, the reply is "connected" at once, then a reset
 				}
 				if _, status, _ := askHTTP(t, c.head); status != c.status {
 					t.Errorf("%s: %d", c.head, status)

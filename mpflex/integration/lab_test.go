@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// labScript builds the nodes. The phone reaches the origin's network by nothing
-// but agent and proxy.
+// labScript builds the nodes. The phone can reach the origin's network only through
+// agent and proxy.
 const labScript = `
 set -e
 mount -t tmpfs tmpfs /run
@@ -58,8 +58,8 @@ func buildLab() error {
 	return nil
 }
 
-// inNode runs f with a thread that is in the network namespace of a node;
-// sockets that f itself opens belong to the node.
+// inNode runs f on a thread in the network namespace of a node. Sockets that f itself
+// opens belong to the node.
 func inNode(t testing.TB, node string, f func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -95,7 +95,7 @@ func dialFrom(t testing.TB, node, address string) (conn *net.TCPConn, err error)
 	return conn, err
 }
 
-// dialPhone is an application on the phone opening a connection.
+// dialPhone opens a connection as an application on the phone.
 func dialPhone(t testing.TB, address string) *net.TCPConn {
 	t.Helper()
 	conn, err := dialFrom(t, "phone", address)
@@ -106,8 +106,7 @@ func dialPhone(t testing.TB, address string) *net.TCPConn {
 	return conn
 }
 
-// serveOrigin serves an address of the origin with a handler for each
-// connection.
+// serveOrigin serves an address of the origin, with a handler for each connection.
 func serveOrigin(t testing.TB, address string, handle func(*net.TCPConn)) {
 	t.Helper()
 	serve(t, "origin", address, handle)
@@ -134,7 +133,7 @@ func serve(t testing.TB, node, address string, handle func(*net.TCPConn)) {
 	}()
 }
 
-// output runs a program in a node and returns what it prints.
+// output runs a program in a node and returns its output.
 func output(t testing.TB, node string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("ip", append([]string{"netns", "exec", node}, args...)...).CombinedOutput()

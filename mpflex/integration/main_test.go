@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	insideVariable  = "MPFLEX_TEST_INSIDE"  // set within the private namespaces
-	programVariable = "MPFLEX_TEST_PROGRAM" // set when this binary plays mpflex
+	insideVariable  = "MPFLEX_TEST_INSIDE"  // set inside the private namespaces
+	programVariable = "MPFLEX_TEST_PROGRAM" // set when this binary runs as mpflex
 )
 
-// unavailable is why the tests cannot run, "" when they can.
+// unavailable is the reason why the tests cannot run, or "".
 var unavailable string
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runInside())
 }
 
-// unshareArgs are how the private namespaces are made.
+// unshareArgs returns the arguments for the private namespaces.
 func unshareArgs() []string {
 	args := []string{"--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"}
 	if os.Getuid() != 0 {

@@ -26,7 +26,7 @@ rules:
 default: {scheduler: roundrobin, paths: [wlan0, rmnet0]}
 `
 
-// withRules are the settings of an agent with a rule file.
+// withRules returns the settings of an agent with a rule file.
 func withRules(t *testing.T, text string, v values) (settings values, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "rules.yaml")
@@ -43,7 +43,7 @@ func writeRules(t *testing.T, file, text string) {
 	}
 }
 
-// exchangeMuch sends so much both ways that one path does not do for it.
+// exchangeMuch sends more bytes in both directions than one path can carry in time.
 func exchangeMuch(t *testing.T, address string) {
 	t.Helper()
 	conn := dialPhone(t, address)
@@ -51,7 +51,7 @@ func exchangeMuch(t *testing.T, address string) {
 	conn.Close()
 }
 
-// directions are the interfaces that carried a connection out of and into a
+// directions returns the interfaces that carried a connection out of and into a
 // program.
 func directions(c connlog.Connection) (out, in string) {
 	var o, i []string
@@ -68,7 +68,7 @@ func directions(c connlog.Connection) (out, in string) {
 	return strings.Join(o, " "), strings.Join(i, " ")
 }
 
-// expectPaths expects that a connection used these interfaces both ways, and
+// expectPaths checks that a connection used these interfaces in both directions, and
 // that both logs have its scheme. It returns the agent's record.
 func expectPaths(t *testing.T, s setup, address string, nth int, rule, scheme, want string) connlog.Connection {
 	t.Helper()
@@ -95,7 +95,7 @@ func TestPolicyPinsAPort(t *testing.T) {
 	expectPaths(t, s, web, 1, "default", "roundrobin over wlan0, rmnet0", "rmnet0 wlan0")
 }
 
-// reload has an agent read its rules again, and returns what it logs of that.
+// reload lets an agent reload its rules and returns the log record.
 func reload(t *testing.T, agent *program) connlog.Policy {
 	t.Helper()
 	before := len(records[connlog.Policy](t, agent.log, "policy"))
@@ -172,7 +172,7 @@ default: {scheduler: roundrobin, paths: [wlan0, rmnet0]}
 	conn = dialPhone(t, web)
 	roundTrip(t, conn, []byte("GET / HTTP/1.1\r\nHost: other.pinned.lab\r\n\r\n"))
 	conn.Close()
-	expectPaths(t, s, web, 1, "host", "single over rmnet0", "rmnet0") // what it says comes first
+	expectPaths(t, s, web, 1, "host", "single over rmnet0", "rmnet0") // the application's own name has priority
 	exchangeMuch(t, web)
 	if got := expectPaths(t, s, web, 2, "looked up", "single over wlan0", "wlan0"); got.Domain != "dl.lab" {
 		t.Errorf("%+v", got)
@@ -241,8 +241,8 @@ default: {scheduler: minrtt}
 			}
 			conn, code = connectSocks(t, []byte{1, 10, 64, 1, 1, 0, 9}, "")
 			_, err = io.ReadAll(conn)
-			// A rule asks for a name. With a session the application was
-			// answered first, to hear whether it says one.
+			// A rule needs the host name. With a session the application gets its reply
+			// first, so that it sends bytes that may contain a name.
 			if early := name == "mpflex"; early && (code != 0 || !errors.Is(err, syscall.ECONNRESET)) || !early && (code != 5 || err != nil) {
 				t.Errorf("direct, nobody listens: the reply is %d, %v", code, err)
 			}

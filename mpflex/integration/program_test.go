@@ -18,10 +18,10 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// patience is how long a test waits for what must come at some time.
+// patience bounds the wait for any expected event.
 const patience = testkit.Patience
 
-// values are a configuration, or what changes one.
+// values is a configuration, or changes to one.
 type values map[string]any
 
 // program is mpflex running in a node.
@@ -35,7 +35,7 @@ type program struct {
 // setup is a proxy and an agent.
 type setup struct{ proxy, agent *program }
 
-// start starts a proxy, and an agent configured with the changes given.
+// start starts a proxy, and an agent whose configuration has these changes.
 func start(t testing.TB, changes values) setup {
 	t.Helper()
 	needLab(t)
@@ -132,7 +132,7 @@ func run(t testing.TB, node, role string, config values) *program {
 	return p
 }
 
-// stop ends the program by SIGTERM, once, and expects that it ends well.
+// stop ends the program once by SIGTERM and expects an orderly end.
 func (p *program) stop(t testing.TB) {
 	t.Helper()
 	if p.ended == nil {
@@ -151,13 +151,13 @@ func (p *program) stop(t testing.TB) {
 	p.ended = nil
 }
 
-// records reads the records of one kind from a log.
+// records reads the records of one event from a log.
 func records[R any](t testing.TB, path, event string) []R {
 	t.Helper()
 	return testkit.Records[R](t, path, event)
 }
 
-// connections waits until a log holds so many connections to a destination.
+// connections waits until a log has count connections to a destination.
 func connections(t testing.TB, p *program, dst string, count int) []connlog.Connection {
 	t.Helper()
 	var found []connlog.Connection

@@ -8,8 +8,7 @@ import (
 	"mplab/mpflex/internal/forward/udprelay"
 )
 
-// A rule for all addresses does not lead to the proxy's own machine, whether the
-// application speaks SOCKS or HTTP.
+// A rule for all addresses does not permit the proxy's own machine, with SOCKS or HTTP.
 func TestWideRulesLeaveTheProxy(t *testing.T) {
 	needLab(t)
 	startProxy(t, values{"allow": []string{"0.0.0.0/0:*", "[::/0]:*"}})

@@ -11,7 +11,7 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// flex are the settings of an agent with a session over both interfaces.
+// flex returns the settings of an agent with a session over both interfaces.
 func flex(plain bool) values {
 	v := values{
 		"transport": "mpflex", "proxy": "10.64.3.2:7003", "plain": plain,
@@ -23,7 +23,7 @@ func flex(plain bool) values {
 	return v
 }
 
-// interfaces are those that carried a connection, sorted.
+// interfaces returns the interfaces that carried a connection, sorted.
 func interfaces(c connlog.Connection) []string {
 	var names []string
 	for _, p := range c.Paths {
@@ -62,7 +62,7 @@ func TestSessionOverTwoPaths(t *testing.T) {
 	})
 }
 
-// private runs a test with private paths and with plain ones.
+// private runs a test with encrypted paths and with plain ones.
 func private(t *testing.T, test func(t *testing.T, plain bool)) {
 	t.Run("private", func(t *testing.T) { test(t, false) })
 	t.Run("plain", func(t *testing.T) { test(t, true) })
@@ -87,8 +87,8 @@ func TestManyConnectionsOverASession(t *testing.T) {
 	}
 }
 
-// TestSessionSurvivesItsPaths: an interface goes while a download runs, and
-// comes back; the download ends with every byte right.
+// TestSessionSurvivesItsPaths: an interface goes down during a download and comes back.
+// The download is right to the last byte.
 func TestSessionSurvivesItsPaths(t *testing.T) {
 	private(t, func(t *testing.T, plain bool) {
 		s := start(t, flex(plain))
@@ -123,7 +123,7 @@ func TestSessionSurvivesItsPaths(t *testing.T) {
 	})
 }
 
-// restore brings an interface of the phone back as buildLab made it.
+// restore brings an interface of the phone back to its state after buildLab.
 func restore(t *testing.T, device string) {
 	t.Helper()
 	gateway, table, metric := "10.64.1.1", "1", "100"
@@ -145,7 +145,7 @@ func TestRefusedOverASession(t *testing.T) {
 	}
 }
 
-// pathEvents are the records of what happened to the paths of an agent.
+// pathEvents returns the path records of an agent.
 func pathEvents(t *testing.T, p *program) (what []string) {
 	for _, e := range records[connlog.PathEvent](t, p.log, "path") {
 		what = append(what, e.What+" "+e.Interface)
@@ -153,8 +153,8 @@ func pathEvents(t *testing.T, p *program) (what []string) {
 	return what
 }
 
-// TestBlackHole: an interface stays up and loses everything. What it held goes
-// over the other one, and it is used again when it is back.
+// TestBlackHole: an interface stays up and loses all packets. Its messages go over the
+// other one. It is used again when it is back.
 func TestBlackHole(t *testing.T) {
 	private(t, func(t *testing.T, plain bool) {
 		s := start(t, flex(plain))
@@ -199,7 +199,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// hole makes the router lose all packets of the WiFi network, or none any more.
+// hole makes the router lose all packets of the WiFi network, or ends that.
 func hole(t *testing.T, on bool) {
 	t.Helper()
 	if on {
@@ -209,21 +209,22 @@ func hole(t *testing.T, on bool) {
 	}
 }
 
-// drop makes the router lose packets by these rules of nft(8), instead of those
-// before.
+// drop makes the router lose packets by these rules of nft(8). They replace earlier
+// ones.
 func drop(t *testing.T, rules string) {
 	t.Helper()
 	output(t, "router", "nft", "add table ip hole; delete table ip hole; add table ip hole; "+
 		"add chain ip hole forward { type filter hook forward priority 0; }; "+rules)
 }
 
-// TestBackupPath: it carries nothing as long as the other one lives, either way.
+// TestBackupPath: a backup path carries nothing in either direction while the other one
+// works.
 func TestBackupPath(t *testing.T) {
 	changes := flex(false)
 	changes["paths"] = []values{{"device": "wlan0", "backup": true}, {"device": "rmnet0"}}
 	s := start(t, changes)
 	serveOrigin(t, web, echo)
-	for try := 0; ; try++ { // until the path that is no backup is there
+	for try := 0; ; try++ { // until the regular path is attached
 		conn := dialPhone(t, web)
 		roundTrip(t, conn, payload(1, 2<<20))
 		conn.Close()

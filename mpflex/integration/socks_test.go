@@ -15,15 +15,15 @@ import (
 
 const socksServer = "127.0.0.1:1080"
 
-// withSocks are the settings of an agent that serves SOCKS alone.
+// withSocks returns the settings of an agent that serves only SOCKS.
 func withSocks(v values) values {
 	all := values{"listen": values{"socks": socksServer}}
 	maps.Copy(all, v)
 	return all
 }
 
-// connectSocks asks the agent for a connection by SOCKS, and returns it with the
-// code of the reply (RFC 1928 §6). What is said goes with the request.
+// connectSocks requests a connection by SOCKS and returns it with the code of the reply
+// (RFC 1928 §6). say is sent with the request.
 func connectSocks(t testing.TB, destination []byte, say string) (*net.TCPConn, byte) {
 	t.Helper()
 	conn := dialPhone(t, socksServer)
@@ -40,7 +40,7 @@ func connectSocks(t testing.TB, destination []byte, say string) (*net.TCPConn, b
 	return conn, answer[2+1]
 }
 
-// byAddress is a destination of IPv4, byName one with a name.
+// byAddress returns an IPv4 destination, byName one with a host name.
 func byAddress(last, port byte) []byte { return []byte{1, 10, 65, 0, last, 0, port} }
 
 func byName(name string, port byte) []byte {
@@ -81,7 +81,7 @@ func TestSocksConnect(t *testing.T) {
 	}
 }
 
-// What the application says with its request arrives, first and whole.
+// The bytes that the application sends with its request arrive first and completely.
 func TestSocksFirstBytes(t *testing.T) {
 	for name, settings := range transports() {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestSocksRefused(t *testing.T) {
 	cases := []struct {
 		name        string
 		destination []byte
-		code        byte // with a session: 0, and a reset, when the name is known
+		code        byte // with a session: 0 and then a reset, if the name is known
 		unresolved  bool
 	}{
 		{"nobody listens", byAddress(3, 80), 5, false},
@@ -141,8 +141,8 @@ func TestSocksRefused(t *testing.T) {
 	}
 }
 
-// TestSocksUsers: only who knows a password of the file is served, no password is
-// in the log, and a name is looked up once.
+// TestSocksUsers: only a client with a password of the file is served. No password is
+// in the log. A name is resolved once.
 func TestSocksUsers(t *testing.T) {
 	users := filepath.Join(t.TempDir(), "users")
 	if err := os.WriteFile(users, []byte("me:correct horse\nyou:battery staple\n"), 0o600); err != nil {
@@ -153,7 +153,7 @@ func TestSocksUsers(t *testing.T) {
 	s := start(t, settings)
 	serveOrigin(t, web, echo)
 	nameServer(t, -1)
-	// say greets with the methods given, then sends the rest, and reads so much.
+	// say sends the methods, then the rest, and reads `answers` bytes.
 	say := func(methods, rest string, answers int) (*net.TCPConn, []byte) {
 		conn := dialPhone(t, socksServer)
 		_ = conn.SetDeadline(time.Now().Add(patience))
@@ -195,8 +195,8 @@ func TestSocksUsers(t *testing.T) {
 	}
 }
 
-// TestSocksFull: a client hears of a session that has as many streams as the
-// proxy takes, instead of a connection that is reset.
+// TestSocksFull: if the session has its maximum of streams, the client gets an error
+// code, not a connection that is reset.
 func TestSocksFull(t *testing.T) {
 	needLab(t)
 	startProxy(t, values{"session": values{"max_streams": 1}})

@@ -14,7 +14,7 @@ import (
 	"mplab/mpflex/internal/measure/check"
 )
 
-// once runs mpflex to its end.
+// once runs mpflex until it ends.
 func once(t testing.TB, node string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 			for _, addr := range result.Local {
 				local = append(local, addr.String())
 			}
-			// Without waiting, further subflows may or may not be there yet.
+			// Without --wait-subflows, further subflows may or may not exist yet.
 			if !slices.Equal(local[:len(c.local)], c.local) || result.CongestionControl != "cubic" || result.RTTms <= 0 {
 				t.Errorf("%s", stdout)
 			}
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckSession: check makes a session with its paths, beside that of an agent.
+// TestCheckSession: check makes its own session and paths, next to that of an agent.
 func TestCheckSession(t *testing.T) {
 	s := start(t, flex(false))
 	serveOrigin(t, web, echo)

@@ -19,7 +19,7 @@ import (
 	"mplab/mpflex/status"
 )
 
-// statusOf asks a program for its status.
+// statusOf requests the status of a program.
 func statusOf(t testing.TB, socket string) status.Report {
 	t.Helper()
 	client, err := control.Dial(t.Context(), socket)
@@ -34,7 +34,7 @@ func statusOf(t testing.TB, socket string) status.Report {
 	return r
 }
 
-// streamsOf runs `mpflex status --streams --json` and reads what it prints.
+// streamsOf runs `mpflex status --streams --json` and parses its output.
 func streamsOf(t testing.TB, socket string) status.Report {
 	t.Helper()
 	stdout, stderr, code := once(t, "phone", "status", "--control", socket, "--streams", "--json")
@@ -45,7 +45,7 @@ func streamsOf(t testing.TB, socket string) status.Report {
 	return r
 }
 
-// path is a path of the one session of a report; the zero one when it is not
+// path returns a path of the only session in a report, or the zero value if it is not
 // attached.
 func path(r status.Report, name string) session.PathStatus {
 	if len(r.Sessions) == 1 {
@@ -72,8 +72,7 @@ func endless(t *testing.T) {
 	})
 }
 
-// TestStatusDuringADownload: both ends show both paths at work, and counters
-// that only grow.
+// TestStatusDuringADownload: both ends show traffic on both paths. Counters only grow.
 func TestStatusDuringADownload(t *testing.T) {
 	private(t, func(t *testing.T, plain bool) {
 		needLab(t)
@@ -137,7 +136,7 @@ func TestStatusDuringADownload(t *testing.T) {
 	})
 }
 
-// grew checks that no counter of a session is smaller later.
+// grew checks that no counter of a session has decreased.
 func grew(t *testing.T, before, after status.Report) {
 	t.Helper()
 	if len(before.Sessions) != 1 || len(after.Sessions) != 1 {
@@ -166,8 +165,8 @@ func grew(t *testing.T, before, after status.Report) {
 	}
 }
 
-// TestStatusOfAPathThatEnds: what it did is still counted, why it cannot be set
-// up again is told, and it is counted on when it can.
+// TestStatusOfAPathThatEnds: the counters of an ended path stay, the reason why it
+// cannot be attached again is reported, and the counters continue when it is attached.
 func TestStatusOfAPathThatEnds(t *testing.T) {
 	needLab(t)
 	socket := filepath.Join(t.TempDir(), "agent")
@@ -207,8 +206,8 @@ func TestStatusOfAPathThatEnds(t *testing.T) {
 	})
 }
 
-// refuse makes the router reset the connections over the phone's second
-// interface, and refuse new ones, or no more.
+// refuse makes the router reset and refuse connections over the phone's second
+// interface, or ends that.
 func refuse(t *testing.T, on bool) {
 	t.Helper()
 	output(t, "router", "nft", "add", "table", "ip", "refuse")
@@ -219,7 +218,7 @@ func refuse(t *testing.T, on bool) {
 	}
 }
 
-// TestStatusOfCarryingConnections: an agent without a session says so, and has
+// TestStatusOfCarryingConnections: an agent without a session reports no session, but
 // its open connections.
 func TestStatusOfCarryingConnections(t *testing.T) {
 	needLab(t)
@@ -240,8 +239,8 @@ func TestStatusOfCarryingConnections(t *testing.T) {
 	}
 }
 
-// TestControlSocket: it goes with the program, is of the owner alone, and is
-// not taken from another program.
+// TestControlSocket: the socket is removed with the program, only its owner can use it,
+// and a program does not take it from another one.
 func TestControlSocket(t *testing.T) {
 	needLab(t)
 	socket := filepath.Join(t.TempDir(), "proxy")
@@ -286,8 +285,8 @@ func TestControlSocket(t *testing.T) {
 	}
 }
 
-// TestStatusInTheLog: records while there is traffic, none while there is none,
-// and one at the end, at both ends of a session.
+// TestStatusInTheLog: at both ends of a session there are records during traffic, none
+// without, and one at the end.
 func TestStatusInTheLog(t *testing.T) {
 	needLab(t)
 	const every = 0.1

@@ -15,23 +15,23 @@ import (
 	"mplab/mpflex/internal/forward/socks"
 )
 
-// job is one connection of an application, told to the origin in its first
-// bytes. Its bytes follow from its seed, and each side checks what it gets.
+// job is one connection of an application. Its first bytes describe it to the origin.
+// The seed determines its bytes, and each side checks the bytes it receives.
 type job struct {
 	Seed       uint64
 	Up, Down   int64 // bytes
 	Kind       jobKind
-	SlowOrigin bool // it reads little at a time
+	SlowOrigin bool // reads few bytes at a time
 	SlowClient bool
-	PauseUS    uint32 // between chunks that are written, microseconds
+	PauseUS    uint32 // between written chunks, in µs
 }
 
 type jobKind uint8
 
 const (
-	bothWays    jobKind = iota // both at once
-	askThenHear                // the origin answers when it has seen the end
-	clientReset                // in the middle of what comes down
+	bothWays    jobKind = iota // both directions at once
+	askThenHear                // the origin answers after the end of the request
+	clientReset                // during the download
 	originReset
 	jobKinds
 )
@@ -50,7 +50,7 @@ func readJob(r io.Reader) (j job, err error) {
 	return j, binary.Read(io.LimitReader(r, jobSize), binary.BigEndian, &j)
 }
 
-// drawJob is mostly short, as traffic is.
+// drawJob returns a random job. Most are short, as in real traffic.
 func drawJob(random *rand.Rand) job {
 	size := func(bits int) int64 { return random.Int64N(1 << random.IntN(bits)) }
 	j := job{Seed: random.Uint64(), Up: size(15), Down: size(18)}
@@ -77,7 +77,7 @@ func drawJob(random *rand.Rand) job {
 	return j
 }
 
-// content is what goes one way.
+// content returns the bytes of one direction.
 func (j job) content(down bool) io.Reader {
 	seed, size := j.Seed, j.Up
 	if down {
@@ -95,7 +95,7 @@ type stream interface {
 	SetLinger(seconds int) error
 }
 
-// send writes what goes one way, or its first bytes, and ends it then.
+// send writes the first bytes of one direction, limited to most, and ends it.
 func (j job) send(conn io.Writer, down bool, most int64) error {
 	r, chunk := io.LimitReader(j.content(down), most), make([]byte, 16<<10)
 	for {
@@ -110,11 +110,11 @@ func (j job) send(conn io.Writer, down bool, most int64) error {
 	}
 }
 
-// errBytes: bytes are not those that were sent.
+// errBytes reports wrong bytes.
 var errBytes = errors.New("the bytes are wrong")
 
-// hear reads what goes one way and compares. It returns how many bytes were
-// right.
+// hear reads and compares the bytes of one direction. It returns the number of right
+// bytes.
 func (j job) hear(conn io.Reader, down, slow bool, most int64) (int64, error) {
 	want, total := j.content(down), int64(0)
 	got, expected := make([]byte, 16<<10), make([]byte, 16<<10)
@@ -138,7 +138,7 @@ func (j job) hear(conn io.Reader, down, slow bool, most int64) (int64, error) {
 	return total, nil
 }
 
-// whole is hear to the end.
+// whole calls hear up to the end.
 func (j job) whole(conn io.Reader, down, slow bool) error {
 	size := j.Up
 	if down {
@@ -155,12 +155,12 @@ func reset(conn stream) {
 	_ = conn.Close()
 }
 
-// answer is the origin's part.
+// answer runs the origin's side of a job.
 func answer(conn stream) error {
 	defer conn.Close()
 	j, err := readJob(conn)
 	if err != nil {
-		return nil // reset before it was heard
+		return nil // reset before the job was received
 	}
 	var sending sync.WaitGroup
 	var sent error
@@ -189,7 +189,7 @@ func answer(conn stream) error {
 	return errors.Join(heard, sent)
 }
 
-// do is the application's part.
+// do runs the application's side of a job.
 func (j job) do(conn stream) error {
 	defer conn.Close()
 	if _, err := conn.Write(j.encode()); err != nil {
@@ -222,8 +222,8 @@ func (j job) do(conn stream) error {
 	return errors.Join(heard, sent)
 }
 
-// datagrams exchanges numbered datagrams with an echo until stop is closed, and
-// says how many came back, each once and whole.
+// datagrams exchanges numbered datagrams with an echo until stop is closed. It returns
+// how many were answered, each once and completely.
 func datagrams(t *testing.T, seed uint64, to string, stop <-chan struct{}) (sent, answered int) {
 	t.Helper()
 	var tunnel *socks.Tunnel

@@ -42,7 +42,7 @@ func startEchoAt(t *testing.T, node, address string) {
 	}
 }
 
-// attached waits until an agent has both its paths.
+// attached waits until both paths of an agent are attached.
 func attached(t *testing.T, agent *program) {
 	t.Helper()
 	eventually(t, "both paths", func() bool {
@@ -51,7 +51,7 @@ func attached(t *testing.T, agent *program) {
 	})
 }
 
-// jitter is what the tests need of a result of udp-jitter.
+// jitter holds the fields of udp-jitter's result that the tests use.
 type jitter struct {
 	OK             bool
 	Error          string
@@ -82,7 +82,7 @@ func TestDatagramsOverASession(t *testing.T) {
 				t.Errorf("%s bytes: %+v", size, got)
 			}
 		}
-		// The end of the client's association is the end of the proxy's socket.
+		// When the client's association ends, the proxy closes its socket.
 		var here []connlog.Association
 		var there []udprelay.Record
 		eventually(t, "two records on both sides", func() bool {
@@ -99,7 +99,7 @@ func TestDatagramsOverASession(t *testing.T) {
 	})
 }
 
-// udpRecords are the proxy's records of associations.
+// udpRecords returns the proxy's records of associations.
 func udpRecords(t *testing.T, proxy *program) []udprelay.Record {
 	t.Helper()
 	data, err := os.ReadFile(proxy.log)
@@ -139,7 +139,7 @@ func TestDatagramsOutsideTheAllowList(t *testing.T) {
 	}
 }
 
-// A path is lost while datagrams flow: the rest goes over the other one.
+// A path is lost during a flow of datagrams: later ones use the other path.
 func TestDatagramsSurviveAPath(t *testing.T) {
 	s := start(t, withSocks(flex(false)))
 	startEcho(t, "10.65.0.5:8080")
@@ -155,7 +155,7 @@ func TestDatagramsSurviveAPath(t *testing.T) {
 	}
 }
 
-// A client's association goes on with the next session.
+// A client's association continues in the next session.
 func TestDatagramsOutliveTheProxy(t *testing.T) {
 	s := start(t, withSocks(flex(false)))
 	echoDatagrams(t, "10.65.0.6:8080")
@@ -198,7 +198,7 @@ func TestDatagramsOutliveTheProxy(t *testing.T) {
 	exchange("after it")
 }
 
-// echoDatagrams returns datagrams that arrive at an address of the origin.
+// echoDatagrams echoes datagrams at an address of the origin.
 func echoDatagrams(t *testing.T, address string) {
 	t.Helper()
 	var socket net.PacketConn

@@ -13,12 +13,12 @@ const (
 	tail = "default: {}\n"
 )
 
-// withMatch is a file of one rule with one condition, in line 4.
+// withMatch returns a file of one rule with one condition, in line 4.
 func withMatch(condition string) string {
 	return head + "rules:\n  - name: one\n    match: {" + condition + "}\n    action: block\n" + tail
 }
 
-// withScheme is a file without rules, with a default in line 3.
+// withScheme returns a file without rules, with a default in line 3.
 func withScheme(scheme string) string { return head + "rules: []\ndefault: {" + scheme + "}\n" }
 
 const (
@@ -27,9 +27,9 @@ const (
 	actionWhat = "block, direct, the name of a scheme, or a mapping with the keys scheduler, paths, backup is needed"
 )
 
-// Bad input, and the message that it must give; FILE stands for the path.
+// Invalid files, with the required message. FILE is the path.
 var badFiles = []struct{ text, want string }{
-	// What is no YAML, or more than plain data.
+	// Files that are not YAML, or more than plain data.
 	{"", "FILE:1: the file is empty; it needs the keys policy, rules and default"},
 	{"# nothing\n", "FILE:1: the file is empty; it needs the keys policy, rules and default"},
 	{"---\n", "FILE:2: found nothing, a mapping with the keys policy, plan, schemes, rules, default is needed"},
@@ -155,7 +155,7 @@ var badFiles = []struct{ text, want string }{
 	{withMatch("time: 22:00-06:00 Europe/Brussel"), "FILE:4: rules[0].match.time: unknown time zone 'Europe/Brussel'; give a name such as Europe/Brussels or UTC, or none for the phone's own"},
 	{withMatch("time: 22:00-06:00 Local"), "FILE:4: rules[0].match.time: unknown time zone 'Local'; give a name such as Europe/Brussels or UTC, or none for the phone's own"},
 
-	// Several at once, the first line first.
+	// Several problems, by line.
 	{"rules:\n  - name: one\n    match: {port: x, uid: y}\n    action: stop\ndefault: none\n",
 		"FILE:1: key 'policy' is missing\n" +
 			"FILE:3: rules[0].match.port: 'x' is not a port; give 1 to 65535, or a range such as 8000-8999\n" +
@@ -210,8 +210,8 @@ func TestTooManySchemes(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, there is a policy or a list of problems with lines that
-// the file has; a policy decides about any flow.
+// FuzzParse: any bytes give a policy, or a list of problems whose lines exist in the
+// file. A policy decides any flow.
 func FuzzParse(f *testing.F) {
 	for _, c := range badFiles {
 		if len(c.text) < 500 {
@@ -232,7 +232,7 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &bad) {
 			return
 		}
-		last := 1 // as YAML counts lines
+		last := 1 // lines as YAML counts them
 		for _, c := range string(data) {
 			if strings.ContainsRune("\n\r\u0085\u2028\u2029", c) {
 				last++

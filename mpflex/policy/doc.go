@@ -1,10 +1,10 @@
-// Package policy decides which traffic uses which paths: an ordered list of
-// rules, of which the first that matches a flow counts (nikravesh2016 §4.2).
+// Package policy decides which traffic uses which paths. It evaluates an ordered list
+// of rules; the first rule that matches a flow decides (nikravesh2016 §4.2).
 //
-// A rule's action is to block a flow, to let it past the proxy, or a scheme: a
-// scheduler and the paths that it may use. Schemes have one-byte labels, by
-// which the phone tells the proxy how to treat the flow on the way down.
+// The action of a rule is to block the flow, to connect it without the proxy, or a
+// scheme: a scheduler and the paths that it may use. Each scheme has a one-byte label,
+// with which the phone tells the proxy the flow's scheme for the way down.
 //
-// Finding out the phone's state belongs to conditions, applying a scheme to a session
-// to schemes.
+// Reading the phone's state belongs to conditions, applying a scheme to a session to
+// schemes.
 package policy

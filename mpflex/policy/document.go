@@ -18,20 +18,20 @@ const (
 	maxDepth    = 20      // levels of mappings and lists
 )
 
-// Problem is one thing that is wrong in a rule file.
+// Problem is one error in a rule file.
 type Problem struct {
 	Line  int    // from 1
-	Place string // such as rules[0].match.port; "" for the file as a whole
-	Text  string // what was found and what is allowed
+	Place string // such as rules[0].match.port; "": the whole file
+	Text  string // the value found and the values allowed
 }
 
-// FileError is all that is wrong in a rule file, the first line first.
+// FileError holds all errors in a rule file, by ascending line.
 type FileError struct {
-	File     string // as the user named it
+	File     string // as the user gave it
 	Problems []Problem
 }
 
-// Error returns one line for each problem: "FILE:LINE: PLACE: TEXT".
+// Error returns one line per problem: "FILE:LINE: PLACE: TEXT".
 func (e *FileError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -44,9 +44,10 @@ func (e *FileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// reader reads a YAML document strictly: it collects what is wrong and goes on.
+// reader parses a YAML document strictly. It collects the problems and continues after
+// each.
 type reader struct {
-	devices  []string // the interfaces that there are; nil when not known
+	devices  []string // known interfaces; nil: unknown
 	problems []Problem
 }
 
@@ -54,7 +55,7 @@ func (r *reader) bad(line int, place, format string, args ...any) {
 	r.problems = append(r.problems, Problem{line, place, fmt.Sprintf(format, args...)})
 }
 
-// failure returns what is wrong; nil when nothing is.
+// failure returns the problems, or nil if there are none.
 func (r *reader) failure(file string) error {
 	if len(r.problems) == 0 {
 		return nil
@@ -63,8 +64,7 @@ func (r *reader) failure(file string) error {
 	return &FileError{file, r.problems}
 }
 
-// document returns the one value in the file; nil after noting what is wrong
-// with it.
+// document returns the only value in the file. It returns nil after noting a problem.
 func (r *reader) document(data []byte) *yaml.Node {
 	if len(data) > maxFileSize {
 		r.bad(1, "", "larger than 1 MiB: not a rule file")
@@ -75,7 +75,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 		return nil
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil { // fails only for options
+	if err != nil { // fails only for invalid options
 		r.bad(1, "", "not YAML: %v", err)
 		return nil
 	}
@@ -113,8 +113,8 @@ func invalidUTF8(data []byte) int {
 	return -1
 }
 
-// syntax notes what the YAML library did not understand. What most often is
-// meant there is a value that needs quotes.
+// syntax notes a syntax error of the YAML library. The usual cause is a value that
+// needs quotes.
 func (r *reader) syntax(err error, data []byte) {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
@@ -135,11 +135,11 @@ func (r *reader) syntax(err error, data []byte) {
 	r.bad(max(mark.Line, 1), "", "%s", text)
 }
 
-// special are the characters that a plain value does not begin with.
+// special holds the characters that a plain value cannot start with.
 const special = ">|@`%*&!"
 
-// character returns the byte at a line and column, both from 1; 0 when there
-// is none.
+// character returns the byte at a line and column, both from 1, or 0 if it does not
+// exist.
 func character(data []byte, line, column int) byte {
 	for ; line > 1; line-- {
 		_, rest, found := bytes.Cut(data, []byte("\n"))
@@ -154,8 +154,8 @@ func character(data []byte, line, column int) byte {
 	return data[column-1]
 }
 
-// plain refuses what can make a file mean more than it shows: aliases,
-// anchors, tags, merge keys, and great depth.
+// plain rejects features with which a file could mean more than it shows: aliases,
+// anchors, tags, merge keys, and deep nesting.
 func (r *reader) plain(n *yaml.Node, depth int) bool {
 	switch {
 	case depth > maxDepth:
@@ -179,14 +179,14 @@ func (r *reader) plain(n *yaml.Node, depth int) bool {
 	return false
 }
 
-// field is one value in a mapping, or one item of a list.
+// field is one value of a mapping, or one item of a list.
 type field struct {
 	node  *yaml.Node
 	place string
 	line  int // of the key
 }
 
-// describe says what kind of value was found.
+// describe returns the kind of value that was found.
 func (f field) describe() string {
 	switch {
 	case f.node.Kind == yaml.MappingNode:
@@ -204,7 +204,7 @@ func (r *reader) wants(f field, what string) {
 	r.bad(f.line, f.place, "found %s, %s is needed", f.describe(), what)
 }
 
-// mapping returns the fields of a mapping with these keys alone.
+// mapping returns the fields of a mapping. Other keys than these are problems.
 func (r *reader) mapping(f field, keys ...string) (map[string]field, bool) {
 	if f.node.Kind != yaml.MappingNode {
 		r.wants(f, "a mapping with the keys "+strings.Join(keys, ", "))
@@ -221,8 +221,8 @@ func (r *reader) mapping(f field, keys ...string) (map[string]field, bool) {
 	return fields, true
 }
 
-// pairs goes through a mapping in the order of the file. A key that is given
-// again is noted and left out.
+// pairs iterates over a mapping in the order of the file. A duplicate key is noted and
+// skipped.
 func (r *reader) pairs(f field) func(yield func(string, field) bool) {
 	return func(yield func(string, field) bool) {
 		lines := make(map[string]int)
@@ -261,7 +261,7 @@ func (r *reader) items(f field, what string) []field {
 	return items
 }
 
-// text returns one word or line.
+// text returns a non-empty scalar.
 func (r *reader) text(f field, what string) (string, bool) {
 	if f.node.Kind != yaml.ScalarNode || f.node.Tag == "!!null" && f.node.Style == 0 || strings.TrimSpace(f.node.Value) == "" {
 		r.wants(f, what)
@@ -270,7 +270,7 @@ func (r *reader) text(f field, what string) (string, bool) {
 	return f.node.Value, true
 }
 
-// valueOf reads one value.
+// valueOf parses one value.
 func valueOf[T any](r *reader, f field, what string, parse func(string) (T, error)) (value T, ok bool) {
 	text, ok := r.text(f, what)
 	if !ok {
@@ -284,7 +284,7 @@ func valueOf[T any](r *reader, f field, what string, parse func(string) (T, erro
 	return value, true
 }
 
-// valuesOf reads one value, or a list of at least one and none of them twice.
+// valuesOf parses one value, or a non-empty list without duplicates.
 func valuesOf[T any](r *reader, f field, what string, parse func(string) (T, error)) (values []T, ok bool) {
 	if f.node.Kind != yaml.SequenceNode {
 		value, ok := valueOf(r, f, what+", or a list of them,", parse)

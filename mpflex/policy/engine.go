@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Engine decides by a rule file that can be read again while it is in use. It
-// is safe for concurrent use.
+// Engine decides by a rule file that can be reloaded during use. It is safe for
+// concurrent use.
 type Engine struct {
 	file    string
 	options Options
@@ -14,7 +14,7 @@ type Engine struct {
 	reload  sync.Mutex // held while the file is read
 }
 
-// Open reads a rule file and returns an engine that decides by it.
+// Open reads a rule file and returns an engine for it.
 func Open(file string, options Options) (*Engine, error) {
 	e := &Engine{file: file, options: options}
 	if err := e.Reload(); err != nil {
@@ -23,9 +23,9 @@ func Open(file string, options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Reload reads the file again. From then on decisions are by the new rules;
-// those made before stay as they are, and their labels go on to mean what they
-// did. When the file is bad the old rules stay in force and the error says why.
+// Reload reads the file again. Later decisions use the new rules. Earlier decisions and
+// the meaning of their labels do not change. If the file has an error, the old rules
+// stay and the error is returned.
 func (e *Engine) Reload() error {
 	e.reload.Lock()
 	defer e.reload.Unlock()
@@ -45,12 +45,12 @@ func (e *Engine) Reload() error {
 	return nil
 }
 
-// Policy returns the rules in force.
+// Policy returns the current rules.
 func (e *Engine) Policy() *Policy { return e.current.Load() }
 
-// Decide returns the first rule in force of which all conditions hold, or the
-// default. It does not allocate.
+// Decide returns the first current rule whose conditions all hold, or the default. It
+// does not allocate.
 func (e *Engine) Decide(f *Flow, c *Conditions) Decision { return e.current.Load().Decide(f, c) }
 
-// Explain says for each rule in force whether it matches.
+// Explain reports for each current rule whether it matches.
 func (e *Engine) Explain(f *Flow, c *Conditions) Explanation { return e.current.Load().Explain(f, c) }

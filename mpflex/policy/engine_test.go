@@ -16,7 +16,7 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// blocking is a file in which one port is blocked.
+// blocking returns a file that blocks one port.
 func blocking(port int) string {
 	return fmt.Sprintf(head+"rules:\n- {name: port %d, match: {port: %d}, action: block}\ndefault: {paths: eth%d}\n", port, port, port)
 }
@@ -74,8 +74,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// While the file changes between two good versions and a bad one, each
-// decision is by one of the good ones as a whole, and labels keep their schemes.
+// While the file changes between two valid versions and an invalid one, each decision
+// uses one of the valid ones completely, and labels keep their schemes.
 func TestReloadInParallel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	write(t, file, blocking(0+1))

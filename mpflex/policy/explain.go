@@ -1,24 +1,23 @@
 package policy
 
-// Explanation is what became of a flow, and why.
+// Explanation is the decision for a flow, with its reasons.
 type Explanation struct {
 	Decision Decision
 	Rules    []Verdict // in the order of the file, without the default
 }
 
-// Verdict is what one rule says about a flow.
+// Verdict is the result of one rule for a flow.
 type Verdict struct {
 	Rule    *Rule
 	Matched bool
-	Taken   bool // it is the first that matched
-	// Why are the conditions, all of which hold; or the first that does not,
-	// and what was found: "port 80, not 443".
+	Taken   bool // it is the first that matches
+	// Why lists the conditions if all hold. Otherwise it has the first one that does
+	// not, with the value found: "port 80, not 443".
 	Why string
 }
 
-// Explain says for each rule whether it matches the flow, those after the
-// first one included. Conditions are looked at in one order, whatever that of
-// the file.
+// Explain reports for each rule whether it matches the flow, also for rules after the
+// first match. Conditions are checked in a fixed order, not that of the file.
 func (p *Policy) Explain(f *Flow, c *Conditions) Explanation {
 	e := Explanation{Decision: p.Decide(f, c), Rules: make([]Verdict, len(p.rules))}
 	for i := range p.rules {

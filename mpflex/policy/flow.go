@@ -9,7 +9,7 @@ import (
 // Protocol is the transport protocol of a flow.
 type Protocol uint8
 
-// The protocols that rules know.
+// The protocols that rules can name.
 const (
 	TCP Protocol = iota + 1
 	UDP
@@ -25,7 +25,7 @@ func (p Protocol) String() string {
 	return "unknown"
 }
 
-// ParseProtocol reads "tcp" or "udp".
+// ParseProtocol parses "tcp" or "udp".
 func ParseProtocol(text string) (Protocol, error) {
 	switch text {
 	case "tcp":
@@ -36,19 +36,18 @@ func ParseProtocol(text string) (Protocol, error) {
 	return 0, fmt.Errorf("unknown protocol %s. Allowed: tcp, udp", show(text))
 }
 
-// Flow is what is known of an application's connection or UDP association. A
-// condition on something that is not known does not hold.
+// Flow holds the known properties of an application's connection or UDP association. A
+// condition on an unknown property does not hold.
 type Flow struct {
-	UID      int64          // -1 when unknown
-	Packages []string       // Android packages of the uid; nil when unknown
-	Process  string         // as the kernel names it, at most 15 bytes; "" when unknown
-	Domain   string         // as names.Normalize returns it; "" when unknown
-	Dst      netip.AddrPort // the zero address when unknown, port 0 when unknown
-	Protocol Protocol       // 0 when unknown
+	UID      int64          // -1: unknown
+	Packages []string       // Android packages of the uid; nil: unknown
+	Process  string         // the kernel's name, at most 15 bytes; "": unknown
+	Domain   string         // in the form of names.Normalize; "": unknown
+	Dst      netip.AddrPort // zero address: unknown; port 0: unknown
+	Protocol Protocol       // 0: unknown
 }
 
-// Reading is a measured value, or that there is none: the zero Reading is
-// unknown.
+// Reading is a measured value. The zero Reading is unknown.
 type Reading struct {
 	Value float64
 	Known bool
@@ -57,11 +56,11 @@ type Reading struct {
 // Known returns the reading of a value.
 func Known(value float64) Reading { return Reading{value, true} }
 
-// Conditions are the state of the phone that rules may ask for.
+// Conditions is the phone's state, for rules.
 type Conditions struct {
-	Time           time.Time // its location is the phone's own time zone
+	Time           time.Time // in the phone's time zone
 	Battery        Reading   // percent
-	PlanLeft       Reading   // bytes of the data plan until its next reset
+	PlanLeft       Reading   // remaining bytes of the data plan until its next reset
 	PlanLimit      Reading   // bytes of the whole data plan
 	WiFiThroughput Reading   // bit/s
 }

@@ -2,7 +2,7 @@ package policy
 
 import "strings"
 
-// Kind is what sort of network an interface belongs to.
+// Kind is the kind of network of an interface.
 type Kind string
 
 // The kinds that rules can name instead of an interface.
@@ -13,10 +13,10 @@ const (
 	Other    Kind = "other"
 )
 
-// kinds are those that a rule file may name.
+// kinds lists the kinds that a rule file may name.
 var kinds = []string{string(WiFi), string(Cellular), string(Ethernet)}
 
-// prefixes of interface names: of Android, its vendors' modems, and systemd's
+// prefixes of interface names: of Android, of vendors' modems, and systemd's
 // predictable names.
 var prefixes = []struct {
 	prefix string
@@ -27,8 +27,8 @@ var prefixes = []struct {
 	{"eth", Ethernet}, {"en", Ethernet},
 }
 
-// KindOf tells the kind of an interface by its name, so that agent and proxy
-// agree on it.
+// KindOf returns the kind of an interface. It depends only on the name, so agent and
+// proxy agree.
 func KindOf(device string) Kind {
 	for _, p := range prefixes {
 		if strings.HasPrefix(device, p.prefix) {
@@ -38,10 +38,10 @@ func KindOf(device string) Kind {
 	return Other
 }
 
-// maxInterface is the longest name of an interface (IFNAMSIZ without its zero).
+// maxInterface is the maximum length of an interface's name (IFNAMSIZ - 1).
 const maxInterface = 15
 
-// isInterface tells whether a text can be the name of an interface.
+// isInterface reports whether a text can be the name of an interface.
 func isInterface(text string) bool {
 	if text == "" || len(text) > maxInterface || text == "." || text == ".." {
 		return false

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// condition is one entry of a rule's match.
+// condition is one condition of a rule.
 type condition interface {
-	// holds tells whether it does. It must not allocate.
+	// holds reports whether the condition holds. It must not allocate.
 	holds(*Flow, *Conditions) bool
-	// text is what is asked for, as the file has it: "443, 8000-8999".
+	// text returns the condition as in the file: "443, 8000-8999".
 	text() string
-	// found says what was found instead: "port 80", "battery unknown".
+	// found returns the flow's value: "port 80", "battery unknown".
 	found(*Flow, *Conditions) string
 }
 
-// named is a condition with its key in the file.
+// named is a condition with its key.
 type named struct {
 	key string
 	condition
 }
 
-// match is all conditions of a rule, the ones first that are quickly looked at.
+// match holds all conditions of a rule. Those that are quick to check come first.
 type match []named
 
-// failing returns the first condition that does not hold; nil when all do.
+// failing returns the first condition that does not hold, or nil if all hold.
 func (m match) failing(f *Flow, c *Conditions) *named {
 	for i := range m {
 		if !m[i].holds(f, c) {
@@ -34,7 +34,7 @@ func (m match) failing(f *Flow, c *Conditions) *named {
 	return nil
 }
 
-// String returns the conditions in words: `protocol tcp, domain *.example.org`.
+// String returns the conditions as text: `protocol tcp, domain *.example.org`.
 func (m match) String() string {
 	texts := make([]string, len(m))
 	for i, c := range m {
@@ -46,7 +46,7 @@ func (m match) String() string {
 // shownEntries is how many entries of a long list a message shows.
 const shownEntries = 4
 
-// listed returns the entries of a list as a message shows them.
+// listed returns the entries of a list for a message.
 func listed[T any](entries []T, text func(T) string) string {
 	var b strings.Builder
 	for i, entry := range entries {

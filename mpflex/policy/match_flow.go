@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// span is a range of whole numbers, both ends included.
+// span is a range of integers, both ends included.
 type span struct{ first, last int64 }
 
 func (s span) has(n int64) bool { return s.first <= n && n <= s.last }
@@ -64,8 +64,8 @@ func (u uidIn) found(f *Flow, _ *Conditions) string {
 
 type addressIn []network
 
-// network is a prefix as two halves of an IPv6 address; that of IPv4 is in its
-// mapped form.
+// network is a prefix as two halves of an IPv6 address. An IPv4 prefix has the
+// IPv4-mapped form.
 type network struct {
 	prefix            netip.Prefix
 	high, low         uint64
@@ -142,16 +142,16 @@ func (p packageIs) found(f *Flow, _ *Conditions) string {
 	return "package " + orUnknown(strings.Join(f.Packages, ", "))
 }
 
-// domainIn is a set of names; "*.example.org" stands for all names below
-// example.org, at any depth, and not for itself.
+// domainIn is a set of names. "*.example.org" means all names below example.org, at any
+// depth, but not example.org.
 type domainIn struct {
-	patterns []string        // as the file has them
-	few      []string        // the same, when they are few: "*" cut off
-	exact    map[string]bool // when they are many
-	below    map[string]bool // the part after "*."
+	patterns []string        // as in the file
+	few      []string        // patterns without "*", if there are few
+	exact    map[string]bool // names without "*", if there are many
+	below    map[string]bool // the part after "*.", if there are many
 }
 
-// fewDomains is up to how many names looking at each is quicker than maps.
+// fewDomains is the number of patterns up to which a linear search is faster than maps.
 const fewDomains = 8
 
 func newDomainIn(patterns []string) *domainIn {
@@ -201,10 +201,10 @@ func (d *domainIn) text() string {
 }
 func (d *domainIn) found(f *Flow, _ *Conditions) string { return "domain " + orUnknown(f.Domain) }
 
-// glob is a name in which * stands for any characters and ? for one.
+// glob is a name in which * matches any characters and ? one character.
 type glob struct {
 	pattern string
-	wild    bool // it has one of them
+	wild    bool // it contains * or ?
 }
 
 func newGlob(pattern string) glob { return glob{pattern, strings.ContainsAny(pattern, "*?")} }
@@ -218,8 +218,7 @@ func (g glob) matches(name string) bool {
 	return wildMatch(g.pattern, name)
 }
 
-// wildMatch compares the whole name: on a mismatch the last * takes one
-// character more.
+// wildMatch matches the whole name. On a mismatch, the last * takes one more character.
 func wildMatch(pattern, name string) bool {
 	at, star, resume := 0, -1, 0
 	for i := 0; i < len(name); {
@@ -247,7 +246,7 @@ func wildMatch(pattern, name string) bool {
 	return strings.Trim(pattern[at:], "*") == ""
 }
 
-// shortest is the fewest bytes that a name must have to match.
+// shortest returns the minimum length of a matching name in bytes.
 func (g glob) shortest() int { return len(g.pattern) - strings.Count(g.pattern, "*") }
 
 func anyGlob(globs []glob, name string) bool {

@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// conditions are the keys of a match, those first that are quickly looked at;
-// that is the order in which they are.
+// conditions lists the keys of a match, in the order in which they are checked: those
+// that are quick to check come first.
 var conditions = []struct {
 	key  string
 	read func(*reader, field) condition
@@ -54,7 +54,7 @@ var conditions = []struct {
 	}},
 }
 
-// match reads the conditions of a rule.
+// match parses the conditions of a rule.
 func (r *reader) match(f field, rule *Rule, p *Policy) {
 	keys := make([]string, len(conditions))
 	for i, c := range conditions {

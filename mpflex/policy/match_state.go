@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// comparison is an operator of the file.
+// comparison is a comparison operator.
 type comparison uint8
 
 const (
@@ -34,9 +34,9 @@ func (op comparison) holds(value, limit float64) bool {
 // threshold compares a reading with a limit.
 type threshold struct {
 	op    comparison
-	limit float64 // percent, bytes or bit/s
-	unit  string  // as the file has it: "%", "MB", "Mbit/s"
-	scale float64 // of the unit
+	limit float64 // in percent, bytes or bit/s
+	unit  string  // as in the file: "%", "MB", "Mbit/s"
+	scale float64 // size of the unit
 }
 
 func (t threshold) of(r Reading) bool { return r.Known && t.op.holds(r.Value, t.limit) }
@@ -53,7 +53,8 @@ func (t threshold) show(r Reading) string {
 	return number(r.Value/t.scale) + " " + t.unit
 }
 
-// number shows three significant digits, and all of a larger whole number.
+// number formats a value with three significant digits, or as a whole number from 100
+// on.
 func number(value float64) string {
 	if math.Abs(value) >= 100 {
 		return strconv.FormatFloat(value, 'f', 0, 64)
@@ -73,7 +74,7 @@ func (w wifiThroughput) found(_ *Flow, c *Conditions) string {
 	return "WiFi throughput " + w.show(c.WiFiThroughput)
 }
 
-// planLeft compares bytes, or the share of the whole plan.
+// planLeft compares the remaining bytes, or their share of the plan.
 type planLeft struct {
 	threshold
 	share bool
@@ -91,12 +92,11 @@ func (p planLeft) left(c *Conditions) Reading {
 func (p planLeft) holds(_ *Flow, c *Conditions) bool   { return p.of(p.left(c)) }
 func (p planLeft) found(_ *Flow, c *Conditions) string { return "plan left " + p.show(p.left(c)) }
 
-// dayTime is a range of times of a day, in seconds since midnight on the
-// clock: from the first one until just before the last one, across midnight
-// when that is earlier.
+// dayTime is a range of times of day, in seconds since midnight. It includes from and
+// excludes until. If until is earlier than from, the range crosses midnight.
 type dayTime struct {
 	from, until int
-	zone        *time.Location // nil: the phone's own
+	zone        *time.Location // nil: the phone's time zone
 }
 
 func (d dayTime) has(second int) bool {
@@ -106,7 +106,7 @@ func (d dayTime) has(second int) bool {
 	return second >= d.from || second < d.until
 }
 
-// local returns the time on the clock of the range.
+// local returns t in the time zone of the range.
 func (d dayTime) local(t time.Time) time.Time {
 	if d.zone == nil {
 		return t

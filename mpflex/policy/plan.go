@@ -9,16 +9,16 @@ import (
 // Plan is a data plan.
 type Plan struct {
 	Limit      float64  // bytes from one reset to the next
-	ResetDay   int      // day of the month on which it begins anew; in shorter months their last day
-	Interfaces []string // interfaces and kinds of which the bytes count
+	ResetDay   int      // day of the month on which a period starts; in shorter months the last day
+	Interfaces []string // interfaces and kinds whose bytes count
 }
 
-// Counts tells whether the bytes of an interface count.
+// Counts reports whether the bytes of an interface count.
 func (p *Plan) Counts(device string) bool {
 	return slices.Contains(p.Interfaces, device) || slices.Contains(p.Interfaces, string(KindOf(device)))
 }
 
-// plan reads the data plan.
+// plan parses the data plan.
 func (r *reader) plan(f field) *Plan {
 	fields, ok := r.mapping(f, "limit", "reset_day", "interfaces")
 	if !ok {

@@ -2,14 +2,14 @@ package policy
 
 import "fmt"
 
-// Action is what is done with a flow.
+// Action is the treatment of a flow.
 type Action uint8
 
 // The actions.
 const (
-	Carry  Action = iota + 1 // through the proxy, by a scheme
+	Carry  Action = iota + 1 // through the proxy, with a scheme
 	Block                    // refused
-	Direct                   // past the proxy, as the phone's own routes have it
+	Direct                   // without the proxy, by the phone's routes
 )
 
 func (a Action) String() string {
@@ -26,23 +26,23 @@ func (a Action) String() string {
 
 // Rule is one rule of a file, or its default.
 type Rule struct {
-	Name       string // of the default: "default"
-	Index      int    // from 0 in the file; of the default: -1
+	Name       string // "default" for the default
+	Index      int    // in the file, from 0; -1 for the default
 	Line       int    // in the file, from 1
 	Action     Action
-	Scheme     *Scheme // nil unless the action is Carry
-	SchemeName string  // as the file names it; "" when it is written in the rule itself
+	Scheme     *Scheme // nil unless Action is Carry
+	SchemeName string  // as in the file; "" if the rule contains the scheme
 	Label      byte    // of the scheme
 
 	match match
 	why   string
 }
 
-// Match returns the conditions in words; "" for the default.
+// Match returns the conditions as text; "" for the default.
 func (r *Rule) Match() string { return r.match.String() }
 
-// What returns what the rule does, in words: `block`, or
-// `carry: minrtt over wifi, cellular (label 2)`.
+// What returns the action as text: `block`, or `carry: minrtt over wifi, cellular
+// (label 2)`.
 func (r *Rule) What() string {
 	if r.Action != Carry {
 		return r.Action.String()
@@ -50,51 +50,51 @@ func (r *Rule) What() string {
 	return fmt.Sprintf("carry: %s (label %d)", r.Scheme, r.Label)
 }
 
-// Policy is a rule file that was read. It is not changed once made.
+// Policy is a parsed rule file. It is immutable.
 type Policy struct {
 	File string
-	Plan *Plan // nil when the file has none
+	Plan *Plan // nil: the file has no plan
 
 	rules    []Rule
-	matches  []match // of the rules, close together for Decide
+	matches  []match // of the rules, contiguous for Decide
 	fallback Rule
-	schemes  []*Scheme // with a name, in the order of the file
+	schemes  []*Scheme // the named ones, in the order of the file
 	table    *Table
 	needs    Needs
 }
 
-// Rules returns the rules in their order, without the default.
+// Rules returns the rules in order, without the default.
 func (p *Policy) Rules() []Rule { return p.rules }
 
-// Default returns what holds for flows that no rule matches.
+// Default returns the rule for flows that no rule matches.
 func (p *Policy) Default() *Rule { return &p.fallback }
 
-// Table returns the schemes by their labels, those included that are no longer
-// used and that flows from before may still have.
+// Table returns the schemes by label. It includes schemes that are no longer used, as
+// older flows may have their labels.
 func (p *Policy) Table() *Table { return p.table }
 
-// Needs are the things that some rule asks for. What none asks for need not be
-// found out before a flow begins.
+// Needs lists the properties of a flow that some rule uses. Others need not be found
+// before a flow starts.
 type Needs struct {
 	Owner   bool // uid or process
 	Package bool
 	Domain  bool
 }
 
-// Needs returns what the rules ask for.
+// Needs returns the properties that the rules use.
 func (p *Policy) Needs() Needs { return p.needs }
 
-// Decision is what a policy says about a flow.
+// Decision is the rule that decided a flow.
 type Decision struct {
 	*Rule
 }
 
-// Why says which rule decided, and on what conditions. The text is made when
-// the file is read.
+// Why returns the deciding rule and its conditions as text. The text is made when the
+// file is read.
 func (d Decision) Why() string { return d.why }
 
-// Decide returns the first rule of which all conditions hold, or the default.
-// It does not allocate.
+// Decide returns the first rule whose conditions all hold, or the default. It does not
+// allocate.
 func (p *Policy) Decide(f *Flow, c *Conditions) Decision {
 	for i, m := range p.matches {
 		if m.failing(f, c) == nil {
@@ -104,8 +104,8 @@ func (p *Policy) Decide(f *Flow, c *Conditions) Decision {
 	return Decision{&p.fallback}
 }
 
-// label gives every scheme its label and every rule its reason, once the file
-// was read.
+// label assigns labels to all schemes and reasons to all rules, after the file was
+// read.
 func (p *Policy) label(previous *Table) (err error) {
 	schemes := p.schemes
 	all := p.every()

@@ -102,7 +102,7 @@ func TestFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
-// The same rules, as other editors and programs write them.
+// The same rules, in the forms of other editors and programs.
 func TestFormsOfAFile(t *testing.T) {
 	night := at("23:00:00")
 	for about, text := range map[string]string{
@@ -143,7 +143,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Each condition: what it holds for, what it does not, and what is said then.
+// For each condition: values that match, values that do not, and the text for those.
 func TestConditions(t *testing.T) {
 	flow := func(change func(*Flow)) func(*Flow, *Conditions) { return func(f *Flow, _ *Conditions) { change(f) } }
 	state := func(change func(*Conditions)) func(*Flow, *Conditions) {
@@ -280,7 +280,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// Networks hold what package netip says is in them.
+// Networks contain the same addresses as with package netip.
 func TestNetworks(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	inside := 0
@@ -312,7 +312,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// A long list of names says the same as its names one by one.
+// A long list of names matches like its names one by one.
 func TestLongListsOfDomains(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	label := func() string { return string(rune('a' + random.IntN(3))) }
@@ -352,8 +352,7 @@ func TestLongListsOfDomains(t *testing.T) {
 	}
 }
 
-// At every second of a day either a range holds or the one from its end to its
-// beginning.
+// At each second of a day either a range matches or its complement.
 func TestTimesOfDayDivideTheDay(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 30 {
@@ -377,8 +376,7 @@ func TestTimesOfDayDivideTheDay(t *testing.T) {
 	}
 }
 
-// The clock on the wall decides: on the day when summer time begins, the hour
-// that is left out never comes.
+// Local time decides: on the day when summer time starts, the skipped hour never comes.
 func TestTimesOfDayWhenSummerTimeBegins(t *testing.T) {
 	p := mustParse(t, withMatch("time: 02:00-03:00 Europe/Brussels"))
 	matched := 0
@@ -393,7 +391,7 @@ func TestTimesOfDayWhenSummerTimeBegins(t *testing.T) {
 	}
 }
 
-// bench is a policy of 50 rules of all kinds, none of which takes the flow.
+// bench returns a policy of 50 rules of all kinds that do not match the flow.
 func bench(t testing.TB) (*Policy, *Flow, *Conditions) {
 	text := head + "plan: {limit: 5 GB}\nrules:\n"
 	for i := range 50 {

@@ -19,12 +19,12 @@ const (
 	maxName  = 64 // characters of a rule's or a scheme's name
 )
 
-// Options are what a rule file is checked against.
+// Options are the facts that a rule file is checked against.
 type Options struct {
-	Interfaces []string // that rules may name; nil: every name of which the kind is known
+	Interfaces []string // interfaces that rules may name; nil: every name of a known kind
 }
 
-// Load reads a rule file. What is wrong in it is returned as a *FileError.
+// Load reads a rule file. Its errors are returned as a *FileError.
 func Load(file string, options Options) (*Policy, error) {
 	data, err := readFile(file)
 	if err != nil {
@@ -33,7 +33,7 @@ func Load(file string, options Options) (*Policy, error) {
 	return Parse(file, data, options)
 }
 
-// readFile reads no more of a file than a rule file can have.
+// readFile reads a file up to just beyond the maximum size of a rule file.
 func readFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -47,7 +47,7 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// Parse reads the text of a rule file; file is its name in messages.
+// Parse parses the text of a rule file. file is its name in messages.
 func Parse(file string, data []byte, options Options) (*Policy, error) {
 	return parse(file, data, options, nil)
 }
@@ -96,7 +96,7 @@ func (r *reader) policy(f field, p *Policy) {
 	}
 }
 
-// schemes reads the schemes that have a name.
+// schemes parses the named schemes.
 func (r *reader) schemes(f field, p *Policy) map[string]*Scheme {
 	schemes := make(map[string]*Scheme)
 	if f.node.Kind != yaml.MappingNode {
@@ -220,7 +220,7 @@ func (r *reader) ruleName(f field, lines map[string]int) string {
 	return name
 }
 
-// unreached notes a rule with the conditions of one before it.
+// unreached notes a rule that has the same conditions as an earlier one.
 func (r *reader) unreached(f field, before []Rule, rule *Rule) {
 	for i := range before {
 		if reflect.DeepEqual(before[i].match, rule.match) {
@@ -230,7 +230,7 @@ func (r *reader) unreached(f field, before []Rule, rule *Rule) {
 	}
 }
 
-// action reads "block", "direct", the name of a scheme, or a scheme.
+// action parses "block", "direct", the name of a scheme, or a scheme.
 func (r *reader) action(f field, schemes map[string]*Scheme, rule *Rule) {
 	const what = "block, direct, the name of a scheme, or a mapping with the keys scheduler, paths, backup"
 	if f.node.Kind == yaml.MappingNode {

@@ -8,10 +8,10 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// DefaultScheduler is the name that stands for the session's own scheduler.
+// DefaultScheduler is the name of the session's default scheduler.
 const DefaultScheduler = "default"
 
-// schedulers returns the names that a rule file may give.
+// schedulers returns the names that a rule file may use.
 func schedulers() []string { return append(sched.Names(), DefaultScheduler) }
 
 const (
@@ -19,28 +19,27 @@ const (
 	maxScheduler = 32 // bytes of a scheduler's name
 )
 
-// Scheme is how a flow uses the paths of a session. It is not changed once
-// made.
+// Scheme defines how a flow uses the paths of a session. It is immutable.
 type Scheme struct {
 	Scheduler string
-	// Paths are the interfaces and kinds that carry the flow, in the order of
-	// the file; empty: every path that is not in Backup.
+	// Paths lists the interfaces and kinds that carry the flow, in the order of the
+	// file. Empty: every path that is not in Backup.
 	Paths []string
-	// Backup are those that carry it only while none of Paths can.
+	// Backup lists those that carry the flow only while no path of Paths can.
 	Backup []string
 }
 
 // everyPath is the scheme of label 0.
 var everyPath = &Scheme{Scheduler: DefaultScheduler}
 
-// Use is how a scheme uses a path.
+// Use is the way a scheme uses a path.
 type Use uint8
 
 // The uses of a path.
 const (
 	Excluded Use = iota // never
-	Active              // it carries the flow
-	Backup              // it carries the flow while no active path can
+	Active              // carries the flow
+	Backup              // carries the flow while no active path can
 )
 
 func (u Use) String() string {
@@ -53,8 +52,8 @@ func (u Use) String() string {
 	return "excluded"
 }
 
-// Use tells how the scheme uses the path over an interface. The interface's
-// own name counts before its kind.
+// Use returns how the scheme uses the path over an interface. The interface's name has
+// priority over its kind.
 func (s *Scheme) Use(device string) Use {
 	for _, name := range [...]string{device, string(KindOf(device))} {
 		switch {
@@ -70,7 +69,7 @@ func (s *Scheme) Use(device string) Use {
 	return Excluded
 }
 
-// String returns the scheme in words: "minrtt over wifi, cellular; backup eth0".
+// String returns the scheme as text: "minrtt over wifi, cellular; backup eth0".
 func (s *Scheme) String() string {
 	text := s.Scheduler + " over "
 	switch {
@@ -91,7 +90,7 @@ func (s *Scheme) equal(other *Scheme) bool {
 	return s.Scheduler == other.Scheduler && slices.Equal(s.Paths, other.Paths) && slices.Equal(s.Backup, other.Backup)
 }
 
-// check tells what is wrong with a scheme that arrived from elsewhere.
+// check returns an error if a scheme from the other side is invalid.
 func (s *Scheme) check() error {
 	if !isScheduler(s.Scheduler) {
 		return fmt.Errorf("%s is no name of a scheduler", show(s.Scheduler))
@@ -112,7 +111,7 @@ func (s *Scheme) check() error {
 	return nil
 }
 
-// isScheduler tells whether a text can be the name of a scheduler.
+// isScheduler reports whether a text can be the name of a scheduler.
 func isScheduler(text string) bool {
 	for _, c := range []byte(text) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {

@@ -45,8 +45,8 @@ func TestUseOfPaths(t *testing.T) {
 	}
 }
 
-// Labels are those of the order in the file: named schemes first, then those
-// in the rules, then the default; equal ones share a label.
+// Labels follow the order in the file: named schemes, those in the rules, the default.
+// Equal schemes share a label.
 func TestLabels(t *testing.T) {
 	p := mustParse(t, `policy: 1
 schemes:
@@ -80,7 +80,7 @@ default: {scheduler: single, paths: wifi}
 	}
 }
 
-// randomScheme is one of about 400.
+// randomScheme returns one of about 400 schemes.
 func randomScheme(random *rand.Rand) *Scheme {
 	s := &Scheme{Scheduler: schedulers()[random.IntN(len(schedulers()))]}
 	names := []string{"wifi", "cellular", "wlan0", "rmnet0", "eth0"}
@@ -96,10 +96,10 @@ func randomScheme(random *rand.Rand) *Scheme {
 	return s
 }
 
-// However often the schemes change: each has one label and only it; a scheme
-// that was in use goes on with its label; a label that went out of use means
-// what it did until another 255 - n schemes came; the generation counts the
-// changes; the same schemes from the start get the same labels.
+// For any number of changes: each scheme has exactly one label. A scheme in use keeps
+// its label. An unused label keeps its meaning until another 255 - n schemes have come.
+// The generation counts the changes. The same schemes in a new table get the same
+// labels.
 func TestLabelsOverManyReloads(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	var table *Table
@@ -158,8 +158,8 @@ func TestLabelsOverManyReloads(t *testing.T) {
 	}
 }
 
-// With all labels taken, the one that is out of use for the longest time is
-// given away first.
+// When all labels are taken, the one that has been unused the longest is reassigned
+// first.
 func TestLabelsRunOut(t *testing.T) {
 	scheme := func(i int) *Scheme { return &Scheme{Scheduler: "s", Paths: []string{fmt.Sprintf("e%d", i)}} }
 	var all []*Scheme
@@ -197,7 +197,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// The example of spec.md.
+// The example in spec.md.
 const tableHex = "01 00000007 02" +
 	"01 06 73696e676c65 01 04 77696669 00" +
 	"03 06 6d696e727474 02 04 77696669 06 726d6e657430 01 04 65746830"
@@ -223,7 +223,7 @@ func TestTableOnTheWire(t *testing.T) {
 	}
 }
 
-// The specification has this example, the size, and how kinds are told.
+// spec.md has this example, the maximum size, and the prefixes of each kind.
 func TestSpecification(t *testing.T) {
 	spec := string(must(os.ReadFile("../spec.md")))
 	wanted := []string{fmt.Sprintf("at most %d bytes", MaxTableSize)}
@@ -273,8 +273,7 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-// What is out of use makes room for what is new, the oldest first; what is in
-// use does not.
+// Unused schemes make room for new ones, the oldest first. Schemes in use do not.
 func TestLargeTables(t *testing.T) {
 	scheme := func(n int) *Scheme {
 		s := &Scheme{Scheduler: strings.Repeat("s", maxScheduler)}
@@ -283,7 +282,7 @@ func TestLargeTables(t *testing.T) {
 		}
 		return s
 	}
-	const large = 1 + 1 + maxScheduler + 2 + maxPaths*(1+maxInterface) // bytes of one
+	const large = 1 + 1 + maxScheduler + 2 + maxPaths*(1+maxInterface) // bytes of one scheme
 	const fitting = (MaxTableSize - tableHeader) / large
 	var schemes []*Scheme
 	for i := range fitting + 1 {
@@ -297,7 +296,7 @@ func TestLargeTables(t *testing.T) {
 	if _, err := tableOf(schemes, table); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	table = must(tableOf(schemes[2:fitting], table)) // 0 and 1 retire
+	table = must(tableOf(schemes[2:fitting], table)) // schemes 0 and 1 become unused
 	table = must(tableOf(schemes[2:], table))
 	for i, s := range schemes {
 		if _, known := table.label(s); known != (i > 0) {
@@ -334,7 +333,7 @@ func TestTablesThereAndBack(t *testing.T) {
 	}
 }
 
-// What is taken as a table is exactly what would be sent for it.
+// FuzzParseTable: an accepted encoding is the one that AppendBinary makes of the table.
 func FuzzParseTable(f *testing.F) {
 	f.Add(tableBytes(tableHex))
 	f.Add(tableBytes("01 00000000 00"))

@@ -8,8 +8,7 @@ import (
 
 const shownCharacters = 60
 
-// show returns what was found as a message has it: quoted, on one line, cut
-// when long.
+// show returns a text for a message: quoted, on one line, and shortened.
 func show(text string) string {
 	if runes := []rune(text); len(runes) > shownCharacters {
 		text = string(runes[:shownCharacters-1]) + "…"
@@ -18,8 +17,8 @@ func show(text string) string {
 	return "'" + strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + "'"
 }
 
-// unknown is the message for a name that is none of those allowed:
-// "unknown key 'prot'. Did you mean 'port'? Allowed: package, port".
+// unknown returns the message for a name that is not allowed: "unknown key 'prot'. Did
+// you mean 'port'? Allowed: package, port".
 func unknown(kind, found string, allowed []string) string {
 	sorted := slices.Sorted(slices.Values(allowed))
 	text := "unknown " + kind + " " + show(found) + "."
@@ -33,8 +32,7 @@ func unknown(kind, found string, allowed []string) string {
 	return text + " Allowed: " + listed
 }
 
-// nearest returns the allowed name that was probably meant; "" when none is
-// near.
+// nearest returns the allowed name that was probably meant, or "".
 func nearest(found string, allowed []string) string {
 	best, least := "", 1+max(1, len(found)/3)
 	for _, name := range allowed {
@@ -45,8 +43,7 @@ func nearest(found string, allowed []string) string {
 	return best
 }
 
-// distance counts the letters to add, drop or change between two words; it may
-// stop counting at limit.
+// distance returns the edit distance of two words. It may stop at limit.
 func distance(a, b string, limit int) int {
 	if gap := len(a) - len(b); gap >= limit || -gap >= limit {
 		return limit

@@ -9,11 +9,10 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// maxLabel is the largest label; label 0 is no entry of a table.
+// maxLabel is the largest label. Label 0 is not in a table.
 const maxLabel = 255
 
-// MaxTableSize bounds an encoded table, in bytes: what the message that sets a
-// path up has room for.
+// MaxTableSize bounds an encoded table in bytes: it must fit into an attach.
 const MaxTableSize = wire.MaxSchemes
 
 const (
@@ -21,25 +20,24 @@ const (
 	tableHeader  = 1 + 4 + 1 // version, generation, number of schemes
 )
 
-// Table says which scheme each label stands for. Label 0 always stands for
-// every path with the session's own scheduler. A table is not changed once made.
+// Table maps labels to schemes. Label 0 always means every path with the session's
+// default scheduler. A table is immutable.
 type Table struct {
-	// Generation counts up from 1 with every table that differs from the one
+	// Generation counts tables from 1. It grows only if a table differs from the one
 	// before.
 	Generation uint32
-	entries    [maxLabel + 1]entry // entries[0] stays empty
-	revision   int                 // counts up with every rule file
+	entries    [maxLabel + 1]entry // entries[0] is unused
+	revision   int                 // counts the rule files
 }
 
 type entry struct {
 	scheme *Scheme
-	// retired is the revision that does not use the scheme any more; 0 while
-	// it is used. Flows that began before may still have the label.
+	// retired is the revision that stopped using the scheme; 0: in use. Earlier flows
+	// may still have the label.
 	retired int
 }
 
-// Scheme returns what a label stands for; false for a label that is not in the
-// table.
+// Scheme returns the scheme of a label, or false if the label is not in the table.
 func (t *Table) Scheme(label byte) (*Scheme, bool) {
 	if label == 0 {
 		return everyPath, true
@@ -48,7 +46,7 @@ func (t *Table) Scheme(label byte) (*Scheme, bool) {
 	return scheme, scheme != nil
 }
 
-// All returns labels and schemes, the labels rising from 1.
+// All returns labels and schemes, by ascending label from 1.
 func (t *Table) All() iter.Seq2[byte, *Scheme] {
 	return func(yield func(byte, *Scheme) bool) {
 		for label, e := range t.entries {
@@ -72,11 +70,10 @@ func (t *Table) label(scheme *Scheme) (byte, bool) {
 	return 0, false
 }
 
-// tableOf gives labels to schemes in their order. Those in the previous table
-// keep theirs, so that the labels of open flows go on to mean what they did;
-// others get the lowest label that is free, and when none is, the one that is
-// out of use for the longest time. Those out of use go, too, when the table
-// would be too large.
+// tableOf assigns labels to schemes in order. Schemes of the previous table keep their
+// labels, so the labels of open flows keep their meaning. New schemes get the lowest
+// free label, or else the label that has been unused the longest. Unused schemes are
+// also removed if the table would be too large.
 func tableOf(schemes []*Scheme, previous *Table) (*Table, error) {
 	t := &Table{}
 	if previous != nil {
@@ -103,7 +100,7 @@ func tableOf(schemes []*Scheme, previous *Table) (*Table, error) {
 		}
 	}
 	for _, scheme := range fresh {
-		if _, known := t.label(scheme); known { // twice in the list
+		if _, known := t.label(scheme); known { // a duplicate in the list
 			continue
 		}
 		label := t.free(&used)
@@ -120,7 +117,7 @@ func tableOf(schemes []*Scheme, previous *Table) (*Table, error) {
 
 var errTooManySchemes = errors.New("more than 255 schemes")
 
-// fit takes out schemes that are out of use until the table is small enough.
+// fit removes unused schemes until the table is small enough.
 func (t *Table) fit(used *[maxLabel + 1]bool) error {
 	for size := t.size(); size > MaxTableSize; size = t.size() {
 		oldest := t.oldest(used)
@@ -137,7 +134,7 @@ func (t *Table) size() int {
 	return len(data)
 }
 
-// free returns the label to use next; 0 when all are in use.
+// free returns the label to use next, or 0 if all are in use.
 func (t *Table) free(used *[maxLabel + 1]bool) byte {
 	for label := 1; label <= maxLabel; label++ {
 		if t.entries[label].scheme == nil {
@@ -147,8 +144,7 @@ func (t *Table) free(used *[maxLabel + 1]bool) byte {
 	return t.oldest(used)
 }
 
-// oldest returns the label that is out of use for the longest time; 0 when none
-// is.
+// oldest returns the label that has been unused the longest, or 0 if all are in use.
 func (t *Table) oldest(used *[maxLabel + 1]bool) byte {
 	oldest := 0
 	for label := 1; label <= maxLabel; label++ {
@@ -160,8 +156,8 @@ func (t *Table) oldest(used *[maxLabel + 1]bool) byte {
 	return byte(oldest)
 }
 
-// AppendBinary implements encoding.BinaryAppender. There is one encoding of
-// each table; it is described in spec.md.
+// AppendBinary implements encoding.BinaryAppender. Each table has exactly one encoding,
+// see spec.md.
 func (t *Table) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, tableVersion)
 	b = binary.BigEndian.AppendUint32(b, t.Generation)
@@ -187,8 +183,8 @@ func appendText(b []byte, text string) []byte { return append(append(b, byte(len
 
 var errShortTable = errors.New("table of schemes: cut short")
 
-// ParseTable reads a table that the other end sent. It refuses everything but
-// the one encoding of a table that AppendBinary could have made.
+// ParseTable decodes a table from the other side. It accepts only an encoding that
+// AppendBinary can make.
 func ParseTable(data []byte) (*Table, error) {
 	if len(data) > MaxTableSize {
 		return nil, fmt.Errorf("table of schemes: %d bytes; %d at most", len(data), MaxTableSize)
@@ -225,10 +221,10 @@ func ParseTable(data []byte) (*Table, error) {
 	return t, nil
 }
 
-// decoder takes fields off the front of a message.
+// decoder reads fields from the front of a message.
 type decoder struct {
 	rest  []byte
-	short bool // something was missing
+	short bool // bytes were missing
 }
 
 func (d *decoder) bytes(n int) []byte {
@@ -252,7 +248,7 @@ func (d *decoder) text() string { return string(d.bytes(int(d.byte()))) }
 
 func (d *decoder) texts() []string {
 	n := int(d.byte())
-	if n > maxPaths { // what follows is not read: check refuses as many
+	if n > maxPaths { // the rest is not parsed: check rejects so many paths
 		n = maxPaths + 1
 	}
 	var texts []string

@@ -11,18 +11,17 @@ import (
 	"strings"
 	"time"
 
-	_ "time/tzdata" // phones have their time zones in a form of their own
+	_ "time/tzdata" // phones store time zones in another format
 
 	"golang.org/x/net/idna"
 
 	"mplab/mpflex/internal/names"
 )
 
-// maxCommand is the longest name that the kernel keeps of a process
-// (TASK_COMM_LEN without its zero).
+// maxCommand is the maximum length of a process name in the kernel (TASK_COMM_LEN - 1).
 const maxCommand = 15
 
-const maxUID = math.MaxUint32 - 1 // 2³²-1 is no uid
+const maxUID = math.MaxUint32 - 1 // 2³²-1 is not a uid
 
 func parsePorts(text string) (span, error) {
 	s, ok := parseSpan(text)
@@ -47,7 +46,7 @@ func (s span) check(text string) error {
 	return nil
 }
 
-// parseSpan reads "80" or "8000-8999".
+// parseSpan parses "80" or "8000-8999".
 func parseSpan(text string) (span, bool) {
 	first, last, ranged := strings.Cut(text, "-")
 	if !ranged {
@@ -76,8 +75,8 @@ func parseNetwork(text string) (network, error) {
 	return newNetwork(prefix), nil
 }
 
-// toASCII is the xn-- form of names beyond ASCII (UTS 46); it lets
-// underscores through.
+// toASCII converts names beyond ASCII to their xn-- form (UTS 46). It allows
+// underscores.
 var toASCII = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 
 func parseDomain(text string) (string, error) {
@@ -109,7 +108,7 @@ func parsePackage(text string) (glob, error) {
 	return newGlob(text), nil
 }
 
-// unit is a unit of a quantity; scale is its size in the base unit.
+// unit is a unit of a quantity. scale is its size in the base unit.
 type unit struct {
 	name  string
 	scale float64
@@ -123,7 +122,7 @@ var (
 
 var quantity = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)\s*(\D.*)?$`)
 
-// parseQuantity reads "2.5 Mbit/s" with one of the units.
+// parseQuantity parses a number with one of the units, such as "2.5 Mbit/s".
 func parseQuantity(text string, units []unit, example string) (value float64, u unit, err error) {
 	parts := quantity.FindStringSubmatch(text)
 	if parts == nil {
@@ -147,7 +146,8 @@ func parseQuantity(text string, units []unit, example string) (value float64, u 
 	return 0, unit{}, errors.New(show(text) + ": " + unknownUnit(parts[2], units))
 }
 
-// unknownUnit lists the units in their own order.
+// unknownUnit returns the message for an unknown unit. It lists the units in the order
+// of units.
 func unknownUnit(found string, units []unit) string {
 	list := make([]string, len(units))
 	text := "unknown unit " + show(found) + "."
@@ -159,25 +159,25 @@ func unknownUnit(found string, units []unit) string {
 	return text + " Allowed: " + strings.Join(list, ", ")
 }
 
-// ParseSize reads an amount of data, such as "500 MB", in bytes.
+// ParseSize parses an amount of data, such as "500 MB", and returns bytes.
 func ParseSize(text string) (float64, error) {
 	size, _, err := parseQuantity(text, sizes, "500 MB")
 	return size, err
 }
 
-// ParseRate reads a rate, such as "2 Mbit/s", in bit/s.
+// ParseRate parses a rate, such as "2 Mbit/s", and returns bit/s.
 func ParseRate(text string) (float64, error) {
 	rate, _, err := parseQuantity(text, rates, "2 Mbit/s")
 	return rate, err
 }
 
-// ParsePercentage reads a share, such as "20 %", in percent.
+// ParsePercentage parses a share, such as "20 %", and returns percent.
 func ParsePercentage(text string) (float64, error) {
 	share, _, err := parseQuantity(text, percentages, "20 %")
 	return share, err
 }
 
-// thresholds returns the reader of a comparison such as "< 20 %".
+// thresholds returns a parser for a comparison such as "< 20 %".
 func thresholds(units []unit, example string) func(string) (threshold, error) {
 	return func(text string) (threshold, error) {
 		rest := strings.TrimSpace(text)
@@ -228,7 +228,7 @@ func parseClock(hour, minute string) (second int, ok bool) {
 	return second, m < 60 && second <= daySeconds
 }
 
-// parseZone reads the name of a time zone.
+// parseZone returns the time zone with a name. "" means the phone's time zone, nil.
 func parseZone(name string) (*time.Location, error) {
 	if name == "" {
 		return nil, nil
@@ -240,7 +240,7 @@ func parseZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// parsePath reads the name of a path.
+// parsePath checks the name of a path.
 func (r *reader) parsePath(text string) (string, error) {
 	switch {
 	case slices.Contains(kinds, text), slices.Contains(r.devices, text):

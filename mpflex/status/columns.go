@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// table is text in columns, numbers at the right of theirs.
+// table is text in columns, with numbers right-aligned.
 type table struct {
 	head []string
-	left []int // columns with text
+	left []int // indices of the columns with text
 	rows [][]string
 }
 
-// add adds a row. What could do something to a terminal is replaced: some names
-// are chosen by others.
+// add adds a row. It replaces control characters, because some names come from others
+// and could change the terminal.
 func (t *table) add(row []string) {
 	for i, cell := range row {
 		row[i] = strings.Map(func(r rune) rune {

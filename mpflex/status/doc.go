@@ -1,4 +1,4 @@
-// Package status has what agent and proxy report while they run: on a control socket
-// (package control) and in the log. Records of what has ended belong to connlog; the
-// counters belong to the packages that count.
+// Package status defines the reports of a running agent or proxy, on a control socket
+// (package control) and in the log. Records of ended connections belong to connlog,
+// counters to the packages that count.
 package status

@@ -10,12 +10,12 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// Open are the connections that a program carries now. The zero value has none.
+// Open holds the connections that a program carries now. The zero value is empty.
 type Open struct {
 	mu      sync.Mutex
 	entries map[*entry]struct{}
 	ended   int64
-	up      int64 // bytes of those that have ended
+	up      int64 // bytes of ended connections
 	down    int64
 }
 
@@ -23,11 +23,11 @@ type entry struct {
 	connection Connection
 	opened     connlog.Moment
 	relay      *relay.Session
-	stream     *session.Stream // that carries it; nil: none
+	stream     *session.Stream // stream that carries it; nil: none
 }
 
-// Add takes note of a connection that is relayed, with what its record says of
-// it now. To be removed when it has ended.
+// Add adds a relayed connection, with the current fields of its record. The caller must
+// call remove when the connection has ended.
 func (o *Open) Add(record *connlog.Connection, r *relay.Session) (remove func()) {
 	e := &entry{
 		connection: Connection{ID: record.ID, Client: record.Client, Transport: record.Transport, Src: record.Src, Dst: record.Dst},
@@ -65,7 +65,7 @@ func (o *Open) connections() Connections {
 	return c
 }
 
-// own are the connections that no stream carries, in the order of their numbers.
+// own returns the connections that no stream carries, by ascending number.
 func (o *Open) own() []Connection {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +81,7 @@ func (o *Open) own() []Connection {
 	return list
 }
 
-// streams are the streams of a session, with the connections that they carry.
+// streams returns the streams of a session with their connections.
 func (o *Open) streams(s *session.Session) []Stream {
 	list := []Stream{}
 	for _, row := range s.Streams() {

@@ -6,19 +6,19 @@ import (
 	"mplab/internal/jsonlog"
 )
 
-// Record is a session in the log.
+// Record is the log record of a session's status.
 type Record struct {
 	Event string  `json:"event"` // "status"
 	T     float64 `json:"t"`     // unix seconds
-	Final bool    `json:"final"` // the session is over: no other record of it follows
+	Final bool    `json:"final"` // the session is over: no further record follows
 	Session
 }
 
-// traffic is what changes as long as a session carries something.
+// traffic holds the counters that change while a session carries traffic.
 type traffic struct{ out, in, datagramsOut, datagramsIn int64 }
 
-// Log writes a record of a session every so often, as long as there was traffic
-// since the last one, and one when it is over. It returns then.
+// Log writes a record of a session at each interval with traffic, and one when the
+// session is over. Then it returns.
 func Log(l Live, every time.Duration, write func(record any)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -13,7 +13,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// pair are both ends of a session with one path, over TCP on loopback.
+// pair returns both ends of a session with one path, over TCP on loopback.
 func pair(t *testing.T) (agent, proxy *session.Session) {
 	t.Helper()
 	dialed, accepted := testkit.Pair(t)
@@ -33,7 +33,7 @@ func end(t *testing.T, role session.Role, conn *net.TCPConn) *session.Session {
 	return s
 }
 
-// send sends bytes over a stream of their own, until that is over.
+// send sends n bytes over a new stream and waits until it is over.
 func send(t *testing.T, from, to *session.Session, n int) {
 	t.Helper()
 	st, err := from.Open()
@@ -63,7 +63,7 @@ func send(t *testing.T, from, to *session.Session, n int) {
 	t.Fatal("the stream is not over")
 }
 
-// log holds records as they are read from a log.
+// log holds records in the form in which a log is read.
 type log struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -90,7 +90,7 @@ func (l *log) now() []Record {
 	return l.records[:len(l.records):len(l.records)]
 }
 
-// until waits for a record of all that a session did.
+// until waits for a record of all of a session's traffic.
 func (l *log) until(s *session.Session) []Record {
 	l.t.Helper()
 	for range 2000 {

@@ -7,7 +7,7 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// Report is a program at one moment.
+// Report is a snapshot of a program.
 type Report struct {
 	Role        string      `json:"role"` // agent, proxy
 	PID         int         `json:"pid"`
@@ -17,47 +17,45 @@ type Report struct {
 	Goroutines  int         `json:"goroutines"`
 	Connections Connections `json:"connections"`
 	Sessions    []Session   `json:"sessions"`
-	// OwnConnections are those that no session carries; nil: not asked for.
+	// OwnConnections are those that no session carries. nil: not requested.
 	OwnConnections []Connection `json:"connection_list,omitzero"`
 }
 
-// Connections are those of applications that a program carries, over sessions
-// or not.
+// Connections counts the carried connections of applications, in sessions or not.
 type Connections struct {
 	Open      int   `json:"open"`
 	Ended     int64 `json:"ended"`
-	BytesUp   int64 `json:"bytes_up"` // of the applications, open connections and ended ones
+	BytesUp   int64 `json:"bytes_up"` // of applications' open and ended connections
 	BytesDown int64 `json:"bytes_down"`
 }
 
-// Session is a session at one moment.
+// Session is a snapshot of a session.
 type Session struct {
 	ID     string `json:"session"`
 	Client string `json:"client,omitempty"` // at the proxy
 	session.Status
 	Missing []Missing `json:"paths_missing,omitempty"` // at the agent
-	Each    []Stream  `json:"stream_list,omitzero"`    // nil: not asked for
+	Each    []Stream  `json:"stream_list,omitzero"`    // nil: not requested
 }
 
-// Missing is an interface that is to carry a session, and does not, or does not
-// answer: its path is stalled, and another connection cannot be made.
+// Missing is an interface without a working path: it has no path, or its path is
+// stalled and a replacement could not be attached.
 type Missing struct {
 	Path      uint8  `json:"path"`
 	Interface string `json:"interface"`
-	Error     string `json:"error,omitempty"` // of the last try, if that failed
+	Error     string `json:"error,omitempty"` // of the last attempt, if it failed
 }
 
-// Stream is a stream with what it carries, where that is known.
+// Stream is a stream with its connection, if known.
 type Stream struct {
 	session.StreamStatus
 	Src connlog.Endpoint `json:"src,omitzero"`
 	Dst connlog.Endpoint `json:"dst,omitzero"`
 }
 
-// Connection is a connection of an application that has a carrying connection
-// of its own.
+// Connection is an application's connection that has its own carrying connection.
 type Connection struct {
-	ID        uint64           `json:"id"`               // of its record in the log
+	ID        uint64           `json:"id"`               // of its log record
 	Client    string           `json:"client,omitempty"` // at the proxy
 	Transport string           `json:"transport"`
 	Src       connlog.Endpoint `json:"src"`
@@ -67,13 +65,13 @@ type Connection struct {
 	BytesDown int64            `json:"bytes_down"`
 }
 
-// Paths is the short report: sessions with nothing but their paths.
+// Paths is the short report: sessions with only their paths.
 type Paths struct {
 	T        float64        `json:"t"`
 	Sessions []SessionPaths `json:"sessions"`
 }
 
-// SessionPaths are the paths of a session.
+// SessionPaths holds the paths of a session.
 type SessionPaths struct {
 	ID      string               `json:"session"`
 	Client  string               `json:"client,omitempty"`
@@ -82,8 +80,8 @@ type SessionPaths struct {
 	Missing []Missing            `json:"paths_missing,omitempty"`
 }
 
-// missing are the interfaces of wanted that no path of a session uses, and those
-// that could not be connected when that was last tried.
+// missing returns the wanted interfaces that no path uses, and those whose last attempt
+// to attach failed.
 func missing(wanted []Wanted, paths []session.PathStatus) (list []Missing) {
 	for i, w := range wanted {
 		id := uint8(i)

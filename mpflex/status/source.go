@@ -11,33 +11,34 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Live is a session with what its program knows of it.
+// Live is an open session with facts that its program adds.
 type Live struct {
 	ID      wire.SessionID
 	Client  string // at the proxy
 	Session *session.Session
-	Wanted  []Wanted // at the agent: what is to carry it, by the number of the path
+	Wanted  []Wanted // at the agent: its interfaces, by path number
 }
 
-// Wanted is an interface that is to carry a session.
+// Wanted is an interface that should carry a session.
 type Wanted struct {
 	Interface string
-	Failure   string // why the last try to set up a path failed; "": it did not
+	Failure   string // why the last attempt to attach a path failed; "": it did not fail
 }
 
-// Source is a program that tells how it is.
+// Source is a program that reports its status.
 type Source struct {
 	Role      string
 	Transport string // of an agent
 	Started   time.Time
 	Open      *Open
-	Sessions  func() []Live // nil: it has none
+	Sessions  func() []Live // nil: no sessions
 }
 
-// Status is the program now.
+// Status returns the current status.
 func (s *Source) Status() Report { return s.report(false) }
 
-// Streams is Status with each stream, and each connection that is no stream.
+// Streams returns the current status with all streams, and all connections without a
+// stream.
 func (s *Source) Streams() Report { return s.report(true) }
 
 func (s *Source) report(each bool) Report {
@@ -72,7 +73,7 @@ func (l *Live) row() Session {
 	return row
 }
 
-// Paths is the short report.
+// Paths returns the short report.
 func (s *Source) Paths() Paths {
 	p := Paths{T: jsonlog.Unix(time.Now()), Sessions: []SessionPaths{}}
 	for _, l := range s.live() {
@@ -82,7 +83,7 @@ func (s *Source) Paths() Paths {
 	return p
 }
 
-// Operations are what may be asked of the program: "status", "streams" and
+// Operations returns the operations of the control socket: "status", "streams" and
 // "paths".
 func (s *Source) Operations() control.Operations {
 	return control.Operations{
@@ -92,8 +93,7 @@ func (s *Source) Operations() control.Operations {
 	}
 }
 
-// Serve serves a control socket until stop is called; with the path "" it does
-// nothing.
+// Serve serves a control socket until stop is called. It does nothing if path is "".
 func (s *Source) Serve(path string) (stop func(), err error) {
 	if path == "" {
 		return func() {}, nil

@@ -12,8 +12,8 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// Write writes a report for people. With an earlier report of the same program
-// it has rates, over the time between the two.
+// Write writes the report as text. If there is an earlier report of the same program,
+// it adds the rates between the two.
 func (r *Report) Write(w io.Writer, earlier *Report) error {
 	var b strings.Builder
 	b.WriteString(r.Role)
@@ -34,7 +34,7 @@ func (r *Report) Write(w io.Writer, earlier *Report) error {
 	return err
 }
 
-// since is the time between two reports, in seconds; 0: there is no earlier one.
+// since returns the time between two reports in seconds; 0: there is no earlier one.
 func (r *Report) since(earlier *Report) float64 {
 	if earlier == nil {
 		return 0
@@ -42,7 +42,7 @@ func (r *Report) since(earlier *Report) float64 {
 	return r.T - earlier.T
 }
 
-// session is the session with a number; nil: it is not there.
+// session returns the session with this number, or nil.
 func (r *Report) session(id string) *Session {
 	if r == nil {
 		return nil
@@ -79,10 +79,10 @@ func (s *Session) write(b *strings.Builder, earlier *Session, interval float64) 
 type pathLine struct {
 	session.PathStatus
 	state, note string
-	idle        bool // there is no connection
+	idle        bool // no connection
 }
 
-// lines are the paths that there are, were and should be, in their order.
+// lines returns the current, former and missing paths, by path number.
 func (s *Session) lines() []pathLine {
 	var lines []pathLine
 	for _, p := range s.Paths {
@@ -128,13 +128,13 @@ func (s *Session) writePaths(b *strings.Builder, earlier *Session, interval floa
 	t.write(b)
 }
 
-// flows are the rates out and in of a path since an earlier report, nothing
-// when that did not have the session.
+// flows returns the rates out and in of a path since an earlier report. They are empty
+// if s is nil.
 func (s *Session) flows(now session.PathStatus, interval float64) []string {
 	if s == nil {
 		return []string{"", ""}
 	}
-	var before session.PathStatus // nothing, when the path was not there
+	var before session.PathStatus // zero if the path did not exist
 	for _, p := range slices.Concat(s.Paths, s.Gone) {
 		if p.ID == now.ID {
 			before = p
@@ -173,7 +173,7 @@ func writeConnections(b *strings.Builder, list []Connection) {
 	t.write(b)
 }
 
-// span is a time in two units at most.
+// span formats a time with at most two units.
 func span(seconds float64) string {
 	switch d := time.Duration(seconds * float64(time.Second)); {
 	case d < time.Second:
@@ -189,10 +189,10 @@ func span(seconds float64) string {
 	}
 }
 
-// size is a number of bytes, with decimal prefixes.
+// size formats a number of bytes with decimal prefixes.
 func size(bytes int64) string { return scaled(float64(bytes), "B") }
 
-// bits is a rate in bits a second.
+// bits formats a rate in bit/s.
 func bits(rate float64) string { return scaled(rate, "bit/s") }
 
 func scaled(v float64, unit string) string {
@@ -208,7 +208,7 @@ func scaled(v float64, unit string) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64) + " " + prefixes[i] + unit
 }
 
-// ms is a time in milliseconds.
+// ms formats a time in milliseconds.
 func ms(v float64) string {
 	decimals := 0
 	if v < 10 {

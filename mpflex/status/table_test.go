@@ -13,8 +13,8 @@ func at(address string) connlog.Endpoint {
 	return connlog.Endpoint{AddrPort: netip.MustParseAddrPort(address)}
 }
 
-// sample is an agent with a path that works, one that is stalled, one that
-// ended, and two that never were.
+// sample returns an agent's report with a working path, a stalled one, an ended one,
+// and two that were never attached.
 func sample() *Report {
 	return &Report{
 		Role: "agent", PID: 4711, Transport: "mpflex", T: 1000, UptimeS: 3725,

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// AttachPath asks that the connection become a path of a session.
+// AttachPath requests that the connection becomes a path of a session.
 const AttachPath Command = 3
 
 // Sizes in bytes.
@@ -30,15 +30,14 @@ const (
 	flagBackup = 2
 )
 
-// SessionID names a session; the agent draws it at random.
+// SessionID is the number of a session. The agent draws it at random.
 type SessionID [SessionSize]byte
 
-// String is the beginning of the number, enough for a log.
+// String returns the first 6 bytes of the number in hexadecimal, for logs.
 func (id SessionID) String() string { return hex.EncodeToString(id[:6]) }
 
-// Binding ties a message to the TLS connection that it is sent on: 32 bytes of
-// keying material exported from it (RFC 8446 §7.5). On a connection without TLS
-// it is Unbound.
+// Binding ties a message to its TLS connection. It is 32 bytes of exported keying
+// material (RFC 8446 §7.5). Without TLS it is Unbound.
 type Binding [BindingSize]byte
 
 // Unbound is the binding of a connection without TLS.
@@ -46,41 +45,40 @@ var Unbound Binding
 
 // Attach is the first message of a path, agent to proxy.
 //
-// The proxy looks for the session among those of the client that authenticated
-// the connection, and nowhere else: to one client the sessions of another do
-// not exist.
+// The proxy looks the session up only among those of the client that authenticated the
+// connection. The sessions of another client do not exist for it.
 type Attach struct {
 	Time    time.Time // to the millisecond
 	Nonce   [NonceSize]byte
 	Session SessionID
 	// Path is the number of the path in the session, one for each interface.
 	Path uint8
-	// Incarnation counts up each time the path is set up again. The proxy
-	// takes a higher one in the place of the connection that it has.
+	// Incarnation counts the connections of the path. A higher one replaces the path's
+	// connection at the proxy.
 	Incarnation uint32
-	// Interface is the name of the interface at the agent, for the proxy's
-	// log; "" when the connection is bound to none.
+	// Interface is the name of the agent's interface, for the proxy's log; "" if the
+	// connection is not bound to one.
 	Interface string
-	// Fresh says that the session may be made if it is not there. Without it,
-	// a session that is not there is answered with UnknownSession.
+	// Fresh permits the proxy to make the session if it does not exist. Without it, the
+	// answer is then UnknownSession.
 	Fresh bool
-	// Backup says that the path is to be used only when no other can be, for
-	// streams whose scheme does not say otherwise.
+	// Backup means that the path is used only while no other path can be used. It
+	// applies to streams whose scheme has no list of paths.
 	Backup   bool
 	Settings Settings
 }
 
-// MaxPaths is how many paths a session may have, numbered from 0.
+// MaxPaths is the maximum number of paths of a session. They are numbered from 0.
 const MaxPaths = 64
 
-// Stamp dates the attach now and gives it a fresh nonce. An attach is sent once.
+// Stamp sets the current time and a new nonce. An attach must be sent only once.
 func (a *Attach) Stamp() {
 	a.Time = time.Now()
 	_, _ = rand.Read(a.Nonce[:]) // never fails: crypto/rand ends the program instead
 }
 
-// Append appends the encoded attach, authenticated for the connection with this
-// binding, to b. It is ErrFormat when a field is out of its bounds.
+// Append appends the encoded attach to b, authenticated for the connection with this
+// binding. It fails with ErrFormat if a field is out of bounds.
 func (a Attach) Append(b, secret []byte, binding Binding) ([]byte, error) {
 	if err := a.check(); err != nil {
 		return b, err
@@ -112,10 +110,10 @@ func (a Attach) check() error {
 	return a.Settings.check()
 }
 
-// ReadAttach reads one attach and not a byte more, and authenticates it for the
-// connection with this binding. The attach comes with which of the secrets it
-// was authenticated with: one secret where TLS has told who the client is. It
-// does not judge time and nonce: that is Replay's part.
+// ReadAttach reads one attach and no further byte, and authenticates it for the
+// connection with this binding. which is the index of the secret that authenticated it.
+// With TLS, pass only the secret of the client. ReadAttach does not check time and
+// nonce: Replay does.
 func ReadAttach(r io.Reader, binding Binding, secrets ...[]byte) (attach Attach, which int, err error) {
 	message, err := readMessage(r, "attach", minAttach, maxAttach)
 	if err != nil {
@@ -163,8 +161,8 @@ func parseAttach(signed []byte) (Attach, error) {
 	return attach, nil
 }
 
-// checkInterface accepts what can be the name of an interface, and keeps what
-// would disturb a log out of it.
+// checkInterface returns ErrFormat if a text cannot be an interface's name or would
+// disturb a log.
 func checkInterface(name string) error {
 	if len(name) > MaxInterface {
 		return fmt.Errorf("%w: an interface name of %d bytes", ErrFormat, len(name))
@@ -177,21 +175,20 @@ func checkInterface(name string) error {
 	return nil
 }
 
-// Attached is the proxy's one answer to an attach.
+// Attached is the proxy's answer to an attach.
 type Attached struct {
 	Status Status
-	// Birth is drawn at random by the proxy when it makes a session, and the
-	// same in all answers of that session. Where it differs from an earlier
-	// answer's, the session that the agent knew is lost. With a status other
-	// than OK it is zero.
+	// Birth is drawn at random when the proxy makes a session. It is the same in all
+	// answers of that session. If it differs from that of an earlier answer, the
+	// session that the agent knew is lost. With a status other than OK it is zero.
 	Birth [BirthSize]byte
-	// Settings are the proxy's; with a status other than OK there are none.
+	// Settings are the proxy's. With a status other than OK they are not sent.
 	Settings Settings
 }
 
-// Append appends the encoded answer, authenticated for the attach with this
-// nonce on the connection with this binding, to b. It is ErrFormat when a
-// setting is out of its bounds.
+// Append appends the encoded answer to b, authenticated for the attach with this nonce
+// on the connection with this binding. It fails with ErrFormat if a setting is out of
+// bounds.
 func (a Attached) Append(b, secret []byte, binding Binding, nonce [NonceSize]byte) ([]byte, error) {
 	start := len(b)
 	if a.Status != OK {
@@ -213,9 +210,9 @@ const (
 	maxAttached = minAttached + BirthSize + settingsSize + MaxSchemes
 )
 
-// ReadAttached reads and authenticates the answer to the attach with this nonce
-// on the connection with this binding, and not a byte more. The answer Skewed
-// comes with a *SkewError.
+// ReadAttached reads the answer to the attach with this nonce on the connection with
+// this binding, and no further byte, and authenticates it. With the answer Skewed it
+// returns a *SkewError.
 func ReadAttached(r io.Reader, secret []byte, binding Binding, nonce [NonceSize]byte) (Attached, error) {
 	message, err := readMessage(r, "answer to the attach", minAttached, maxAttached)
 	if err != nil {
@@ -245,8 +242,8 @@ func ReadAttached(r io.Reader, secret []byte, binding Binding, nonce [NonceSize]
 	return answer, nil
 }
 
-// appendHeader appends magic, version, a command or status, and the size of the
-// whole message.
+// appendHeader appends magic, version, a command or status, and the size of the whole
+// message.
 func appendHeader(b []byte, kind byte, size int) []byte {
 	b = append(b, magic[:]...)
 	b = append(b, Version, kind)

@@ -125,8 +125,7 @@ func TestEveryChangedBitOfAnAttachIsSeen(t *testing.T) {
 	}
 }
 
-// An attach is good for the connection that it was made for, and for whom it
-// was made by.
+// An attach is valid only for its connection and its sender.
 func TestAttachElsewhere(t *testing.T) {
 	good := mustAttach(t, testAttach())
 	for name, binding := range map[string]Binding{"another TLS connection": {1}, "a connection without TLS": Unbound} {
@@ -163,7 +162,7 @@ func TestAttachOnce(t *testing.T) {
 	}
 }
 
-// What is out of bounds is neither sent nor, from an authentic peer, taken.
+// Values out of bounds are not sent and, even from an authentic peer, not accepted.
 func TestAttachBounds(t *testing.T) {
 	const interfaceAt = attachFixed - 1
 	settingsAt := attachFixed + len(testAttach().Interface)
@@ -251,8 +250,8 @@ func TestAttachBounds(t *testing.T) {
 	}
 }
 
-// Whatever an authentic peer sends is read without a crash, and what is
-// accepted is encoded the same again.
+// FuzzAttach: any message of an authentic peer is read without a crash. An accepted one
+// is the same after decoding and encoding.
 func FuzzAttach(f *testing.F) {
 	good, err := testAttach().Append(nil, testSecret, Unbound)
 	if err != nil {
@@ -272,7 +271,7 @@ func FuzzAttach(f *testing.F) {
 	})
 }
 
-// The same of what an authentic proxy answers.
+// FuzzAttached is the same for the answers of an authentic proxy.
 func FuzzAttached(f *testing.F) {
 	var nonce [NonceSize]byte
 	for _, answer := range []Attached{{Status: Draining}, {OK, [BirthSize]byte{1}, testAttach().Settings}} {

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Skewed: the message is dated more than MaxSkew before or after the proxy's
-// clock, which the answer tells.
+// Skewed means that the message's time differs from the proxy's clock by more than
+// MaxSkew. The answer contains the proxy's time.
 const Skewed Status = 10
 
-// skewedSize is the size in bytes of the answer Skewed.
+// skewedSize is the size of the answer Skewed in bytes.
 const skewedSize = statusSize + 8
 
-// SkewError is the answer Skewed, as the agent reads it.
+// SkewError is the answer Skewed at the agent.
 type SkewError struct {
-	Proxy time.Time     // the proxy's clock, to the millisecond
-	Ahead time.Duration // of it, by which the agent's was when it read this; negative: behind
+	Proxy time.Time     // proxy's time, to the millisecond
+	Ahead time.Duration // agent's time minus Proxy when the answer was read
 }
 
 // Error implements error.
@@ -28,7 +28,7 @@ func (e *SkewError) Error() string {
 	return fmt.Sprintf("the clocks differ: this one is %s that of the proxy, which counts from now on", aheadOf(e.Ahead))
 }
 
-// aheadOf is a difference in words, to the second.
+// aheadOf formats a clock difference, rounded to seconds.
 func aheadOf(d time.Duration) string {
 	if d < 0 {
 		return (-d).Round(time.Second).String() + " behind"
@@ -56,19 +56,18 @@ func appendSkewed(b []byte, now time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(now.UnixMilli()))
 }
 
-// parseSkewed reads what an authentic answer Skewed says.
+// parseSkewed returns the SkewError of an authentic answer Skewed.
 func parseSkewed(signed []byte) error {
 	proxy := time.UnixMilli(int64(binary.BigEndian.Uint64(signed[headerSize:])))
 	return &SkewError{Proxy: proxy, Ahead: -time.Until(proxy)}
 }
 
-// Clock dates an agent's messages: by its own clock, corrected by what the proxy
-// said last, if it did. The zero Clock is ready; its methods may be used by
-// several goroutines.
+// Clock provides the time of an agent's messages: its own clock, corrected by the last
+// SkewError. The zero Clock is ready to use. Several goroutines may use it.
 type Clock struct{ ahead atomic.Int64 } // nanoseconds
 
-// Now is the proxy's time, as far as is known.
+// Now returns the estimated time of the proxy.
 func (c *Clock) Now() time.Time { return time.Now().Add(-time.Duration(c.ahead.Load())) }
 
-// Learn takes over what the proxy said.
+// Learn corrects the clock by a SkewError.
 func (c *Clock) Learn(e *SkewError) { c.ahead.Store(int64(e.Ahead)) }

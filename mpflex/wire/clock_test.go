@@ -52,13 +52,13 @@ func TestGoldenSkewed(t *testing.T) {
 	}
 }
 
-// TestClock: an agent's clock jumps, and comes back.
+// TestClock: an agent's clock jumps and returns.
 func TestClock(t *testing.T) {
 	for off, want := range map[time.Duration]string{
 		time.Hour: "1h0m0s ahead of that of the proxy", -26 * time.Hour: "26h0m0s behind that of the proxy", 0: "agree again",
 	} {
 		var c Clock
-		c.Learn(&SkewError{Ahead: -7 * time.Hour}) // what was right before
+		c.Learn(&SkewError{Ahead: -7 * time.Hour}) // the previous correction
 		proxy := time.Now().Add(-off)
 		nonce := testHello().Nonce
 		_, err := ReadStatus(bytes.NewReader(AppendSkewed(nil, testSecret, nonce, proxy)), testSecret, nonce)

@@ -8,7 +8,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Datagrams, byte for byte.
+// Datagrams and their encodings.
 var datagrams = []struct {
 	addr    string
 	payload string

@@ -1,6 +1,7 @@
-// Package wire is the format of what agent and proxy say to each other before
-// anything else on a connection: one hello and one status on a carrying
-// connection, one attach and its answer on a path. See mpflex/spec.md.
+// Package wire encodes and decodes the first messages of a connection between agent and
+// proxy: one hello and one status on a carrying connection, one attach and its answer
+// on a path. See mpflex/spec.md. It also has the messages at the start of a stream and
+// in a datagram frame.
 //
-// What passes on a path after that is described by frame and session.md.
+// Frames belong to package frame; see mpflex/session.md.
 package wire

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Command is what the agent asks the proxy for.
+// Command is the agent's request to the proxy.
 type Command byte
 
 // The commands.
 const (
-	// Connect asks for a connection to Destination.
+	// Connect requests a connection to Destination.
 	Connect Command = 1
-	// Echo asks for the proxy's own echo service; Destination is empty.
+	// Echo requests the proxy's own echo service. Destination is empty.
 	Echo Command = 2
-	// Schemes, of a stream alone, gives the proxy another table of schemes: the
-	// bytes of the stream. Destination is empty.
+	// Schemes, only on a stream, sends the proxy a new table of schemes as the bytes of
+	// the stream. Destination is empty.
 	Schemes Command = 4
 )
 
@@ -29,11 +29,11 @@ type Hello struct {
 	Command     Command
 	Time        time.Time // to the millisecond
 	Nonce       [NonceSize]byte
-	Source      netip.AddrPort // the application's address, for the log; may be the zero AddrPort
+	Source      netip.AddrPort // application's address, for the log; may be the zero AddrPort
 	Destination netip.AddrPort
 }
 
-// NewHello returns a hello of this moment with a fresh nonce.
+// NewHello returns a hello with the current time and a new nonce.
 func NewHello(command Command, source, destination netip.AddrPort) Hello {
 	hello := Hello{Command: command, Time: time.Now(), Source: source, Destination: destination}
 	_, _ = rand.Read(hello.Nonce[:]) // never fails: crypto/rand ends the program instead
@@ -53,9 +53,9 @@ func (h Hello) Append(b, secret []byte) []byte {
 	return append(b, mac(secret, helloLabel, b[start:])...)
 }
 
-// ReadHello reads and authenticates one hello and not a byte more. The hello
-// comes with which of the secrets it was authenticated with, also when the error
-// is ErrCommand. It does not judge time and nonce: that is Replay's part.
+// ReadHello reads one hello and no further byte, and authenticates it. which is the
+// index of the secret that authenticated it, also if the error is ErrCommand. It does
+// not check time and nonce: Replay does.
 func ReadHello(r io.Reader, secrets ...[]byte) (hello Hello, which int, err error) {
 	var buffer [maxHello]byte
 	if _, err := io.ReadFull(r, buffer[:headerSize]); err != nil {

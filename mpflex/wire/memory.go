@@ -2,16 +2,15 @@ package wire
 
 import "sync"
 
-// Memory refuses nonces that it has seen. It remembers the latest, a bounded
-// number of them, for ever: it needs no clock, and forgets what is old only
-// when as many others have come since.
+// Memory refuses nonces that it has seen. It stores the last ones, up to a limit, and
+// needs no clock: it forgets a nonce only when as many newer ones have arrived.
 type Memory struct {
 	limit int
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	seen map[[NonceSize]byte]struct{}
-	ring [][NonceSize]byte // the latest
-	next int               // of ring: the oldest, when it is full
+	ring [][NonceSize]byte // the last nonces
+	next int               // index in ring of the oldest one, when ring is full
 }
 
 // NewMemory returns a memory of limit nonces.
@@ -19,7 +18,7 @@ func NewMemory(limit int) *Memory {
 	return &Memory{limit: limit, seen: make(map[[NonceSize]byte]struct{})}
 }
 
-// Once returns nil the first time that a nonce is shown, else ErrReplay.
+// Once returns nil for a new nonce, otherwise ErrReplay.
 func (m *Memory) Once(nonce [NonceSize]byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,14 +7,14 @@ import (
 	"net/netip"
 )
 
-// Open is how a stream of a session begins, agent to proxy: what it is for.
-// The application's bytes follow at once. It needs no proof of its own: the
-// path has given it.
+// Open is the first message of a stream, agent to proxy. It states the stream's
+// purpose. The application's bytes follow at once. It has no MAC: the path is
+// authenticated.
 type Open struct {
 	Command     Command        // Connect, Echo or Schemes
-	Label       byte           // of the scheme that the stream has; 0: the default one
-	Source      netip.AddrPort // the application's address, for the log; may be the zero AddrPort
-	Destination netip.AddrPort // none with Echo
+	Label       byte           // of the stream's scheme; 0: the default
+	Source      netip.AddrPort // application's address, for the log; may be the zero AddrPort
+	Destination netip.AddrPort // zero with Echo and Schemes
 }
 
 // Sizes in bytes.
@@ -24,7 +24,7 @@ const (
 	maxOpen    = openHeader + 19 + 19
 )
 
-// Append appends the encoded record to b.
+// Append appends the encoded message to b.
 func (o Open) Append(b []byte) []byte {
 	start := len(b)
 	b = append(b, 0, 0, byte(o.Command), o.Label)
@@ -34,7 +34,7 @@ func (o Open) Append(b []byte) []byte {
 	return b
 }
 
-// ReadOpen reads one record and not a byte more.
+// ReadOpen reads one message and no further byte.
 func ReadOpen(r io.Reader) (Open, error) {
 	var b [maxOpen]byte
 	if _, err := io.ReadFull(r, b[:2]); err != nil {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// DefaultReplayEntries is how many hellos are remembered: about 500 a second
-// over the whole window.
+// DefaultReplayEntries is how many nonces are stored: about 500 per second over the
+// whole window.
 const DefaultReplayEntries = 1 << 17
 
-// Replay refuses hellos and attaches whose time is off and those seen before. A
-// nonce is remembered for twice MaxSkew: a hello may be dated MaxSkew ahead and is
-// accepted until MaxSkew after its date. When the memory is full further
-// hellos are refused, so an old one can never pass.
+// Replay refuses hellos and attaches whose time is wrong and those seen before. It
+// stores a nonce for twice MaxSkew, because a message may be dated MaxSkew ahead and is
+// accepted until MaxSkew after its date. When it is full, it refuses further messages,
+// so an old one can never pass.
 type Replay struct {
 	limit int
 	began time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	seen  map[[NonceSize]byte]struct{}
-	queue []replayEntry // by expiry, oldest at head
+	queue []replayEntry // by expiry, the oldest at head
 	head  int
 }
 
@@ -29,24 +29,23 @@ type replayEntry struct {
 	expires time.Time
 }
 
-// NewReplay returns a memory of at most limit hellos.
+// NewReplay returns a memory of at most limit nonces.
 func NewReplay(limit int) *Replay {
 	return &Replay{limit: limit, began: time.Now(), seen: make(map[[NonceSize]byte]struct{})}
 }
 
-// Now is the clock that messages are judged by: that of the system when the
-// memory was made, and what has passed since. It does not jump with the
-// system's, or what was said an hour ago could be said again when that is put
-// back.
+// Now returns the time against which messages are checked: the system's time when the
+// memory was made, plus the time since then. It does not change when the system's clock
+// is set. Otherwise setting the clock back would permit replays.
 func (r *Replay) Now() time.Time { return r.began.Add(time.Since(r.began)) }
 
-// Accept returns nil the first time an authentic hello of about now is shown,
-// ErrSkew, ErrReplay or ErrReplayFull otherwise.
+// Accept returns nil for a new hello with a right time, otherwise ErrSkew, ErrReplay or
+// ErrReplayFull.
 func (r *Replay) Accept(hello Hello, now time.Time) error {
 	return r.Once(hello.Time, hello.Nonce, now)
 }
 
-// Once is Accept for any authentic message of a time and a nonce.
+// Once is Accept for any authentic message with a time and a nonce.
 func (r *Replay) Once(at time.Time, nonce [NonceSize]byte, now time.Time) error {
 	if off := now.Sub(at); off > MaxSkew || off < -MaxSkew {
 		return fmt.Errorf("%w: the agent's is %s this one", ErrSkew, aheadOf(-off))
@@ -65,7 +64,7 @@ func (r *Replay) Once(at time.Time, nonce [NonceSize]byte, now time.Time) error 
 	return nil
 }
 
-// forget drops what can no longer be replayed.
+// forget removes nonces that can no longer be replayed.
 func (r *Replay) forget(now time.Time) {
 	for r.head < len(r.queue) && r.queue[r.head].expires.Before(now) {
 		delete(r.seen, r.queue[r.head].nonce)

@@ -16,25 +16,25 @@ const (
 	MaxSchemes   = 4096 // bytes
 )
 
-// settingsSize is the size of settings without the schemes, in bytes.
+// settingsSize is the size of settings without schemes, in bytes.
 const settingsSize = 4 + 4 + 4 + 2
 
-// Settings are what the sender of an Attach or an Attached puts up with and
-// asks for. Those of a session are the ones with which it was made; KeepAlive
-// is taken from each attach for its path.
+// Settings are bounds and requests of the sender of an Attach or an Attached. A session
+// keeps the settings with which it was made, except KeepAlive: each attach sets it for
+// its path.
 type Settings struct {
-	// MaxStreams is how many streams the receiver of the message may have open at
-	// a time, 1 to MaxStreams.
+	// MaxStreams is how many streams the receiver of the message may have open at a
+	// time: 1 to MaxStreams.
 	MaxStreams uint32
-	// InitialWindow is how many bytes of each stream the receiver of the message
-	// may send before the first acknowledgement, MinWindow to MaxWindow.
+	// InitialWindow is how many bytes of each stream the receiver of the message may
+	// send before the first acknowledgement: MinWindow to MaxWindow.
 	InitialWindow uint32
-	// KeepAlive is the silence after which either side probes a path with open
-	// streams, to the millisecond, MinKeepAlive to MaxKeepAlive. The agent
-	// decides; the answer repeats it. 0 in an attach: each side has its own.
+	// KeepAlive is the silence after which each side pings a path with open streams:
+	// MinKeepAlive to MaxKeepAlive, in ms. The agent decides; the answer repeats it. 0
+	// in an attach: each side uses its own period.
 	KeepAlive time.Duration
-	// Schemes is what the agent's labels mean, at most MaxSchemes bytes that
-	// mean nothing to this package.
+	// Schemes is the encoded table of schemes, at most MaxSchemes bytes. This package
+	// does not parse it.
 	Schemes []byte
 }
 
@@ -60,7 +60,7 @@ func (s Settings) append(b []byte) []byte {
 	return append(b, s.Schemes...)
 }
 
-// parseSettings reads settings that fill b.
+// parseSettings decodes settings that fill b.
 func parseSettings(b []byte) (Settings, error) {
 	if len(b) < settingsSize || len(b) != settingsSize+int(binary.BigEndian.Uint16(b[12:])) {
 		return Settings{}, fmt.Errorf("%w: settings of %d bytes", ErrFormat, len(b))

@@ -7,29 +7,28 @@ import (
 	"io"
 )
 
-// Status is the proxy's one answer to a hello, and the first of its answer to
-// an attach.
+// Status is the proxy's answer to a hello, and a part of its answer to an attach.
 type Status byte
 
 // The answers.
 const (
-	// OK: the destination is connected; its bytes follow.
+	// OK: the destination is connected and its bytes follow.
 	OK Status = 0
 	// Refused: the destination refused the connection.
 	Refused Status = 1
-	// Unreachable: no route to the destination, or another error on the way.
+	// Unreachable: there is no route to the destination, or another error occurred.
 	Unreachable Status = 2
 	// Timeout: the destination did not answer in time.
 	Timeout Status = 3
-	// Bad: the hello was authentic and not understood or not accepted.
+	// Bad: the message is authentic, but not understood or not accepted.
 	Bad Status = 4
 	// Denied: the destination is outside the proxy's allow list.
 	Denied Status = 5
-	// UnknownSession: the client has no such session, or has it no more.
+	// UnknownSession: the client does not have the session, or no longer.
 	UnknownSession Status = 6
-	// Draining: the proxy is about to end and takes no more paths.
+	// Draining: the proxy is about to end and accepts no more paths.
 	Draining Status = 7
-	// Limit: the client has as many sessions or paths as it may have.
+	// Limit: the client has its maximum number of sessions or paths.
 	Limit Status = 8
 	// Stale: the path is attached with this incarnation or a later one.
 	Stale Status = 9
@@ -50,7 +49,7 @@ var statusNames = map[Status]string{
 	Skewed:         "the clocks differ by more than 120 s",
 }
 
-// String says what the status means.
+// String returns the meaning of the status.
 func (s Status) String() string {
 	if name, ok := statusNames[s]; ok {
 		return name
@@ -58,8 +57,7 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", byte(s))
 }
 
-// Append appends the encoded status, authenticated for the hello with this
-// nonce, to b.
+// Append appends the encoded status to b, authenticated for the hello with this nonce.
 func (s Status) Append(b, secret []byte, nonce [NonceSize]byte) []byte {
 	start := len(b)
 	b = append(b, magic[:]...)
@@ -67,8 +65,8 @@ func (s Status) Append(b, secret []byte, nonce [NonceSize]byte) []byte {
 	return append(b, mac(secret, statusLabel, nonce[:], b[start:])...)
 }
 
-// ReadStatus reads and authenticates the answer to the hello with this nonce,
-// and not a byte more. The answer Skewed comes with a *SkewError.
+// ReadStatus reads the answer to the hello with this nonce, and no further byte, and
+// authenticates it. With the answer Skewed it returns a *SkewError.
 func ReadStatus(r io.Reader, secret []byte, nonce [NonceSize]byte) (Status, error) {
 	var buffer [skewedSize]byte
 	header := buffer[:headerSize]

@@ -11,7 +11,7 @@ import (
 // Version is the version of the format.
 const Version = 1
 
-// MaxSkew is how far the clocks of agent and proxy may differ.
+// MaxSkew is the maximum difference between the clocks of agent and proxy.
 const MaxSkew = 120 * time.Second
 
 // Sizes in bytes.
@@ -29,7 +29,7 @@ const (
 
 var magic = [4]byte{'M', 'P', 'F', 'X'}
 
-// Labels keep the MACs of the messages apart.
+// Labels separate the MACs of different messages.
 const (
 	helloLabel    = "mpflex 1 hello\x00"
 	statusLabel   = "mpflex 1 status\x00"
@@ -37,29 +37,30 @@ const (
 	attachedLabel = "mpflex 1 attached\x00"
 )
 
-// Errors of the format: the peer speaks something else, or another version.
+// Errors of the format: the peer uses another protocol or another version.
 var (
-	// ErrFormat: not a message of this format.
+	// ErrFormat reports bytes that are not a valid message.
 	ErrFormat = errors.New("not an mpflex message")
-	// ErrVersion: a message of another version of the format.
+	// ErrVersion reports a message of another version of the format.
 	ErrVersion = errors.New("another version of the mpflex format")
-	// ErrCommand: a command that this version does not know.
+	// ErrCommand reports an unknown command.
 	ErrCommand = errors.New("unknown command")
 )
 
 // Errors of authentication.
 var (
-	// ErrMAC: the peer does not know the secret, or the message was changed.
+	// ErrMAC reports that the peer does not have the secret, or that the message was
+	// changed.
 	ErrMAC = errors.New("authentication failed: the secrets differ")
-	// ErrSkew: the time in the hello is too far from the proxy's.
+	// ErrSkew reports that a message's time is too far from the proxy's.
 	ErrSkew = errors.New("the clocks differ by more than 120 s")
-	// ErrReplay: the same hello was seen before.
+	// ErrReplay reports a message that was seen before.
 	ErrReplay = errors.New("replayed hello")
-	// ErrReplayFull: more hellos within the replay window than are kept.
+	// ErrReplayFull reports more messages within the replay window than are stored.
 	ErrReplayFull = errors.New("too many hellos within the replay window")
 )
 
-// mac computes the HMAC-SHA256 (RFC 2104, FIPS 180-4) of a label and parts.
+// mac returns the HMAC-SHA256 (RFC 2104, FIPS 180-4) of a label and parts.
 func mac(secret []byte, label string, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, secret)
 	_, _ = io.WriteString(h, label)

@@ -125,8 +125,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Whatever an authentic peer sends is read without a crash, and what is
-// accepted is encoded the same again.
+// FuzzHello: any message of an authentic peer is read without a crash. An accepted one
+// is the same after decoding and encoding.
 func FuzzHello(f *testing.F) {
 	good := testHello().Append(nil, testSecret)
 	f.Add(good[:len(good)-macSize])
@@ -143,8 +143,8 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// What an authentic proxy answers is read without a crash, and is encoded the
-// same again.
+// FuzzStatus: any answer of an authentic proxy is read without a crash, and is the same
+// after decoding and encoding.
 func FuzzStatus(f *testing.F) {
 	good := OK.Append(nil, testSecret, testHello().Nonce)
 	f.Add(good[:len(good)-macSize])

@@ -1,6 +1,6 @@
-// Command mpflex carries a phone's connections to a proxy over one path or
-// several: `mpflex agent` runs on the phone, `mpflex proxy` on the server, and
-// `mpflex check` proves that the one reaches the other; `mpflex status` shows how one is.
+// Command mpflex carries a phone's connections to a proxy over one path or several.
+// `mpflex agent` runs on the phone, `mpflex proxy` on the server. `mpflex check` tests
+// the connection between them. `mpflex status` shows the state of either.
 package main
 
 import (

@@ -26,29 +26,29 @@ import (
 )
 
 const (
-	// shutdownWait bounds how long Run waits for open connections at the end.
+	// shutdownWait bounds how long Run waits at the end for open connections.
 	shutdownWait = 800 * time.Millisecond
-	// ownerWait bounds how long a record waits for its connection's owner.
+	// ownerWait bounds how long a record waits for the owner of its connection.
 	ownerWait = 200 * time.Millisecond
 )
 
-// errLimit: as many connections are open as the configuration allows.
+// errLimit reports that max_connections connections are open.
 var errLimit = errors.New("the agent's connection limit is reached")
 
 // Agent carries the connections of one phone.
 type Agent struct {
-	// Destination tells where an accepted connection was bound for; it is
-	// netx.OriginalDestination unless a test sets another.
+	// Destination returns the original destination of an accepted connection. It is
+	// netx.OriginalDestination, except in tests.
 	Destination func(*net.TCPConn) (netip.AddrPort, error)
 
 	config   config.Agent
 	dialer   *carrier.Dialer
-	uplink   *uplink.Uplink // nil: each connection is carried by one of its own
-	rules    *rules         // nil: all is carried by the default scheme
-	networks networks       // watched when connections are plain TCP of their own
+	uplink   *uplink.Uplink // nil: each application connection has a carrying connection of its own
+	rules    *rules         // nil: the default scheme carries all flows
+	networks networks       // watched with the transport tcp
 	log      *jsonlog.Log
-	redirect *net.TCPListener      // nil when the configuration has none, as with the next two
-	dns      *dnsforward.Forwarder // without a socket when only names are to be resolved
+	redirect *net.TCPListener      // nil if not configured, like socks and http
+	dns      *dnsforward.Forwarder // without a socket if it only resolves names; nil without dns_server
 	socks    *net.TCPListener
 	http     *net.TCPListener
 	owners   *owner.Finder
@@ -56,13 +56,13 @@ type Agent struct {
 	group    *accept.Group
 	lastID   atomic.Uint64
 
-	socksServer  *socks.Server // of the listener
+	socksServer  *socks.Server // of the listener socks
 	httpServer   *httpproxy.Server
-	associations associations // of its clients
-	past         past         // for what rules let past the proxy
+	associations associations // of the SOCKS clients
+	past         past         // for datagrams that rules send past the proxy
 }
 
-// NewDialer returns the dialer that an agent with this configuration uses.
+// NewDialer returns the dialer of an agent with this configuration.
 func NewDialer(c config.Agent) *carrier.Dialer {
 	return &carrier.Dialer{
 		Proxy:   c.Proxy.AddrPort,
@@ -77,8 +77,8 @@ func NewDialer(c config.Agent) *carrier.Dialer {
 	}
 }
 
-// NewUplink returns the sessions of an agent with this configuration; log is
-// told what happens to their paths.
+// NewUplink returns the uplink of an agent with this configuration. log receives the
+// events of its paths.
 func NewUplink(c config.Agent, log func(uplink.Event)) (*uplink.Uplink, error) {
 	return newUplink(c, log, nil)
 }
@@ -105,8 +105,8 @@ func newUplink(c config.Agent, log func(uplink.Event), more func(*uplink.Options
 	return uplink.New(o)
 }
 
-// New opens the agent's listeners and proves, on a socket, that connections can
-// be opened as configured.
+// New opens the agent's listeners and checks, on a socket, that the configured socket
+// options can be set.
 func New(ctx context.Context, c config.Agent, log *jsonlog.Log) (*Agent, error) {
 	a := &Agent{
 		Destination: netx.OriginalDestination,
@@ -148,7 +148,7 @@ func New(ctx context.Context, c config.Agent, log *jsonlog.Log) (*Agent, error) 
 	return a, nil
 }
 
-// tell logs what happens to the sessions.
+// tell logs an event of a session.
 func (a *Agent) tell(e uplink.Event) {
 	if e.What == uplink.Unwatched {
 		a.log.Write(connlog.NewNotice(e.Time, e.Err.Error()))
@@ -159,7 +159,7 @@ func (a *Agent) tell(e uplink.Event) {
 
 // listen opens the listeners.
 func (a *Agent) listen(ctx context.Context) (err error) {
-	// Applications speak plain TCP to the agent, whatever carries them on.
+	// Applications use plain TCP to the agent, with every transport.
 	local, c := netx.Options{Mark: a.config.Mark}, a.config
 	if c.Listen.Redirect.IsValid() {
 		if a.redirect, err = local.Listen(c.Listen.Redirect.AddrPort); err != nil {
@@ -196,7 +196,7 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 	return nil
 }
 
-// close closes the listeners that are open.
+// close closes the open listeners.
 func (a *Agent) close() {
 	for _, l := range []*net.TCPListener{a.redirect, a.socks, a.http} {
 		if l != nil {
@@ -205,8 +205,8 @@ func (a *Agent) close() {
 	}
 }
 
-// Listening returns the addresses of the listeners for what is redirected; the
-// zero AddrPort when there is none.
+// Listening returns the addresses of the listeners for redirected traffic. A listener
+// that does not exist has the zero AddrPort.
 func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 	if a.dns != nil {
 		dns = a.dns.Addr()
@@ -217,7 +217,7 @@ func (a *Agent) Listening() (redirect, dns netip.AddrPort) {
 	return redirect, dns
 }
 
-// Run serves until ctx ends, resets and logs what is open then, and returns.
+// Run serves until ctx ends. Then it resets and logs the open connections.
 func (a *Agent) Run(ctx context.Context) {
 	defer a.owners.Close()
 	if a.uplink != nil {
@@ -248,7 +248,7 @@ func (a *Agent) Run(ctx context.Context) {
 	a.group.Wait(shutdownWait)
 }
 
-// serve carries one application connection from its accept to its record.
+// serve carries one application connection, from its accept to its log record.
 func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 	record := a.record(netx.AddrPort(app.RemoteAddr()))
 	var search *owner.Search
@@ -262,13 +262,13 @@ func (a *Agent) serve(ctx context.Context, app *net.TCPConn) {
 		return a.handle(ctx, &flow{app: app, record: &record, search: search})
 	}()
 	if err != nil {
-		netx.Abort(app) // does nothing when the relay did it
+		netx.Abort(app) // no effect if the relay has reset it
 	}
 	a.finish(&record, search, err)
 }
 
-// carry opens the carrying connection and relays until the end. When the
-// application is to be answered, that is done before a byte is relayed.
+// carry opens the carrying connection and relays until its end. If the application
+// expects a reply, it gets the reply before any byte is relayed.
 func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) error {
 	use := a.networks.use(ctx)
 	defer use.end()
@@ -295,7 +295,7 @@ func (a *Agent) carry(ctx context.Context, f *flow, request carrier.Request) err
 	return a.relay(use, s, f.record)
 }
 
-// relay relays until the end.
+// relay relays until both directions have ended, and counts the bytes in the record.
 func (a *Agent) relay(ctx context.Context, s *relay.Session, record *connlog.Connection) error {
 	s.Idle = a.config.IdleTimeout()
 	defer a.open.Add(record, s)()
@@ -306,7 +306,7 @@ func (a *Agent) relay(ctx context.Context, s *relay.Session, record *connlog.Con
 	return err
 }
 
-// answered waits for the proxy's answer and tells the application.
+// answered waits for the proxy's answer and passes it to the application.
 func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error {
 	stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
 	defer stop()
@@ -320,7 +320,7 @@ func (a *Agent) answered(ctx context.Context, conn *carrier.Conn, f *flow) error
 	return err
 }
 
-// listenerFails returns what logs that a listener cannot accept.
+// listenerFails returns a function that logs failures to accept on a listener.
 func (a *Agent) listenerFails(l *net.TCPListener) func(error) {
 	return connlog.Listening(a.log, connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
 }
@@ -333,7 +333,7 @@ func (a *Agent) refuse(app *net.TCPConn) {
 	a.log.Write(record)
 }
 
-// record begins the record of a connection of src.
+// record returns a new record for a connection from src.
 func (a *Agent) record(src netip.AddrPort) connlog.Connection {
 	return connlog.Connection{
 		Event: "connection", ID: a.lastID.Add(1), Opened: connlog.Now(),

@@ -22,8 +22,8 @@ import (
 	"mplab/mpflex/status"
 )
 
-// lab is an agent and a proxy on the loopback interface. Nothing redirects
-// there: every connection to the agent is bound for the origin.
+// lab is an agent and a proxy on the loopback interface, without redirection: all
+// connections to the agent have the origin as their destination.
 type lab struct {
 	agent    netip.AddrPort
 	agentLog string
@@ -104,8 +104,8 @@ func (l lab) dial(t *testing.T) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// read opens a connection and reads it to its end. A reset may be as early as
-// the connect.
+// read opens a connection and reads it to its end. A reset may arrive as early as the
+// connect.
 func (l lab) read() ([]byte, error) {
 	conn, err := net.Dial("tcp", l.agent.String())
 	if err != nil {
@@ -148,7 +148,7 @@ func TestBytesArriveAndNothingIsLeft(t *testing.T) {
 		}
 	}
 	// The echo server's accept goroutine stays until the end of the test, that of
-	// package os/signal for ever.
+	// package os/signal forever.
 	testkit.Eventually(t, "goroutines ended", func() bool { return runtime.NumGoroutine() <= goroutines+2 })
 }
 
@@ -196,7 +196,7 @@ func TestConnectionLimit(t *testing.T) {
 }
 
 func TestProxyThatIsNoProxy(t *testing.T) {
-	echo := testkit.Echo(t).String() // returns the hello as its answer
+	echo := testkit.Echo(t).String() // returns the hello as the answer
 	l := newLab(t, echo, func(c *config.Agent) { c.Proxy.AddrPort = netip.MustParseAddrPort(echo) })
 	if _, err := l.read(); err == nil {
 		t.Error("the application saw an orderly end")
@@ -208,7 +208,7 @@ func TestProxyThatIsNoProxy(t *testing.T) {
 }
 
 func TestWithoutRedirection(t *testing.T) {
-	l := newLab(t, "", nil) // no destination can be read from ""
+	l := newLab(t, "", nil) // "" is no destination
 	if _, err := l.read(); err == nil {
 		t.Error("the application saw an orderly end")
 	}

@@ -18,30 +18,29 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// maxNames is how many host names of an association are kept with their
-// addresses.
+// maxNames bounds the resolved host names that an association remembers.
 const maxNames = 256
 
-// associations are the UDP associations of SOCKS clients, by the numbers that
-// the proxy knows them by.
+// associations holds the UDP associations of SOCKS clients, by their numbers in the
+// session.
 type associations struct {
 	mu   sync.Mutex
 	last uint32
 	open map[uint32]*association
 }
 
-// association is one of them.
+// association is a UDP association of a SOCKS client.
 type association struct {
 	client          *socks.Association
 	id              uint32
-	names           map[string]netip.Addr // that were resolved
+	names           map[string]netip.Addr // resolved host names
 	up, upBytes     uint64
 	down, downBytes atomic.Uint64
-	owner           policy.Flow // what rules may ask of the program; its destination is that of each datagram
+	owner           policy.Flow // owner of the program, for rules; each datagram adds its destination
 	blocked, direct uint64
 	dropped         atomic.Uint64
-	decided         map[*policy.Rule]uint64 // how many datagrams each rule decided over
-	carried         policy.Decision         // over the last one that went to the proxy; none: none did
+	decided         map[*policy.Rule]uint64 // datagrams decided, by rule
+	carried         policy.Decision         // decision for the last datagram to the proxy; Rule nil: there was none
 }
 
 func (s *associations) add(client *socks.Association) *association {
@@ -69,7 +68,7 @@ func (s *associations) remove(id uint32) {
 	delete(s.open, id)
 }
 
-// deliver gives a SOCKS client a datagram that came back over the session.
+// deliver passes a datagram of the session to its SOCKS client.
 func (s *associations) deliver(d session.Datagram) {
 	one := s.find(d.Association)
 	if one == nil {
@@ -83,7 +82,7 @@ func (s *associations) deliver(d session.Datagram) {
 	one.deliver(source, datagram)
 }
 
-// deliver gives the client a datagram.
+// deliver passes a datagram to the client.
 func (one *association) deliver(source netip.AddrPort, datagram []byte) {
 	if one.client.Send(datagram, source) != nil {
 		one.dropped.Add(1)
@@ -93,8 +92,8 @@ func (one *association) deliver(source netip.AddrPort, datagram []byte) {
 	one.downBytes.Add(uint64(len(datagram)))
 }
 
-// associate carries the datagrams of a SOCKS client over the session, until the
-// association ends. Another session takes over from one that has ended.
+// associate carries the datagrams of a SOCKS client over the session until the
+// association ends. If the session ends, the next one continues.
 func (a *Agent) associate(ctx context.Context, request socks.Request, client *socks.Association) {
 	record := connlog.Association{
 		Event: "udp", Opened: connlog.Now(), Src: connlog.Endpoint{AddrPort: request.Source},
@@ -110,7 +109,7 @@ func (a *Agent) associate(ctx context.Context, request socks.Request, client *so
 	err := a.sendAll(ctx, one)
 	a.associations.remove(one.id)
 	a.past.end(one)
-	if one.carried.Rule != nil { // its end goes where its datagrams went
+	if one.carried.Rule != nil { // the end takes the same way as the datagrams
 		a.carryDatagram(one, netip.AddrPort{}, one.carried, nil)
 	}
 	found := search.Wait(ownerWait)
@@ -131,7 +130,7 @@ func (a *Agent) associate(ctx context.Context, request socks.Request, client *so
 	a.log.Write(record)
 }
 
-// sendAll sends on what comes from a client.
+// sendAll sends the datagrams of a client until the association ends.
 func (a *Agent) sendAll(ctx context.Context, one *association) error {
 	for {
 		datagram, destination, err := one.client.Receive()
@@ -147,11 +146,11 @@ func (a *Agent) sendAll(ctx context.Context, one *association) error {
 	}
 }
 
-// unruled is the decision where there are no rules: by the session's own scheme.
+// unruled is the decision without rules: the session's default scheme.
 var unruled = policy.Decision{Rule: &policy.Rule{Action: policy.Carry}}
 
-// send does with a datagram what the rules say: each has a destination of its
-// own. name is that of the destination, if the client gave one.
+// send applies the rules to a datagram, as each one has its own destination. name is
+// the host name of the destination, or "" if the client gave an address.
 func (a *Agent) send(one *association, to netip.AddrPort, name string, datagram []byte) {
 	decision := unruled
 	if a.rules != nil {
@@ -180,8 +179,8 @@ func (a *Agent) send(one *association, to netip.AddrPort, name string, datagram 
 	one.upBytes += uint64(len(datagram))
 }
 
-// carryDatagram sends a datagram over the session by the scheme of a decision;
-// without a destination it ends the association.
+// carryDatagram sends a datagram over the session with the scheme of a decision. An
+// invalid destination ends the association.
 func (a *Agent) carryDatagram(one *association, to netip.AddrPort, decision policy.Decision, datagram []byte) bool {
 	s := a.uplink.Session()
 	var scheme *session.Scheme
@@ -195,8 +194,8 @@ func (a *Agent) carryDatagram(one *association, to netip.AddrPort, decision poli
 	return s.SendDatagram(session.Datagram{Association: one.id, Label: decision.Label, Payload: payload}, scheme)
 }
 
-// mostDecided bounds how many rules an association's record has: they can be
-// read again many times while it lasts.
+// mostDecided bounds the rules in an association's record. Each reload of the rules
+// makes new ones.
 const mostDecided = 64
 
 // note counts a decision.
@@ -206,8 +205,8 @@ func (one *association) note(rule *policy.Rule) {
 	}
 }
 
-// decisions tells what rules decided, those that decided most first. Rules that
-// were read again and say the same are one.
+// decisions returns the number of datagrams per rule, in descending order. Reloaded
+// rules with the same name and scheme count as one.
 func decisions(taken map[*policy.Rule]uint64) []connlog.Decided {
 	var list []connlog.Decided
 	for rule, n := range taken {
@@ -228,8 +227,8 @@ func decisions(taken map[*policy.Rule]uint64) []connlog.Decided {
 	return list
 }
 
-// address returns where a datagram goes. A name keeps its address as long as
-// the association lasts.
+// address returns the destination of a datagram. A host name keeps its address for the
+// life of the association.
 func (a *Agent) address(ctx context.Context, one *association, destination socks.Address) (netip.AddrPort, error) {
 	if known, ok := one.names[destination.Domain]; ok && destination.Domain != "" {
 		return netip.AddrPortFrom(known, destination.Port), nil

@@ -14,10 +14,10 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// directTimeout bounds the way to a destination that is reached past the proxy.
+// directTimeout bounds the time to connect to a destination without the proxy.
 const directTimeout = 10 * time.Second
 
-// direct connects to the destination itself, as the phone's routes have it, and
+// direct connects to the destination by the phone's routes, without the proxy, and
 // relays until the end.
 func (a *Agent) direct(ctx context.Context, f *flow) error {
 	record := f.record
@@ -48,7 +48,8 @@ func (a *Agent) direct(ctx context.Context, f *flow) error {
 	return a.relay(ctx, s, record)
 }
 
-// dialError tells how a direct connection failed as the proxy would have.
+// dialError returns the failure of a direct connection as the status that the proxy
+// would answer.
 func dialError(err error) error {
 	status := wire.Unreachable
 	switch {

@@ -1,4 +1,4 @@
-// Package agent is the part on the phone: it takes the connections and lookups of
-// applications and carries them to the proxy. It puts the packages of forward and
-// transport together; how these work is not decided here.
+// Package agent is the program on the phone. It accepts the connections and lookups of
+// applications and carries them to the proxy. It connects the packages of forward and
+// transport. Their mechanisms belong to those packages.
 package agent

@@ -15,24 +15,24 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// firstWait bounds how long a stream that was answered at once waits for the
-// first bytes of its application, which then leave together with the request.
-// Applications on the same machine send them at once, or wait for the server.
+// firstWait bounds how long to wait for the application's first bytes after an
+// immediate reply, so that they leave with the request. Applications on the same
+// machine send them at once or wait for the server.
 const firstWait = 10 * time.Millisecond
 
-// flow is an application's connection that is to be carried.
+// flow is an application's connection.
 type flow struct {
 	app    *net.TCPConn
-	record *connlog.Connection // with source and destination
+	record *connlog.Connection // has source and destination
 	search *owner.Search
-	name   string // of the destination, as the application gave it; "" when it gave an address
-	first  []byte // goes before what can be read from app
-	// reply tells the application how the opening ended; nil when it waits for
-	// no answer, or has had one.
+	name   string // host name of the destination; "" if the application gave an address
+	first  []byte // sent before the bytes of app
+	// reply tells the application whether its connection was opened. nil: it expects no
+	// reply, or has had it.
 	reply func(error) error
 }
 
-// answer replies, once.
+// answer sends the reply, at most once.
 func (f *flow) answer(err error) error {
 	reply := f.reply
 	if reply == nil {
@@ -42,7 +42,7 @@ func (f *flow) answer(err error) error {
 	return reply(err)
 }
 
-// handle decides what becomes of a connection, and does it.
+// handle decides how to treat a connection, and carries, connects or blocks it.
 func (a *Agent) handle(ctx context.Context, f *flow) error {
 	request := carrier.Request{
 		Command: wire.Connect, Source: f.record.Src.AddrPort, Destination: f.record.Dst.AddrPort,
@@ -68,7 +68,7 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 		request.Label = decision.Label
 		request.Prepare = func(st *session.Stream) error { return a.rules.prepare(st, decision.Scheme) }
 	}
-	if f.reply != nil && a.uplink != nil { // opening a stream costs no round trip, so nor does this
+	if f.reply != nil && a.uplink != nil { // the reply costs no round trip, as opening a stream costs none
 		if a.uplink.Session().Full() {
 			_ = f.answer(session.ErrStreams)
 			return session.ErrStreams
@@ -84,9 +84,9 @@ func (a *Agent) handle(ctx context.Context, f *flow) error {
 	return a.carry(ctx, f, request)
 }
 
-// judge finds out what the rules ask for, and decides. An application that
-// says nothing before it is answered is answered first, if that costs nothing
-// and the rules ask for what it says.
+// judge collects what the rules need and decides. If they need the host name and an
+// immediate reply costs nothing, it replies first: applications may send no byte before
+// the reply.
 func (a *Agent) judge(f *flow) (policy.Decision, error) {
 	known := a.rules.known(policy.TCP, f.record.Dst.AddrPort, f.name)
 	a.rules.owned(&known, f.search)

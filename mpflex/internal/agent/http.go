@@ -26,8 +26,8 @@ func (a *Agent) openHTTP() error {
 	return nil
 }
 
-// ListeningHTTP returns the address of the listener for clients of an HTTP
-// proxy, the zero AddrPort when there is none.
+// ListeningHTTP returns the address of the listener for clients of an HTTP proxy, or
+// the zero AddrPort.
 func (a *Agent) ListeningHTTP() netip.AddrPort {
 	if a.http == nil {
 		return netip.AddrPort{}
@@ -35,15 +35,14 @@ func (a *Agent) ListeningHTTP() netip.AddrPort {
 	return netx.AddrPort(a.http.Addr())
 }
 
-// connectHTTP carries the connection of a client of the HTTP proxy from its
-// request to its record.
+// connectHTTP carries the connection of an HTTP proxy's client, from its request to its
+// log record.
 func (a *Agent) connectHTTP(ctx context.Context, request httpproxy.Request, app *net.TCPConn, reply func(int) error) {
 	f := &flow{app: app, first: request.First, reply: func(err error) error { return reply(replyStatus(err)) }}
 	a.connectClient(ctx, f, request.Source, request.Destination)
 }
 
-// replyStatus is what a client of the HTTP proxy is told of how a connection was
-// opened.
+// replyStatus returns the HTTP status for the result of opening a connection.
 func replyStatus(err error) int {
 	if errors.Is(err, session.ErrStreams) {
 		return http.StatusServiceUnavailable

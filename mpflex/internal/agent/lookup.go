@@ -10,8 +10,8 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// lookupWay says how the DNS server is asked: as the rules have it for UDP to
-// that server, of nobody in particular.
+// lookupWay returns how to reach the DNS server: as the rules decide for UDP to that
+// server, without an owner.
 func (a *Agent) lookupWay() dnsforward.Way {
 	flow := a.rules.known(policy.UDP, a.config.DNSServer.AddrPort, "")
 	decision := a.rules.decide(&flow)
@@ -26,7 +26,7 @@ func (a *Agent) lookupWay() dnsforward.Way {
 			return carrier.OpenDirect(ctx, options, request.Destination)
 		}
 	default:
-		if a.uplink == nil { // schemes mean nothing
+		if a.uplink == nil { // schemes have no effect without a session
 			break
 		}
 		way.Scheme = decision.Scheme.String()

@@ -11,31 +11,30 @@ import (
 	"mplab/mpflex/internal/forward/relay"
 )
 
-// errLost: the address that a connection leaves from is the phone's no more.
+// errLost reports that the phone no longer has the connection's local address.
 var errLost = errors.New("the network of the connection is lost")
 
-// networks ends connections of their own that cannot go on, as the address that
-// they leave from is gone with its network. Android ends such sockets by itself
-// (SOCK_DESTROY); elsewhere TCP would go on trying for minutes. The zero value
-// ends nothing.
+// networks ends carrying connections whose local address has disappeared with its
+// network. Android ends such sockets itself (SOCK_DESTROY). On other systems TCP would
+// retry for minutes. The zero value ends nothing.
 type networks struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	now  map[netip.Addr]string
 	uses map[*use]bool
 }
 
-// use is one connection, from before it is opened to its end. Its context ends
-// when the connection's network is lost, with that as the cause.
+// use is one connection, from before it is opened to its end. Its context ends with
+// errLost as the cause when its network is lost.
 type use struct {
 	context.Context
 	cancel context.CancelCauseFunc
 	of     *networks
-	local  netip.Addr          // not valid before it is known
-	lost   map[netip.Addr]bool // before it was known
+	local  netip.Addr          // invalid until it is known
+	lost   map[netip.Addr]bool // addresses lost before local was known
 }
 
-// watch follows the interfaces until ctx ends, and returns then; told is told
-// why that is not possible, or slow.
+// watch watches the interfaces until ctx ends. It calls told if it cannot watch them,
+// or only with a delay.
 func (n *networks) watch(ctx context.Context, told func(error)) {
 	set, err := ifaces.Watch(ctx, nil)
 	if err != nil {
@@ -56,8 +55,8 @@ func (n *networks) watch(ctx context.Context, told func(error)) {
 	}
 }
 
-// take takes over what there is now, and ends what was over an address that has
-// gone since the last time.
+// take stores the current addresses and ends the connections whose address has
+// disappeared.
 func (n *networks) take(snapshot []ifaces.Interface) {
 	next := make(map[netip.Addr]string)
 	for _, i := range snapshot {
@@ -79,7 +78,7 @@ func (n *networks) take(snapshot []ifaces.Interface) {
 	}
 }
 
-// use begins a connection; it must be ended.
+// use starts a connection. The caller must end it.
 func (n *networks) use(ctx context.Context) *use {
 	u := &use{of: n, lost: map[netip.Addr]bool{}}
 	u.Context, u.cancel = context.WithCancelCause(ctx)
@@ -92,7 +91,7 @@ func (n *networks) use(ctx context.Context) *use {
 	return u
 }
 
-// bound says which address the connection has got.
+// bound sets the local address of the connection.
 func (u *use) bound(local netip.Addr) {
 	u.of.mu.Lock()
 	defer u.of.mu.Unlock()
@@ -101,7 +100,7 @@ func (u *use) bound(local netip.Addr) {
 	}
 }
 
-// lose takes note of an address that has gone, with the networks locked.
+// lose handles a lost address. The networks must be locked.
 func (u *use) lose(address netip.Addr, device string) {
 	switch u.local {
 	case netip.Addr{}:
@@ -119,7 +118,7 @@ func (u *use) end() {
 	delete(u.of.uses, u)
 }
 
-// ending is why a context ended, in the words of the log.
+// ending returns the reason of a context's end, as the log states it.
 func ending(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errLost) {
 		return cause

@@ -8,11 +8,11 @@ import (
 	"mplab/mpflex/internal/forward/udprelay"
 )
 
-// past lets datagrams past the proxy, as the phone's own routes have it: what
-// the proxy does for those of a session, the agent does here itself.
+// past sends datagrams to their destinations by the phone's routes, without the proxy.
+// It uses the same relay as the proxy does for a session.
 type past struct{ relay *udprelay.Relay }
 
-// newPast returns the way past the proxy of these associations.
+// newPast returns the relay past the proxy for these associations.
 func newPast(c config.Agent, s *associations) past {
 	return past{udprelay.New(udprelay.Options{
 		Permits: func(netip.AddrPort) bool { return true }, Socket: netx.Options{Mark: c.Mark},
@@ -24,10 +24,10 @@ func newPast(c config.Agent, s *associations) past {
 	})}
 }
 
-// send sends a datagram, and says whether it did. Answers come back.
+// send sends a datagram and reports success. Answers go to the client.
 func (p past) send(one *association, to netip.AddrPort, datagram []byte) bool {
 	return p.relay.Send(udprelay.Client{}, one.id, to, 0, datagram) == nil
 }
 
-// end ends what there is of an association.
+// end ends the relay's association of the same number.
 func (p past) end(one *association) { p.relay.CloseAssociation(udprelay.Client{}, one.id) }

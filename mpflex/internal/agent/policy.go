@@ -27,16 +27,16 @@ import (
 )
 
 const (
-	// decideWait bounds how long a flow waits for what the rules ask for: its
-	// owner, and the first bytes, which may name the host.
+	// decideWait bounds how long a flow waits for the properties that rules need: its
+	// owner and its first bytes, which may contain the host name.
 	decideWait = 50 * time.Millisecond
-	// conditionsEvery is how often the state of the phone is looked at, at most.
+	// conditionsEvery is the minimum time between two reads of the phone's state.
 	conditionsEvery = time.Second
-	// maxAddresses is how many addresses are remembered with their names.
+	// maxAddresses bounds the addresses that are remembered with their names.
 	maxAddresses = 8192
 )
 
-// rules decide what becomes of flows.
+// rules decides how flows are treated.
 type rules struct {
 	engine   *policy.Engine
 	state    conditions.Source
@@ -44,13 +44,13 @@ type rules struct {
 	names    *names.Cache
 	log      *jsonlog.Log
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	session *session.Session
 	schemes *schemes.Set // of the session
 }
 
-// newRules reads the rule file of a configuration. The throughput of WiFi is
-// asked of status.
+// newRules reads the rule file of a configuration. status provides the throughput of
+// WiFi.
 func newRules(c config.Agent, log *jsonlog.Log, status func() session.Status) (*rules, error) {
 	var options policy.Options
 	for _, p := range c.Paths {
@@ -72,7 +72,7 @@ func newRules(c config.Agent, log *jsonlog.Log, status func() session.Status) (*
 	return r, nil
 }
 
-// note logs what happened to the rules.
+// note logs a reload of the rules or an error of a condition's source.
 func (r *rules) note(err error) {
 	p := r.engine.Policy()
 	record := connlog.Policy{Event: "policy", T: jsonlog.Unix(time.Now()), File: p.File, Rules: len(p.Rules())}
@@ -82,7 +82,7 @@ func (r *rules) note(err error) {
 	r.log.Write(record)
 }
 
-// throughput knows the throughput of WiFi from the paths of a session.
+// throughput reads the throughput of WiFi from the paths of a session.
 type throughput func() session.Status
 
 // Fill implements conditions.Source.
@@ -99,21 +99,21 @@ func (f throughput) Fill(c *policy.Conditions) error {
 	return nil
 }
 
-// encoded is the table of schemes as the proxy gets it.
+// encoded returns the table of schemes in its wire format.
 func (r *rules) encoded() []byte {
 	table, _ := r.engine.Policy().Table().MarshalBinary() // never fails
 	return table
 }
 
-// decide says what becomes of a flow.
+// decide returns the decision for a flow.
 func (r *rules) decide(flow *policy.Flow) policy.Decision {
 	var now policy.Conditions
-	_ = r.state.Fill(&now) // what cannot be had is unknown; it was logged
+	_ = r.state.Fill(&now) // unknown conditions were logged
 	return r.engine.Decide(flow, &now)
 }
 
-// known begins a flow with what is known of it already; name is what the
-// application itself said of its destination, if anything.
+// known returns a flow with the properties that are known at once. name is the host
+// name that the application gave, or "".
 func (r *rules) known(protocol policy.Protocol, destination netip.AddrPort, name string) policy.Flow {
 	flow := policy.Flow{UID: owner.Unknown.UID, Dst: destination, Protocol: protocol}
 	var ok bool
@@ -123,7 +123,7 @@ func (r *rules) known(protocol policy.Protocol, destination netip.AddrPort, name
 	return flow
 }
 
-// owned adds the owner of a flow, if a rule asks for it.
+// owned adds the owner of a flow if a rule needs it.
 func (r *rules) owned(flow *policy.Flow, search *owner.Search) {
 	needs := r.engine.Policy().Needs()
 	if !needs.Owner && !needs.Package {
@@ -136,9 +136,9 @@ func (r *rules) owned(flow *policy.Flow, search *owner.Search) {
 	}
 }
 
-// sniffName adds the name that the first bytes of a connection have, if any.
-// It comes before one that is known from DNS, which several hosts may share;
-// but an application that says nothing is not waited for so long then.
+// sniffName adds the host name from the first bytes of a connection. It replaces a name
+// from DNS, which several hosts may share. If DNS gave a name, it waits only firstWait
+// for the first bytes.
 func sniffName(flow *policy.Flow, app *net.TCPConn) {
 	buffer, n := make([]byte, sniff.Limit), 0
 	wait := decideWait
@@ -164,7 +164,7 @@ func sniffName(flow *policy.Flow, app *net.TCPConn) {
 	}
 }
 
-// scheme returns the scheme of a decision, for a session.
+// scheme returns the scheme of a decision for a session.
 func (r *rules) scheme(s *session.Session, scheme *policy.Scheme) (*session.Scheme, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +174,7 @@ func (r *rules) scheme(s *session.Session, scheme *policy.Scheme) (*session.Sche
 	return r.schemes.Of(scheme)
 }
 
-// prepare gives a stream the scheme of a decision.
+// prepare sets the scheme of a decision for a stream.
 func (r *rules) prepare(st *session.Stream, scheme *policy.Scheme) error {
 	made, err := r.scheme(st.Session(), scheme)
 	if err == nil {
@@ -183,8 +183,8 @@ func (r *rules) prepare(st *session.Stream, scheme *policy.Scheme) error {
 	return err
 }
 
-// keepRules reads the rules again at each SIGHUP, and tells the proxy what
-// their labels mean. A file that is bad leaves the rules as they are.
+// keepRules reloads the rules on each SIGHUP and sends the proxy the new table of
+// schemes. If the file has an error, the old rules stay.
 func (a *Agent) keepRules(ctx context.Context) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -203,8 +203,8 @@ func (a *Agent) keepRules(ctx context.Context) {
 	}
 }
 
-// tellSchemes sends the proxy the table of schemes, and waits until it has
-// taken it.
+// tellSchemes sends the proxy the table of schemes and waits until the proxy has
+// accepted it.
 func (a *Agent) tellSchemes(ctx context.Context) error {
 	if err := uplink.SendSchemes(ctx, a.uplink.Session(), a.rules.encoded()); err != nil {
 		return fmt.Errorf("telling the proxy of the schemes: %w", err)
@@ -212,7 +212,8 @@ func (a *Agent) tellSchemes(ctx context.Context) error {
 	return nil
 }
 
-// sessionStatus tells how the session is; there is none with other transports.
+// sessionStatus returns the status of the session; the zero Status with transports that
+// have none.
 func (a *Agent) sessionStatus() session.Status {
 	if a.uplink == nil {
 		return session.Status{}
@@ -220,5 +221,5 @@ func (a *Agent) sessionStatus() session.Status {
 	return a.uplink.Session().Status()
 }
 
-// errBlocked is the end of a connection that a rule blocks.
+// errBlocked is the error of a connection that a rule blocks.
 var errBlocked = errors.New("blocked")

@@ -16,10 +16,10 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errNoResolver: a name was given and there is no server to ask.
+// errNoResolver reports a host name without a DNS server.
 var errNoResolver = errors.New("a host name was given, and the configuration has no dns_server")
 
-// errUnresolved: the address of a destination is not known.
+// errUnresolved reports a host name without an address.
 var errUnresolved = errors.New("no address")
 
 // openSocks opens the listener for SOCKS clients.
@@ -43,15 +43,15 @@ func (a *Agent) openSocks() error {
 	return nil
 }
 
-// refuseClient logs a client of a listener for SOCKS or HTTP that was not served.
+// refuseClient logs a SOCKS or HTTP client that was not served.
 func (a *Agent) refuseClient(source netip.AddrPort, reason error) {
 	a.log.Write(connlog.Refusal{
 		Event: "refused", T: jsonlog.Unix(time.Now()), Remote: connlog.Endpoint{AddrPort: source}, Reason: reason.Error(),
 	})
 }
 
-// ListeningSocks returns the address of the listener for SOCKS clients, the
-// zero AddrPort when there is none.
+// ListeningSocks returns the address of the listener for SOCKS clients, or the zero
+// AddrPort.
 func (a *Agent) ListeningSocks() netip.AddrPort {
 	if a.socks == nil {
 		return netip.AddrPort{}
@@ -59,19 +59,19 @@ func (a *Agent) ListeningSocks() netip.AddrPort {
 	return netx.AddrPort(a.socks.Addr())
 }
 
-// connectSocks carries the connection of a SOCKS client from its request to its
+// connectSocks carries the connection of a SOCKS client, from its request to its log
 // record.
 func (a *Agent) connectSocks(ctx context.Context, request socks.Request, app *net.TCPConn, reply func(socks.Code) error) {
 	a.connectClient(ctx, &flow{app: app, reply: func(err error) error { return reply(replyCode(err)) }}, request.Source, request.Destination)
 }
 
-// connectClient carries the connection of a client that has said where it is to
-// go, to its record.
+// connectClient carries the connection of a client that has named its destination, to
+// its log record.
 func (a *Agent) connectClient(ctx context.Context, f *flow, source netip.AddrPort, destination socks.Address) {
 	record := a.record(source)
 	search := a.owners.Find(source, netx.AddrPort(f.app.LocalAddr()))
 	f.record, f.search, f.name = &record, search, destination.Domain
-	record.Domain = f.name // also of one that has no address
+	record.Domain = f.name // also if it cannot be resolved
 	err := func() (err error) {
 		if record.Dst.AddrPort, err = a.resolve(ctx, destination); err != nil {
 			_ = f.answer(fmt.Errorf("%w: %w", errUnresolved, err))
@@ -80,12 +80,13 @@ func (a *Agent) connectClient(ctx context.Context, f *flow, source netip.AddrPor
 		return a.handle(ctx, f)
 	}()
 	if err != nil {
-		netx.Abort(f.app) // does nothing when the relay or the reply did it
+		netx.Abort(f.app) // no effect if the relay or the reply has closed it
 	}
 	a.finish(&record, search, err)
 }
 
-// resolve returns the address of a destination.
+// resolve returns the address of a destination. It fails with errNoResolver or the
+// resolver's error.
 func (a *Agent) resolve(ctx context.Context, destination socks.Address) (netip.AddrPort, error) {
 	if destination.Domain == "" {
 		return destination.AddrPort(), nil
@@ -97,7 +98,7 @@ func (a *Agent) resolve(ctx context.Context, destination socks.Address) (netip.A
 	return netip.AddrPortFrom(addr, destination.Port), err
 }
 
-// replyCode is what a SOCKS client is told of how a connection was opened.
+// replyCode returns the SOCKS code for the result of opening a connection.
 func replyCode(err error) socks.Code {
 	var answer *carrier.StatusError
 	switch {

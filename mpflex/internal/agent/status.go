@@ -8,7 +8,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Status tells how the agent is, from now on.
+// Status returns the source of the agent's status. Its age counts from this call.
 func (a *Agent) Status() *status.Source {
 	s := &status.Source{Role: "agent", Transport: a.config.Transport, Started: time.Now(), Open: &a.open}
 	if a.uplink != nil {
@@ -26,7 +26,7 @@ func (a *Agent) sessions() []status.Live {
 	return []status.Live{live}
 }
 
-// logStatus has the status of each session logged, where that is configured.
+// logStatus logs the status of each session at the configured interval.
 func (a *Agent) logStatus() {
 	if every := a.config.StatusEvery(); every > 0 {
 		a.uplink.Watch(func(id wire.SessionID, s *session.Session) {

@@ -8,8 +8,8 @@ import (
 	"mplab/mpflex/config"
 )
 
-// TestStatusWithoutSession: with carrying connections of their own, the status
-// has the transport and what is open.
+// TestStatusWithoutSession: with separate carrying connections, the status has the
+// transport and the open connections.
 func TestStatusWithoutSession(t *testing.T) {
 	echo := testkit.Echo(t).String()
 	l := newLab(t, echo, nil)

@@ -1,6 +1,6 @@
-// Package forward groups the packages through which the traffic of applications gets
-// into the agent and out of the proxy: front ends (accept, socks, httpproxy,
-// dnsforward), what is known of a connection (owner, sniff), and the ways on (carrier,
-// relay, udprelay). What runs when, and with which configuration, is decided in agent
-// and proxy.
+// Package forward groups the packages through which applications' traffic enters the
+// agent and leaves the proxy: listeners (accept, socks, httpproxy, dnsforward),
+// properties of a connection (owner, sniff), and transmission (carrier, relay,
+// udprelay). Packages agent and proxy decide when and with which configuration they
+// run.
 package forward

@@ -1,4 +1,4 @@
-// Package measure groups what is run by hand or by an experiment to test the way from
-// the phone to the proxy: check and udpjitter. Nothing that carries an application's
+// Package measure groups tests of the connection between phone and proxy that a user or
+// an experiment runs: check and udpjitter. Nothing that carries an application's
 // traffic belongs here.
 package measure

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// maxAliases bounds the chain of CNAME records that is followed in an answer.
+// maxAliases bounds the CNAME chain that is followed in an answer.
 const maxAliases = 16
 
-// Learn remembers the addresses in a DNS answer under the name that was asked
-// for, aliases followed (RFC 1034 §3.6.2), and returns how many there were. An
-// answer that is no answer, or is damaged, teaches what can be read of it.
+// Learn stores the addresses in a DNS answer under the name in its question, following
+// aliases (RFC 1034 §3.6.2). It returns their number. From a damaged answer it takes
+// the records before the damage.
 func (c *Cache) Learn(message []byte, now time.Time) int {
 	asked, found := readAnswer(message)
 	for _, a := range found {
@@ -22,14 +22,14 @@ func (c *Cache) Learn(message []byte, now time.Time) int {
 	return len(found)
 }
 
-// address is an address that a name has.
+// address is an address of a name.
 type address struct {
 	addr netip.Addr
 	ttl  time.Duration
 }
 
-// readAnswer returns the name that was asked for and its addresses, each with
-// the smallest time to live on the way to it.
+// readAnswer returns the name in the question and its addresses. Each has the lowest
+// time to live of the records that lead to it.
 func readAnswer(message []byte) (asked string, found []address) {
 	var parser dnsmessage.Parser
 	header, err := parser.Start(message)
@@ -51,7 +51,7 @@ func readAnswer(message []byte) (asked string, found []address) {
 		if !aliased {
 			break
 		}
-		delete(aliases, name) // a ring of aliases ends here
+		delete(aliases, name) // ends a loop of aliases
 		name, ttl = next.target, min(ttl, next.ttl)
 	}
 	return asked, found
@@ -62,7 +62,7 @@ type alias struct {
 	ttl    time.Duration
 }
 
-// records reads the answer section: where each name points, and its addresses.
+// records parses the answer section: the alias and the addresses of each name.
 func records(parser *dnsmessage.Parser) (map[string]alias, map[string][]address) {
 	aliases, owned := make(map[string]alias), make(map[string][]address)
 	for {
@@ -71,7 +71,7 @@ func records(parser *dnsmessage.Parser) (map[string]alias, map[string][]address)
 			return aliases, owned
 		}
 		owner, ttl := key(header.Name), time.Duration(header.TTL)*time.Second
-		if header.TTL > 1<<31-1 { // RFC 2181 §8: to be taken as 0
+		if header.TTL > 1<<31-1 { // RFC 2181 §8: treat as 0
 			ttl = 0
 		}
 		switch header.Type {
@@ -99,5 +99,5 @@ func records(parser *dnsmessage.Parser) (map[string]alias, map[string][]address)
 	}
 }
 
-// key is a name as records are compared by: names differ by more than case.
+// key returns a name in the form in which records are compared: DNS names ignore case.
 func key(name dnsmessage.Name) string { return strings.ToLower(name.String()) }

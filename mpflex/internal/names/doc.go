@@ -1,4 +1,3 @@
-// Package names checks and normalises host names, and remembers for which name an
-// address was given. Asking for a name belongs to dnsforward, finding one in traffic
-// to sniff.
+// Package names checks and normalises host names, and maps addresses to names.
+// Resolving names belongs to dnsforward, finding names in traffic to sniff.
 package names

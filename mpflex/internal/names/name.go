@@ -10,11 +10,10 @@ const (
 	maxLabel = 63
 )
 
-// Normalize returns a host name in lower case and without its final dot; false
-// when the text is no host name, or is an address. Underscores, which hosts on
-// the Internet do have, are let through; names beyond ASCII must come in their
-// xn-- form (RFC 5890 §2.3.2.1). It allocates only for a name with upper-case
-// letters.
+// Normalize returns a host name in lower case without its final dot. It returns false
+// if the text is not a host name, or is an address. Underscores are allowed, as some
+// hosts on the Internet have them. Names beyond ASCII must have their xn-- form (RFC
+// 5890 §2.3.2.1). It allocates only for a name with upper-case letters.
 func Normalize(text string) (string, bool) {
 	text = strings.TrimSuffix(text, ".")
 	if text == "" || len(text) > maxName {
@@ -42,8 +41,8 @@ func Normalize(text string) (string, bool) {
 	return strings.ToLower(text), true
 }
 
-// isAddress tells whether a text without colons is an IPv4 address. Only what
-// ends in a digit can be one.
+// isAddress reports whether a text without colons is an IPv4 address. Such a text ends
+// in a digit.
 func isAddress(text string) bool {
 	last := text[len(text)-1]
 	if last < '0' || last > '9' {

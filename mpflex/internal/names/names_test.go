@@ -80,8 +80,8 @@ func TestAddressesAreOneInTheirForms(t *testing.T) {
 	}
 }
 
-// Against a plain model: the cache holds the last `limit` addresses that were
-// learned, each with its last name, until their time is over.
+// Comparison with a simple model: the cache holds the last `limit` learned addresses,
+// each with its last name, until they expire.
 func TestCacheAgainstModel(t *testing.T) {
 	const limit = 16
 	random := rand.New(rand.NewPCG(1, 2))
@@ -146,7 +146,7 @@ func TestCacheInParallel(t *testing.T) {
 	}
 }
 
-// answer builds the answer to a question; each record is "owner type value ttl".
+// answer builds the answer to a question. Each record is "owner type value ttl".
 func answer(t testing.TB, asked string, code dnsmessage.RCode, response bool, records ...string) []byte {
 	t.Helper()
 	name := func(text string) dnsmessage.Name { return dnsmessage.MustNewName(text) }
@@ -188,7 +188,7 @@ func TestLearn(t *testing.T) {
 		about   string
 		message []byte
 		want    map[string]string // address → name
-		until   time.Duration     // when the first of them is forgotten; 0: not looked at
+		until   time.Duration     // when the first of them expires; 0: not checked
 	}{
 		{"one address", answer(t, "www.Example.org.", 0, true, "www.example.ORG. A 192.0.2.1 300"),
 			map[string]string{"192.0.2.1": "www.example.org"}, 300 * time.Second},
@@ -237,15 +237,15 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestHosts: a name has its first address for as long as all records on the way
-// to it say, and in whatever form it is asked for.
+// TestHosts: a name has its first address for the lowest time to live of the records
+// that lead to it, in whatever form it is looked up.
 func TestHosts(t *testing.T) {
 	www := answer(t, "www.shop.example.", 0, true, "www.shop.example. CNAME edge.example. 30", "edge.example. A 192.0.2.2 900", "edge.example. A 192.0.2.3 900")
 	for _, c := range []struct {
 		about    string
 		message  []byte
 		name     string
-		addr     string // "": there is none
+		addr     string // "": no address
 		believed time.Duration
 	}{
 		{"the first address, the smallest time to live", www, "WWW.shop.example.", "192.0.2.2", 30 * time.Second},
@@ -271,7 +271,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A cut answer teaches a part of what the whole one does, never anything else.
+// A truncated answer teaches a subset of the addresses in the complete one.
 func TestLearnFromCutAnswers(t *testing.T) {
 	message := answer(t, "www.shop.example.", 0, true, "www.shop.example. CNAME edge.example. 300",
 		"edge.example. A 192.0.2.1 300", "edge.example. AAAA 2001:db8::1 300")

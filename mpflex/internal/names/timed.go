@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// timed remembers values for a time, a bounded number of them. It is safe for
-// concurrent use.
+// timed is a map whose values expire, with a bounded size. It is safe for concurrent
+// use.
 type timed[K comparable, V any] struct {
 	limit int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[K]*list.Element
-	order   *list.List // of entry[K, V], the one learned last in front
+	order   *list.List // of entry[K, V], the last learned first
 }
 
 type entry[K comparable, V any] struct {
@@ -22,8 +22,8 @@ type entry[K comparable, V any] struct {
 	expires time.Time
 }
 
-// newTimed remembers at most limit values; beyond that the one that was learned
-// longest ago is forgotten.
+// newTimed returns a map of at most limit values. A further one replaces the one
+// learned first.
 func newTimed[K comparable, V any](limit int) *timed[K, V] {
 	return &timed[K, V]{limit: max(limit, 1), entries: make(map[K]*list.Element), order: list.New()}
 }
@@ -43,7 +43,7 @@ func (t *timed[K, V]) add(key K, value V, expires time.Time) {
 	}
 }
 
-// lookup returns a value whose time is not over.
+// lookup returns a value that has not expired.
 func (t *timed[K, V]) lookup(key K, now time.Time) (value V, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,8 +59,8 @@ func (t *timed[K, V]) lookup(key K, now time.Time) (value V, known bool) {
 	return found.value, true
 }
 
-// size is how many values are remembered, those included whose time is over and
-// that nobody asked for since.
+// size returns the number of stored values. It includes expired ones that were not
+// looked up since.
 func (t *timed[K, V]) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

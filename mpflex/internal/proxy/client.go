@@ -19,19 +19,20 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errTwice: the client's session of this number has not ended altogether.
+// errTwice reports that the client's earlier session of this number has not fully
+// ended.
 var errTwice = errors.New("there is a session of this number")
 
-// clients are the sessions that are open, with what each needs of the proxy.
+// clients holds the open sessions.
 type clients struct {
 	relay *udprelay.Relay
 
 	mu      sync.Mutex // guards what follows
 	open    map[identity.SessionKey]*client
-	streams map[*session.Session]*client // the same, by their sessions
+	streams map[*session.Session]*client // the same sessions by Session
 }
 
-// client is one of them.
+// client is a client's session.
 type client struct {
 	session *session.Session
 	name    udprelay.Client
@@ -39,14 +40,14 @@ type client struct {
 	records *throttles
 
 	mu    sync.Mutex
-	table *policy.Table // what the labels of its streams stand for; nil: it has sent none
+	table *policy.Table // defines the labels of its streams; nil: none was sent
 }
 
-// throttles bound the records of a client, over all its sessions, that cost it
-// nothing: of tables of schemes, and of connections without a byte.
+// throttles limits the rate of log records that cost a client nothing, over all its
+// sessions: of tables of schemes and of connections without bytes.
 type throttles struct{ schemes, empty jsonlog.Throttle }
 
-// setTable reads the client's table of schemes.
+// setTable decodes and sets the client's table of schemes.
 func (c *client) setTable(encoded []byte) error {
 	table, err := policy.ParseTable(encoded)
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *client) setTable(encoded []byte) error {
 	return nil
 }
 
-// generation is that of the table in force; 0: there is none.
+// generation returns the generation of the current table; 0: there is no table.
 func (c *client) generation() uint32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +69,8 @@ func (c *client) generation() uint32 {
 	return c.table.Generation
 }
 
-// scheme returns the scheme of a label, also in words; nil is the session's own.
+// scheme returns the scheme of a label and its description. nil means the session's
+// default.
 func (c *client) scheme(label byte) (*session.Scheme, string) {
 	c.mu.Lock()
 	table := c.table
@@ -87,7 +89,7 @@ func (c *client) scheme(label byte) (*session.Scheme, string) {
 	return made, scheme.String()
 }
 
-// prepare gives a stream the scheme of its label, and tells it in words.
+// prepare sets the scheme of a label for a stream and returns its description.
 func (c *client) prepare(st *session.Stream, label byte) string {
 	scheme, words := c.scheme(label)
 	if scheme != nil {
@@ -96,7 +98,7 @@ func (c *client) prepare(st *session.Stream, label byte) string {
 	return words
 }
 
-// newClients makes the table of sessions, and the relay of their datagrams.
+// newClients returns the table of sessions with the relay of their datagrams.
 func (p *Proxy) newClients() *clients {
 	c := &clients{open: make(map[identity.SessionKey]*client), streams: make(map[*session.Session]*client)}
 	c.relay = udprelay.New(udprelay.Options{
@@ -111,14 +113,14 @@ func (c *clients) find(key identity.SessionKey) *client {
 	return c.open[key]
 }
 
-// of returns the client whose stream it is; nil when its session is over.
+// of returns the session of a stream, or nil if it is over.
 func (c *clients) of(st *session.Stream) *client {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.streams[st.Session()]
 }
 
-// begin takes a new session; its associations end with it.
+// begin adds a new session. Its UDP associations end with it.
 func (p *Proxy) begin(who identity.Client, id wire.SessionID, s *session.Session, encoded []byte) error {
 	key := who.Key(id)
 	one := &client{session: s, name: udprelay.Client{SessionKey: key, Name: who.Name}, schemes: schemes.NewSet(s.Config().Scheduler)}
@@ -158,19 +160,19 @@ func (p *Proxy) begin(who identity.Client, id wire.SessionID, s *session.Session
 	return nil
 }
 
-// send sends a datagram of a client on, or ends its association.
+// send sends a client's datagram to its destination, or ends the association.
 func (c *clients) send(of udprelay.Client, d session.Datagram) {
 	destination, datagram, err := wire.ParseDatagram(d.Payload)
 	switch {
-	case err != nil: // dropped, as anything on a network may be
+	case err != nil: // dropped, as any network may
 	case !destination.IsValid():
 		c.relay.CloseAssociation(of, d.Association)
 	default:
-		_ = c.relay.Send(of, d.Association, destination, d.Label, datagram) // the relay counts and logs
+		_ = c.relay.Send(of, d.Association, destination, d.Label, datagram) // the relay counts and logs errors
 	}
 }
 
-// deliver brings a datagram back to its client, by the scheme of its label.
+// deliver sends a datagram to its client, with the scheme of its label.
 func (c *clients) deliver(client udprelay.Client, association uint32, source netip.AddrPort, label byte, datagram []byte) {
 	one := c.find(client.SessionKey)
 	if one == nil {
@@ -182,7 +184,7 @@ func (c *clients) deliver(client udprelay.Client, association uint32, source net
 	}, scheme)
 }
 
-// takeSchemes reads another table of schemes of a stream, answers, and logs it.
+// takeSchemes reads a new table of schemes from a stream, answers it and logs it.
 func (p *Proxy) takeSchemes(st *session.Stream, one *client) {
 	err := p.replaceTable(st, one)
 	if err != nil {
@@ -202,7 +204,7 @@ func (p *Proxy) takeSchemes(st *session.Stream, one *client) {
 	p.log.Write(record)
 }
 
-// replaceTable reads a table to the end of a stream, and puts it in force.
+// replaceTable reads a table to the end of a stream and makes it the current one.
 func (p *Proxy) replaceTable(st *session.Stream, one *client) error {
 	if err := st.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return err

@@ -28,8 +28,8 @@ import (
 
 var transports = []string{config.TCP, config.MPFlex, config.MPFlexPlain}
 
-// TestNamedClients: what a client has open, and what the log says of it, has its
-// name, whatever the transport.
+// TestNamedClients: the client's open connections and its log records have its name,
+// with every transport.
 func TestNamedClients(t *testing.T) {
 	for _, transport := range transports {
 		t.Run(transport, func(t *testing.T) {
@@ -118,8 +118,8 @@ func (r running) attach(t *testing.T, transport string, client, signedBy []byte,
 	return answer.Status, err
 }
 
-// TestPathOfAnotherClient: whoever knows the number of another client's session
-// gets at nothing of it, with TLS or without.
+// TestPathOfAnotherClient: a client that knows the number of another client's session
+// has no access to it, with TLS or without.
 func TestPathOfAnotherClient(t *testing.T) {
 	for _, transport := range []string{config.MPFlex, config.MPFlexPlain} {
 		t.Run(transport, func(t *testing.T) {
@@ -136,12 +136,12 @@ func TestPathOfAnotherClient(t *testing.T) {
 			if got, err := p.attach(t, transport, bob, bob, wire.Attach{Session: id, Path: 1}); err != nil || got != wire.UnknownSession {
 				t.Errorf("bob asks for alice's session: %s, %v", got, err)
 			}
-			// The same number, but a session of his own.
+			// The same number, but bob's own session.
 			if got, err := p.attach(t, transport, bob, bob, wire.Attach{Session: id, Fresh: true, Incarnation: 9}); err != nil || got != wire.OK {
 				t.Errorf("bob begins a session: %s, %v", got, err)
 			}
 			source, sessions := p.Status(), []status.Session{}
-			testkit.Eventually(t, "bob's path", func() bool { // its answer comes first
+			testkit.Eventually(t, "bob's path", func() bool { // the answer arrives before the path is in the status
 				sessions = source.Status().Sessions
 				return len(sessions) == 2 && len(sessions[1].Paths) == 1
 			})
@@ -163,8 +163,8 @@ func TestPathOfAnotherClient(t *testing.T) {
 	}
 }
 
-// TestReload: at SIGHUP who was added can come, who was removed or has another
-// secret is gone at once, and the others notice nothing.
+// TestReload: on SIGHUP, added clients are accepted, connections of clients that were
+// removed or have another secret end at once, and the others are not affected.
 func TestReload(t *testing.T) {
 	for _, transport := range transports {
 		t.Run(transport, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestReload(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 
-			// What is bad changes nothing.
+			// A bad client changes nothing.
 			p.add(t, "eve", []byte("short"))
 			hangUp(t, p, 2)
 			if got := records[connlog.Clients](t, p, "clients")[2]; got.Clients != 3 || !strings.Contains(got.Error, "eve holds 5 bytes") {
@@ -237,8 +237,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// hangUp sends the proxy, which is this program, a SIGHUP and waits until it has
-// dealt with the nth.
+// hangUp sends the proxy, which is this process, a SIGHUP and waits for the nth record
+// of the clients.
 func hangUp(t *testing.T, p running, nth int) {
 	t.Helper()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
@@ -249,9 +249,9 @@ func hangUp(t *testing.T, p running, nth int) {
 	})
 }
 
-// TestClientWithoutMeasure: a client with a valid secret that opens connections,
-// sessions, paths and streams without end gets no more than its part, and another
-// client's bytes are right meanwhile.
+// TestClientWithoutMeasure: a client with a valid secret opens connections, sessions,
+// paths and streams without end. It gets no more than its limits, and the bytes of
+// another client's connection stay right.
 func TestClientWithoutMeasure(t *testing.T) {
 	const connections, sessions, streams = 24, 4, 30
 	echo := testkit.Echo(t)
@@ -276,7 +276,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 			}
 		})
 	}
-	var streaming [2]*carrier.Dialer // each obeys the proxy's bound by itself, both together exceed it
+	var streaming [2]*carrier.Dialer // each obeys the proxy's limit, both together exceed it
 	for i := range streaming {
 		streaming[i] = &carrier.Dialer{Streams: p.uplink(t, eve, config.MPFlexPlain, session.Config{})}
 		if _, err := open(streaming[i], echo); err != nil { // while there is room for its path
@@ -290,7 +290,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 		}
 	})
 	for _, transport := range []string{config.MPFlex, config.MPFlexPlain} {
-		rounds(func(i int) { // paths of some sessions, of which nothing is read
+		rounds(func(i int) { // paths of some sessions, which are not read
 			conn, _, _ := p.introduce(transport, eve, eve, &wire.Attach{
 				Session: wire.SessionID{byte(i % 7)}, Path: byte(i % wire.MaxPaths), Fresh: true, Incarnation: uint32(i + 1),
 			})
@@ -315,7 +315,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 	})
 
 	source := p.Status()
-	// beyond says what the client has too much of.
+	// beyond returns the limits that the client exceeds.
 	beyond := func() string {
 		report, paths, open, held := source.Streams(), 0, 0, 0
 		for _, s := range report.Sessions {
@@ -351,7 +351,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 	}
 	honest.Wait()
 	testkit.Eventually(t, "more asked for than may be had", func() bool { return opened.Load() > 4*connections && reset.Load() > 0 })
-	for _, limit := range []string{"of 24 connections", "of 30 streams"} { // the log tells of ten refusals a second
+	for _, limit := range []string{"of 24 connections", "of 30 streams"} { // the log has up to ten refusals per second
 		testkit.Eventually(t, "the log says that the limit "+limit+" is reached", func() bool {
 			return slices.ContainsFunc(records[connlog.Refusal](t, p, "refused"), func(r connlog.Refusal) bool {
 				return strings.Contains(r.Reason, limit) && r.Client == "eve" && r.Remote.Addr().IsLoopback()
@@ -360,7 +360,7 @@ func TestClientWithoutMeasure(t *testing.T) {
 	}
 }
 
-// hoard are connections that are kept open.
+// hoard holds connections open.
 type hoard struct {
 	mu    sync.Mutex
 	conns []net.Conn
@@ -381,7 +381,7 @@ func (h *hoard) close() {
 	}
 }
 
-// TestWideRulesLeaveTheProxy: no wide rule leads to the proxy's own machine, with a
+// TestWideRulesLeaveTheProxy: wide rules do not permit the proxy's own machine, with a
 // separate connection or a stream.
 func TestWideRulesLeaveTheProxy(t *testing.T) {
 	echo := testkit.Echo(t)
@@ -402,9 +402,9 @@ func TestWideRulesLeaveTheProxy(t *testing.T) {
 	}
 }
 
-// TestOwnListenerIsNoDestination: a session does not lead to the proxy again.
+// TestOwnListenerIsNoDestination: a session does not lead back to the proxy.
 func TestOwnListenerIsNoDestination(t *testing.T) {
-	p := start(t, nil, "alice") // it allows all of loopback
+	p := start(t, nil, "alice") // it permits all loopback addresses
 	_, err := open(p.dialer(t, secretOf("alice"), config.MPFlex), p.Listening(config.TCP))
 	var answer *carrier.StatusError
 	if !errors.As(err, &answer) || answer.Status != wire.Denied {
@@ -412,12 +412,12 @@ func TestOwnListenerIsNoDestination(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameTheClient: streams beyond a limit and paths that are refused are
+// TestRefusalsNameTheClient: refused streams beyond a limit and refused paths are
 // logged with the client's name and address.
 func TestRefusalsNameTheClient(t *testing.T) {
 	echo := testkit.Echo(t)
 	p := start(t, func(c *config.Proxy) { c.PerClient.Streams = 1 }, "alice", "bob")
-	for range 2 { // sessions: one obeys the limit that the proxy tells it
+	for range 2 { // sessions: a single one obeys the proxy's limit
 		_, _ = open(p.dialer(t, secretOf("alice"), config.MPFlex), echo)
 	}
 	if status, err := p.attach(t, config.MPFlex, secretOf("bob"), secretOf("bob"), wire.Attach{Session: wire.SessionID{1}}); err != nil || status != wire.UnknownSession {

@@ -20,9 +20,9 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// TestClocks: who dates a hello an hour off hears the proxy's time, is served
-// when the next one is dated by it, and the log says by how much. Who does not
-// know the secret hears nothing.
+// TestClocks: an agent whose hello is an hour off gets the proxy's time, and is served
+// when the next hello has that time. The log has the difference. A peer without the
+// secret gets no answer.
 func TestClocks(t *testing.T) {
 	const limit = 10
 	secret := []byte("sixteen byte key")

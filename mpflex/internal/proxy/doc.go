@@ -1,4 +1,5 @@
-// Package proxy is the part on the server: it takes carrying connections from agents
-// that know the secret and connects them to the requested destinations. It puts the
-// packages of forward and transport together; how these work is not decided here.
+// Package proxy is the program on the server. It accepts carrying connections of agents
+// that have a known secret, and connects them to the requested destinations. It
+// connects the packages of forward and transport. Their mechanisms belong to those
+// packages.
 package proxy

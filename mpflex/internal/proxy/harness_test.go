@@ -25,17 +25,17 @@ import (
 
 var loopback = config.Address{AddrPort: netip.MustParseAddrPort("127.0.0.1:0")}
 
-// secretOf is the secret of a client of the tests.
+// secretOf returns the secret of a client of the tests.
 func secretOf(name string) []byte { return []byte(strings.Repeat(name+" ", 32)) }
 
 // running is a proxy with all its listeners on the loopback interface.
 type running struct {
 	*proxy.Proxy
 	log     string
-	clients string // the directory of its clients
+	clients string // directory of its clients
 }
 
-// start starts a proxy that has these clients.
+// start starts a proxy with these clients.
 func start(t *testing.T, change func(*config.Proxy), clients ...string) running {
 	t.Helper()
 	directory := t.TempDir()
@@ -78,7 +78,7 @@ func start(t *testing.T, change func(*config.Proxy), clients ...string) running 
 	return r
 }
 
-// add gives a client a secret, in the directory.
+// add writes the secret of a client into the directory.
 func (r running) add(t *testing.T, name string, secret []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(r.clients, name), secret, 0o600); err != nil {
@@ -86,7 +86,7 @@ func (r running) add(t *testing.T, name string, secret []byte) {
 	}
 }
 
-// dialer is the agent's side of a client with a transport of the proxy.
+// dialer returns the dialer of a client for a transport of the proxy.
 func (r running) dialer(t *testing.T, secret []byte, transport string) *carrier.Dialer {
 	t.Helper()
 	d := &carrier.Dialer{Proxy: r.Listening(transport), Secret: secret}
@@ -127,7 +127,7 @@ func connect(t *testing.T, address netip.AddrPort, secret []byte, transport stri
 	return up
 }
 
-// open opens a connection to a destination, and waits until it is connected.
+// open opens a connection to a destination and waits until it is connected.
 func open(d *carrier.Dialer, destination netip.AddrPort) (*carrier.Conn, error) {
 	conn, err := d.Open(context.Background(), carrier.Request{Command: wire.Connect, Destination: destination})
 	if err != nil {
@@ -140,7 +140,7 @@ func open(d *carrier.Dialer, destination netip.AddrPort) (*carrier.Conn, error) 
 	return conn, nil
 }
 
-// exchange sends bytes to an echo server, and says what is wrong with the answer.
+// exchange sends bytes to an echo server and checks the answer.
 func exchange(d *carrier.Dialer, echo netip.AddrPort, size int) error {
 	conn, err := open(d, echo)
 	if err != nil {
@@ -150,7 +150,7 @@ func exchange(d *carrier.Dialer, echo netip.AddrPort, size int) error {
 	return echoed(conn, size)
 }
 
-// echoed sends bytes, and says what is wrong with those that come back.
+// echoed sends bytes and checks the returned ones.
 func echoed(conn *carrier.Conn, size int) error {
 	sent := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(sent)
@@ -166,7 +166,7 @@ func echoed(conn *carrier.Conn, size int) error {
 	return nil
 }
 
-// records reads the records of one kind from the proxy's log.
+// records reads the records of one event from the proxy's log.
 func records[R any](t *testing.T, r running, event string) []R {
 	t.Helper()
 	return testkit.Records[R](t, r.log, event)

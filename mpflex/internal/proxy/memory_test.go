@@ -15,7 +15,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// peer begins session number n of a client, and returns its path.
+// peer starts session number n of a client and returns its path.
 func (r running) peer(t *testing.T, name string, n byte) net.Conn {
 	t.Helper()
 	a := wire.Attach{Session: wire.SessionID{n, 1}, Fresh: true}
@@ -30,13 +30,13 @@ func (r running) peer(t *testing.T, name string, n byte) net.Conn {
 	return conn
 }
 
-// data is a frame with bytes of a stream.
+// data returns a frame with bytes of a stream.
 func data(stream, seq uint32, payload []byte) []byte {
 	return append(frame.Header{Type: frame.Data, Size: uint16(len(payload)), Stream: stream, Seq: seq}.Append(nil), payload...)
 }
 
 // TestOneClientLeavesMemoryToOthers: a client fills four sessions with bytes that
-// nobody can read. Another client opens streams as before.
+// cannot be read. Another client can still open streams.
 func TestOneClientLeavesMemoryToOthers(t *testing.T) {
 	const budget = 64 << 20
 	echo := testkit.Echo(t)
@@ -50,7 +50,7 @@ func TestOneClientLeavesMemoryToOthers(t *testing.T) {
 		conn := p.peer(t, "hoarder", n)
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		go func() {
-			for i := range uint32(600) { // behind a gap of a byte
+			for i := range uint32(600) { // behind a gap of one byte
 				if _, err := conn.Write(data(2*i+1, 1, payload)); err != nil {
 					return
 				}
@@ -81,8 +81,7 @@ func TestOneClientLeavesMemoryToOthers(t *testing.T) {
 	}
 }
 
-// TestStreamThatSaysNothing: a stream that does not say what it is for is reset
-// soon.
+// TestStreamThatSaysNothing: a stream without an open message is reset soon.
 func TestStreamThatSaysNothing(t *testing.T) {
 	t.Parallel()
 	p := start(t, nil, "alice")
@@ -109,9 +108,8 @@ func TestStreamThatSaysNothing(t *testing.T) {
 	}
 }
 
-// TestRecordsOfAClientAreBounded: tables of schemes without end, and streams that
-// carry nothing, fill no log, however many sessions they come over. What was left
-// out is counted.
+// TestRecordsOfAClientAreBounded: endless tables of schemes and streams without bytes
+// do not fill the log, over any number of sessions. Suppressed records are counted.
 func TestRecordsOfAClientAreBounded(t *testing.T) {
 	const each = 100
 	p := start(t, nil, "alice")
@@ -129,7 +127,7 @@ func TestRecordsOfAClientAreBounded(t *testing.T) {
 	testkit.Eventually(t, "all records", func() bool {
 		time.Sleep(2 * jsonlog.ThrottlePause)
 		written := [2]uint64{}
-		conn := p.peer(t, "alice", 4) // what was left out is told with the next record
+		conn := p.peer(t, "alice", 4) // the next record has the number of suppressed ones
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
 		_, _ = conn.Write(data(1, 0, []byte("no stream begins like this")))
 		_, _ = conn.Write(append(frame.Header{Type: frame.Data, Flags: frame.Fin, Size: uint16(len(table)), Stream: 3}.Append(nil), table...))

@@ -29,32 +29,32 @@ import (
 const (
 	// helloTimeout bounds the wait for the hello.
 	helloTimeout = 5 * time.Second
-	// dialTimeout bounds the way to the destination.
+	// dialTimeout bounds the time to connect to the destination.
 	dialTimeout = 10 * time.Second
-	// shutdownWait bounds how long Run waits for open connections at the end.
+	// shutdownWait bounds how long Run waits at the end for open connections.
 	shutdownWait = 800 * time.Millisecond
-	// drainTimeout bounds how long a connection that was answered with a
-	// refusal is kept, so that a reset does not overtake the answer.
+	// drainTimeout bounds how long a connection is read after a refusal, so that a
+	// reset does not overtake the answer.
 	drainTimeout = time.Second
-	// maxEcho bounds what the echo service returns on one connection, bytes.
+	// maxEcho bounds the bytes that the echo service returns on one connection.
 	maxEcho = 1 << 20
 )
 
-// Proxy serves the agents that know a secret of its clients.
+// Proxy serves agents that have the secret of a client.
 type Proxy struct {
 	config    config.Proxy
 	log       *jsonlog.Log
-	onward    netx.Options // of the sockets towards destinations
-	reach     *reach       // which destinations those are
+	onward    netx.Options // options of the sockets to destinations
+	reach     *reach       // permitted destinations
 	listeners []listener
-	known     *identity.Proxy // who may use it
+	known     *identity.Proxy // permitted clients
 	group     *accept.Group
 	open      status.Open
-	sessions  *downlink.Server // nil: there is no listener for paths
-	clients   *clients         // of the sessions
+	sessions  *downlink.Server // nil: no listener for paths
+	clients   *clients         // open sessions
 	lastID    atomic.Uint64
 
-	connections identity.Quota // of each client
+	connections identity.Quota // counts per client
 	carriers    carriers
 	refusals    jsonlog.Throttle
 	reload      sync.Mutex // held while the clients are replaced
@@ -76,7 +76,7 @@ func New(c config.Proxy, log *jsonlog.Log) (*Proxy, error) {
 	p.connections.Most = c.PerClient.Connections
 	var err error
 	p.known, err = identity.NewProxy(c.Clients, identity.Options{
-		// Half of all connections are kept for those who have said who they are.
+		// Half of all connections are reserved for identified clients.
 		MaxStrangers: max(1, c.MaxConnections/2), Hellos: !c.Listen.MPFlex.IsValid(),
 	})
 	if err != nil {
@@ -113,8 +113,7 @@ func (p *Proxy) close() {
 	}
 }
 
-// Listening returns the address of the listener of a transport, the zero
-// AddrPort when there is none.
+// Listening returns the address of a transport's listener, or the zero AddrPort.
 func (p *Proxy) Listening(transport string) netip.AddrPort {
 	for _, l := range p.listeners {
 		if l.transport == transport {
@@ -124,7 +123,7 @@ func (p *Proxy) Listening(transport string) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// Run serves until ctx ends, resets and logs what is open then, and returns.
+// Run serves until ctx ends. Then it resets and logs the open connections.
 func (p *Proxy) Run(ctx context.Context) {
 	p.group.Failed = func(l *net.TCPListener) func(error) {
 		return connlog.Listening(p.log, connlog.Endpoint{AddrPort: netx.AddrPort(l.Addr())})
@@ -145,7 +144,7 @@ func (p *Proxy) Run(ctx context.Context) {
 	}
 }
 
-// serve carries one connection from its accept to its record.
+// serve serves one connection, from its accept to its log record.
 func (p *Proxy) serve(ctx context.Context, conn *net.TCPConn, transport string) {
 	if transport == config.MPFlex || transport == config.MPFlexPlain {
 		p.takePath(ctx, conn, transport)
@@ -174,9 +173,9 @@ func (p *Proxy) serve(ctx context.Context, conn *net.TCPConn, transport string) 
 	p.log.Write(record)
 }
 
-// admit reads the hello of an agent that knows a secret. Anybody else gets an
-// error and, from the caller, not a byte; so does a client that has as many
-// connections as it may have. Without an error the visit is to be left.
+// admit reads a hello. It fails without a known secret, and for a client with too many
+// connections; the caller must then send no byte. After a success, the caller must call
+// leave.
 func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (visit, error) {
 	defer p.known.Stranger(conn)()
 	v := visit{conn: conn}
@@ -190,7 +189,7 @@ func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (visit, error) {
 	defer stop()
 	var err error
 	if v.hello, v.client, err = p.known.ReadHello(conn); err != nil {
-		if errors.Is(err, wire.ErrSkew) { // it is authentic, so its sender may know
+		if errors.Is(err, wire.ErrSkew) { // the message is authentic, so its sender may get the time
 			v.seeOff(wire.AppendSkewed(nil, v.client.Secret, v.hello.Nonce, v.client.Now()))
 		}
 		return v, err
@@ -201,7 +200,7 @@ func (p *Proxy) admit(ctx context.Context, conn *net.TCPConn) (visit, error) {
 	return v, p.enter(ctx, &v)
 }
 
-// prepare sets what is configured for accepted connections.
+// prepare sets the configured congestion control of an accepted connection.
 func (p *Proxy) prepare(conn *net.TCPConn) error {
 	if p.config.CongestionControl == "" {
 		return nil
@@ -209,7 +208,7 @@ func (p *Proxy) prepare(conn *net.TCPConn) error {
 	return netx.SetCongestion(conn, p.config.CongestionControl)
 }
 
-// fulfil does what an authentic hello asks for.
+// fulfil executes the command of an authentic hello.
 func (p *Proxy) fulfil(v visit, watch *netx.Watch, record *connlog.Connection) error {
 	switch v.hello.Command {
 	case wire.Echo:
@@ -254,7 +253,7 @@ func (p *Proxy) connect(v visit, watch *netx.Watch, record *connlog.Connection) 
 	return err
 }
 
-// echo returns what it is sent, up to maxEcho.
+// echo returns the bytes it receives, up to maxEcho.
 func (p *Proxy) echo(v visit, watch *netx.Watch, record *connlog.Connection) error {
 	conn := v.conn
 	stop := context.AfterFunc(v.ctx, func() { netx.Abort(conn) })
@@ -275,25 +274,25 @@ func (p *Proxy) echo(v visit, watch *netx.Watch, record *connlog.Connection) err
 	return err
 }
 
-// decline answers with a status other than OK and sees the connection off. It
-// returns the error for the record.
+// decline answers a status other than OK and ends the connection. It returns the error
+// for the record.
 func (v visit) decline(status wire.Status, reason error) error {
 	v.seeOff(status.Append(nil, v.client.Secret, v.hello.Nonce))
 	return declined{&carrier.StatusError{Status: status}, reason}
 }
 
-// seeOff sends the last message of a connection, and ends it.
+// seeOff sends the last message of a connection and ends it.
 func (v visit) seeOff(message []byte) {
 	_ = v.conn.SetDeadline(time.Now().Add(drainTimeout))
 	if _, err := v.conn.Write(message); err == nil {
-		// Closing with bytes unread would reset the connection.
+		// Closing with unread bytes would reset the connection.
 		_ = v.conn.CloseWrite()
 		_, _ = io.Copy(io.Discard, v.conn)
 	}
 	netx.Abort(v.conn)
 }
 
-// declined is a refusal with the reason that is logged but not sent.
+// declined is a refusal. Its reason is logged but not sent.
 type declined struct {
 	status *carrier.StatusError
 	reason error
@@ -317,8 +316,7 @@ func (p *Proxy) overLimit(conn *net.TCPConn) {
 	p.refused("", netx.AddrPort(conn.RemoteAddr()), fmt.Errorf("the connection limit of %d is reached", p.config.MaxConnections))
 }
 
-// refused logs what was refused to a client, "" when it is not known, unless too
-// much is.
+// refused logs a refusal, unless there were too many recently. client is "" if unknown.
 func (p *Proxy) refused(client string, remote netip.AddrPort, reason error) {
 	now := time.Now()
 	suppressed, ok := p.refusals.Take(now)

@@ -10,18 +10,18 @@ import (
 	"mplab/mpflex/config"
 )
 
-// ownAddressesAge bounds for how long the list of the machine's addresses is used.
+// ownAddressesAge is how long the list of the machine's addresses is used.
 const ownAddressesAge = time.Second
 
-// reach decides which destinations are dialled: those of the allow list, except that
-// a wide rule opens neither the proxy's own machine nor its listeners.
+// reach decides which destinations are dialled: those of the allow list. A wide rule
+// does not permit the proxy's own machine or its listeners.
 type reach struct {
 	allow     config.Allow
 	listeners []netip.AddrPort // set before the first connection is accepted
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	own  map[netip.Addr]bool
-	read time.Time // when own was read
+	read time.Time // time of reading own
 }
 
 // newReach reads the addresses of the machine.
@@ -37,7 +37,7 @@ func newReach(allow config.Allow) (*reach, error) {
 func (r *reach) permits(destination netip.AddrPort) bool {
 	destination = netip.AddrPortFrom(destination.Addr().Unmap(), destination.Port())
 	switch {
-	case !r.allow.Permits(destination): // most often, so first
+	case !r.allow.Permits(destination): // the most common case
 		return false
 	case r.listens(destination):
 		return r.allow.Names(destination, true)
@@ -47,7 +47,7 @@ func (r *reach) permits(destination netip.AddrPort) bool {
 	return true
 }
 
-// denied is why a destination is not permitted.
+// denied returns the reason why a destination is not permitted.
 func (r *reach) denied(destination netip.AddrPort) error {
 	if r.allow.Permits(destination) {
 		return fmt.Errorf("destination %s is on the proxy's own machine; only a rule for exactly that address opens it", destination)
@@ -66,22 +66,22 @@ func (r *reach) listens(destination netip.AddrPort) bool {
 	return false
 }
 
-// isOwn reports whether an address, other than one of the loopback interface's own
-// range, is the machine's.
+// isOwn reports whether an address belongs to the machine. Loopback addresses do not
+// count.
 func (r *reach) isOwn(ip netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.read) > ownAddressesAge {
 		r.read = time.Now()
-		if own, err := ownAddresses(); err == nil { // else, for lack of descriptors, the former list
+		if own, err := ownAddresses(); err == nil { // otherwise, e.g. without free descriptors, keep the old list
 			r.own = own
 		}
 	}
 	return r.own[ip]
 }
 
-// ownAddresses returns the addresses of all interfaces. Loopback is left out: rules
-// within its range open it.
+// ownAddresses returns the addresses of all interfaces except loopback addresses. The
+// allow list permits these only by rules within the loopback range.
 func ownAddresses() (map[netip.Addr]bool, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

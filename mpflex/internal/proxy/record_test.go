@@ -22,8 +22,8 @@ import (
 	"mplab/mpflex/internal/transport/uplink"
 )
 
-// gate passes connections on to a server; while it is shut nothing comes back
-// from there.
+// gate relays connections to a server. While it is shut, it returns no bytes from the
+// server.
 type gate struct {
 	mu   sync.Mutex
 	shut bool
@@ -59,8 +59,8 @@ func (g *gate) set(shut bool) {
 	g.open.Broadcast()
 }
 
-// TestRecordHasTheLastBytes: what the session still holds of a stream when both
-// ends were closed is in the record, too.
+// TestRecordHasTheLastBytes: the record includes bytes that the session still holds
+// when both ends of a stream were closed.
 func TestRecordHasTheLastBytes(t *testing.T) {
 	const short, long = 100 << 10, 4 << 20
 	origin := func(size int) netip.AddrPort {
@@ -74,7 +74,7 @@ func TestRecordHasTheLastBytes(t *testing.T) {
 	g := &gate{}
 	g.open.L = &g.mu
 	between := testkit.Serve(t, func(conn *net.TCPConn) {
-		dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { // so that little is under way
+		dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { // so that few bytes are in flight
 			return raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 128<<10) })
 		}}
 		server, err := dialer.Dial("tcp", p.Listening(config.MPFlexPlain).String())
@@ -102,7 +102,7 @@ func TestRecordHasTheLastBytes(t *testing.T) {
 		return conn
 	}
 	sizes := map[*carrier.Conn]int64{}
-	for range 8 { // more than the kernel takes at once
+	for range 8 { // more than the kernel accepts at once
 		sizes[opened(longOrigin)] = long
 	}
 	last := opened(shortOrigin)
@@ -148,7 +148,7 @@ func TestRecordHasTheLastBytes(t *testing.T) {
 	}
 }
 
-// TestRecordOfSchemes: a table of schemes has a record of its own, and is no
+// TestRecordOfSchemes: a table of schemes has a separate record, and is not logged as a
 // connection without a destination.
 func TestRecordOfSchemes(t *testing.T) {
 	echo := testkit.Echo(t)

@@ -15,8 +15,8 @@ import (
 	"mplab/mpflex/internal/transport/identity"
 )
 
-// keepClients reads the clients again at each SIGHUP. What is bad leaves them as
-// they are.
+// keepClients returns a function that reads the clients again on each SIGHUP. If they
+// have an error, the old ones stay.
 func (p *Proxy) keepClients(ctx context.Context) (keep func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -40,10 +40,9 @@ func (p *Proxy) keepClients(ctx context.Context) (keep func()) {
 	}
 }
 
-// SetClients replaces the clients that may use the proxy. Those that are added can
-// do so from now on; all connections and sessions of those that are removed, or
-// have another secret or name, are ended before it returns. On an error nothing
-// is changed.
+// SetClients replaces the clients that may use the proxy. Before it returns, all
+// connections and sessions of clients that were removed, or have another secret or
+// name, are ended. On an error nothing changes.
 func (p *Proxy) SetClients(clients []identity.Credential) error {
 	p.reload.Lock()
 	defer p.reload.Unlock()
@@ -59,7 +58,7 @@ func (p *Proxy) SetClients(clients []identity.Credential) error {
 	return nil
 }
 
-// compare tells which clients came, went, and have another secret.
+// compare returns which clients were added, removed, or have another secret.
 func compare(before, after []identity.Client) (c connlog.Clients) {
 	old := make(map[string]identity.Client, len(before))
 	for _, client := range before {
@@ -82,7 +81,7 @@ func compare(before, after []identity.Client) (c connlog.Clients) {
 	return c
 }
 
-// noteClients logs what became of the clients.
+// noteClients logs a reload of the clients.
 func (p *Proxy) noteClients(record connlog.Clients, err error) {
 	record.Event, record.T = "clients", jsonlog.Unix(time.Now())
 	record.File, record.Clients = cmp.Or(p.config.ClientsDir, p.config.SecretFile), len(p.known.Clients())

@@ -14,8 +14,8 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// TestAgentObeysWindow: an upload stays within a window of the proxy that is
-// smaller than the agent's own.
+// TestAgentObeysWindow: an upload stays within the proxy's window, which is smaller
+// than the agent's.
 func TestAgentObeysWindow(t *testing.T) {
 	echo := testkit.Echo(t)
 	p := start(t, func(c *config.Proxy) { c.Session.WindowBytes = 65536 }, "alice")
@@ -34,8 +34,8 @@ func TestAgentObeysWindow(t *testing.T) {
 	}
 }
 
-// TestAgentObeysMaxStreams: a stream beyond what the proxy takes of the client is
-// not opened.
+// TestAgentObeysMaxStreams: a stream beyond the proxy's limit for the client is not
+// opened.
 func TestAgentObeysMaxStreams(t *testing.T) {
 	echo := testkit.Echo(t)
 	for name, change := range map[string]func(c *config.Proxy){
@@ -59,9 +59,9 @@ func TestAgentObeysMaxStreams(t *testing.T) {
 	}
 }
 
-// TestProxyObeysSettings: what the proxy sends of a stream stays within the window
-// of the attach, what it takes does not depend on that window, and it probes a
-// path after the time that the attach of the path says.
+// TestProxyObeysSettings: the proxy sends a stream within the window of the attach,
+// accepts bytes independently of that window, and pings a path after the keep-alive
+// period of its attach.
 func TestProxyObeysSettings(t *testing.T) {
 	const window, upload, keepalive = 2048, 100_000, 100 * time.Millisecond
 	echo := testkit.Echo(t)
@@ -114,8 +114,7 @@ func TestProxyObeysSettings(t *testing.T) {
 	}
 }
 
-// TestPathNumbers: a session has 64 paths; an attach with a higher number is
-// refused.
+// TestPathNumbers: a session has 64 paths. An attach with a higher number is refused.
 func TestPathNumbers(t *testing.T) {
 	p := start(t, nil, "alice")
 	secret := secretOf("alice")

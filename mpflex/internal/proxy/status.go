@@ -7,7 +7,7 @@ import (
 	"mplab/mpflex/status"
 )
 
-// Status tells how the proxy is, from now on.
+// Status returns the source of the proxy's status. Its age counts from this call.
 func (p *Proxy) Status() *status.Source {
 	s := &status.Source{Role: "proxy", Started: time.Now(), Open: &p.open}
 	if p.sessions != nil {
@@ -27,7 +27,7 @@ func live(h downlink.Held) status.Live {
 	return status.Live{ID: h.ID, Client: h.Client.Name, Session: h.Session}
 }
 
-// logStatus has the status of a session logged, where that is configured.
+// logStatus logs the status of a session at the configured interval.
 func (p *Proxy) logStatus(h downlink.Held) {
 	if every := p.config.StatusEvery(); every > 0 {
 		status.Log(live(h), every, p.log.Write)

@@ -19,12 +19,11 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// openTimeout bounds how long a stream may take to say what it is for. Its later
-// bytes can arrive before the first ones, which are sent again when their path
-// stalls.
+// openTimeout bounds the wait for a stream's open message. Later bytes of the stream
+// can arrive before it: a message on a stalled path is sent again.
 const openTimeout = 10 * time.Second
 
-// newSessions makes the server of the sessions of agents.
+// newSessions makes the server of the agents' sessions.
 func (p *Proxy) newSessions() {
 	p.clients = p.newClients()
 	p.sessions = downlink.New(downlink.Options{
@@ -38,7 +37,7 @@ func (p *Proxy) newSessions() {
 	})
 }
 
-// takePath makes a path of a connection, and stays with it until its end.
+// takePath makes a connection a path and returns when the path has ended.
 func (p *Proxy) takePath(ctx context.Context, conn *net.TCPConn, transport string) {
 	err := p.prepare(conn)
 	if err == nil {
@@ -55,7 +54,7 @@ func (p *Proxy) takePath(ctx context.Context, conn *net.TCPConn, transport strin
 	}
 }
 
-// serveStream serves a stream from its beginning to its record.
+// serveStream serves a stream, from its start to its log record.
 func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *session.Stream) {
 	record := connlog.Connection{
 		Event: "connection", Client: client.Name, Opened: connlog.Now(), Transport: config.MPFlex,
@@ -76,7 +75,7 @@ func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *ses
 		err = p.fulfilStream(ctx, st, one, open, &record)
 	}
 	if err != nil {
-		netx.Abort(st) // does nothing when the relay did it
+		netx.Abort(st) // no effect if the relay has reset it
 	}
 	carrier.DescribeStream(st, &record)
 	record.DurationS = record.Opened.Since()
@@ -90,7 +89,7 @@ func (p *Proxy) serveStream(ctx context.Context, client identity.Client, st *ses
 	p.log.Write(record)
 }
 
-// readOpen reads what a stream is for.
+// readOpen reads the open message of a stream.
 func readOpen(st *session.Stream) (wire.Open, error) {
 	if err := st.SetReadDeadline(time.Now().Add(openTimeout)); err != nil {
 		return wire.Open{}, err
@@ -102,7 +101,7 @@ func readOpen(st *session.Stream) (wire.Open, error) {
 	return open, st.SetReadDeadline(time.Time{})
 }
 
-// fulfilStream does what a stream is opened for.
+// fulfilStream executes the command of a stream.
 func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, one *client, open wire.Open, record *connlog.Connection) error {
 	record.Src.AddrPort, record.Dst.AddrPort = open.Source, open.Destination
 	record.Scheme = one.prepare(st, open.Label)
@@ -134,7 +133,7 @@ func (p *Proxy) fulfilStream(ctx context.Context, st *session.Stream, one *clien
 	return err
 }
 
-// echoStream returns what it is sent, up to maxEcho.
+// echoStream returns the bytes it receives, up to maxEcho.
 func (p *Proxy) echoStream(st *session.Stream, record *connlog.Connection) error {
 	if _, err := st.Write([]byte{byte(wire.OK)}); err != nil {
 		return err
@@ -150,8 +149,8 @@ func (p *Proxy) echoStream(st *session.Stream, record *connlog.Connection) error
 	return err
 }
 
-// declineStream answers with a status other than OK. The agent resets the
-// stream when it has read it.
+// declineStream answers a status other than OK. The agent resets the stream after
+// reading it.
 func (p *Proxy) declineStream(st *session.Stream, status wire.Status, reason error) error {
 	_ = st.SetDeadline(time.Now().Add(drainTimeout))
 	if _, err := st.Write([]byte{byte(status)}); err == nil {

@@ -19,11 +19,11 @@ type visit struct {
 	hello  wire.Hello
 	client identity.Client
 
-	ctx   context.Context // ends with the proxy, or when the client is removed
+	ctx   context.Context // ends with the proxy, or if the client is removed
 	leave func()
 }
 
-// enter counts the connection of a visit for its client.
+// enter counts the connection for its client.
 func (p *Proxy) enter(ctx context.Context, v *visit) error {
 	if !p.connections.Take(v.client.ID, 0) {
 		return fmt.Errorf("the client's limit of %d connections is reached", p.connections.Most)
@@ -36,7 +36,7 @@ func (p *Proxy) enter(ctx context.Context, v *visit) error {
 		end(nil)
 		p.connections.Give(v.client.ID)
 	}
-	if !p.known.Knows(v.client) { // any more
+	if !p.known.Knows(v.client) { // removed in the meantime
 		v.leave()
 		return downlink.ErrRemoved
 	}
@@ -49,7 +49,7 @@ func (v visit) answer(status wire.Status) error {
 	return err
 }
 
-// ended is why the visit has to end.
+// ended returns the reason why the visit ends.
 func (v visit) ended() error {
 	if cause := context.Cause(v.ctx); errors.Is(cause, downlink.ErrRemoved) {
 		return cause
@@ -57,7 +57,7 @@ func (v visit) ended() error {
 	return relay.ErrShutdown
 }
 
-// carriers are the carrying connections that are open, with what ends them.
+// carriers holds the open carrying connections and the functions that end them.
 type carriers struct {
 	mu   sync.Mutex
 	open map[*carrying]struct{}
@@ -83,7 +83,7 @@ func (c *carriers) add(client identity.Client, end context.CancelCauseFunc) (rem
 	}
 }
 
-// endUnknown ends those of clients that are not known any more.
+// endUnknown ends the connections of removed clients.
 func (c *carriers) endUnknown(known func(identity.Client) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

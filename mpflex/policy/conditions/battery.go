@@ -12,13 +12,13 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// Battery reads the battery's level from the kernel's power supplies. A
-// machine without a battery has an unknown level.
+// Battery reads the battery level from the kernel's power supplies. On a machine
+// without a battery it is unknown.
 type Battery struct {
 	Root string // "": /sys/class/power_supply
 }
 
-// Fill sets the battery's level; with several batteries the mean of theirs.
+// Fill sets the battery level: the mean over all batteries.
 func (b Battery) Fill(c *policy.Conditions) error {
 	root := b.Root
 	if root == "" {
@@ -38,7 +38,7 @@ func (b Battery) Fill(c *policy.Conditions) error {
 			continue
 		}
 		level, err := readLevel(filepath.Join(supply, "capacity"))
-		if errors.Is(err, fs.ErrNotExist) { // one that tells no level
+		if errors.Is(err, fs.ErrNotExist) { // a battery without a level
 			continue
 		}
 		if err != nil {
@@ -52,8 +52,8 @@ func (b Battery) Fill(c *policy.Conditions) error {
 	return nil
 }
 
-// isBattery tells whether a power supply is a battery that is there, and that
-// of the phone: not that of a pen or a mouse.
+// isBattery reports whether a power supply is a present battery of the phone, not that
+// of a device such as a mouse.
 func isBattery(supply string) bool {
 	attribute := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(supply, name))
@@ -65,11 +65,11 @@ func isBattery(supply string) bool {
 	return attribute("type") == "Battery" && attribute("scope") != "Device" && attribute("present") != "0"
 }
 
-// BatteryFile reads the battery's level from a file that holds it in percent,
-// for machines without a battery of their own.
+// BatteryFile reads the battery level, in percent, from a file. It is for machines
+// without a battery.
 type BatteryFile struct{ Path string }
 
-// Fill sets the battery's level; a file that is not there leaves it unknown.
+// Fill sets the battery level. Without the file it stays unknown.
 func (b BatteryFile) Fill(c *policy.Conditions) error {
 	level, err := readLevel(b.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func (b BatteryFile) Fill(c *policy.Conditions) error {
 	return err
 }
 
-// readLevel reads a percentage, with or without its sign.
+// readLevel reads a percentage with or without "%".
 func readLevel(path string) (float64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

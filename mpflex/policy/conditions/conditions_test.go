@@ -13,7 +13,7 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// tree makes files under a directory; a name with a final slash is a directory.
+// tree makes files in a directory. A name with a final slash is a directory.
 func tree(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -33,7 +33,7 @@ func TestBattery(t *testing.T) {
 		about string
 		files map[string]string
 		want  policy.Reading
-		err   string // ROOT stands for the directory
+		err   string // ROOT is the directory
 	}{
 		{"a phone", map[string]string{phone + "type": "Battery\n", phone + "capacity": "83\n", phone + "present": "1\n", "usb/type": "USB\n"}, policy.Known(83), ""},
 		{"on mains only", map[string]string{"ac/type": "Mains\n", "ac/online": "1\n"}, policy.Reading{}, ""},
@@ -79,7 +79,7 @@ func TestBatteryFile(t *testing.T) {
 	}
 }
 
-// phone is a machine with interfaces, made of files.
+// phone is a machine with interfaces, simulated by files.
 type phone struct {
 	t    *testing.T
 	root string
@@ -96,7 +96,7 @@ func newPhone(t *testing.T) *phone {
 
 func (p *phone) boot(id string) { tree(p.t, p.root, map[string]string{"boot_id": id + "\n"}) }
 
-// set gives an interface an index and a count, a third of which was sent.
+// set sets the index and the count of an interface. A third of the bytes was sent.
 func (p *phone) set(device string, index int, bytes uint64) {
 	tree(p.t, p.root, map[string]string{
 		"net/" + device + "/ifindex":             fmt.Sprintln(index),
@@ -111,7 +111,7 @@ func (p *phone) remove(device string) {
 	}
 }
 
-// start is the program that begins anew.
+// start returns the source of a restarted program.
 func (p *phone) start() *Plan {
 	return NewPlan(PlanConfig{
 		State: filepath.Join(p.root, "plan.json"), Plan: func() *policy.Plan { return p.plan },
@@ -119,7 +119,7 @@ func (p *phone) start() *Plan {
 	})
 }
 
-// used returns what was used of the plan on a day.
+// used returns the used bytes of the plan on a day.
 func (p *phone) used(counter *Plan, day string) float64 {
 	p.t.Helper()
 	at, err := time.Parse(time.DateOnly, day)
@@ -148,32 +148,32 @@ func TestPlanCounts(t *testing.T) {
 	p.set("rmnet0", 2, 70e6)
 	p.set("wlan0", 3, 10e6)
 	counter := p.start()
-	p.expect(counter, "2026-11-20", 0) // what was before does not count
+	p.expect(counter, "2026-11-20", 0) // earlier bytes do not count
 	p.set("rmnet0", 2, 75e6)
 	p.set("wlan0", 3, 99e6)
 	p.expect(counter, "2026-11-20", 5e6)
 	p.expect(counter, "2026-11-21", 5e6)
 
-	counter = p.start() // the program begins anew
+	counter = p.start() // the program restarts
 	p.set("rmnet0", 2, 76e6)
 	p.expect(counter, "2026-11-21", 6e6)
 
-	p.set("rmnet0", 9, 100e6) // another interface with the same name, and a larger count
+	p.set("rmnet0", 9, 100e6) // another interface with the same name and a larger count
 	p.expect(counter, "2026-11-21", 106e6)
 	p.remove("rmnet0")
 	p.expect(counter, "2026-11-21", 106e6)
 	p.set("rmnet1", 10, 4e6)
 	p.expect(counter, "2026-11-22", 110e6)
-	p.set("rmnet1", 10, 1e6) // the modem began to count anew
+	p.set("rmnet1", 10, 1e6) // the modem restarted its counter
 	p.expect(counter, "2026-11-22", 111e6)
 
-	p.boot("second") // the machine begins anew
+	p.boot("second") // the machine restarts
 	p.set("rmnet1", 10, 2e6)
 	counter = p.start()
 	p.expect(counter, "2026-11-23", 113e6)
 
 	p.plan = &policy.Plan{Limit: 2e9, ResetDay: 15, Interfaces: []string{"wlan0"}} // other rules
-	p.expect(counter, "2026-11-23", 89e6+99e6)                                     // counted before, and again since the machine began
+	p.expect(counter, "2026-11-23", 89e6+99e6)                                     // counted before and since the restart
 	p.set("wlan0", 3, 5e9)
 	p.expect(counter, "2026-11-23", 2e9) // nothing is left
 	p.plan = nil
@@ -199,21 +199,21 @@ func TestPlanBeginsAnew(t *testing.T) {
 		want float64
 	}{
 		{"2026-11-14", 10, 10},
-		{"2026-11-15", 1, 1}, // its day
+		{"2026-11-15", 1, 1}, // the reset day
 		{"2026-12-14", 5, 6},
 		{"2026-12-16", 2, 2}, // a day late
 		{"2027-01-15", 3, 3},
 		{"1970-01-01", 4, 7}, // the clock was not set
 		{"2027-01-16", 1, 8},
 		{"2036-05-01", 2, 2}, // the clock was ahead
-		{"2027-01-17", 1, 3}, // and is no more: nothing is forgotten
+		{"2027-01-17", 1, 3}, // and was set back: nothing is lost
 		{"2027-02-15", 5, 5},
 	}
 	for _, s := range steps {
 		use(s.use)
 		p.expect(counter, s.day, s.want)
 	}
-	// Interfaces that went away are not kept for ever.
+	// Removed interfaces are not kept forever.
 	p.set("rmnet7", 7, 1)
 	p.used(counter, "2027-02-16")
 	p.remove("rmnet7")
@@ -242,7 +242,7 @@ func TestPeriods(t *testing.T) {
 			t.Errorf("%s, reset on the %d: %s, want %s", c.day, c.resetDay, got, c.want)
 		}
 	}
-	// No period begins after its days, they follow each other, and a year has
+	// Each period starts at or before its days, periods are consecutive, and a year has
 	// twelve.
 	for resetDay := 1; resetDay <= 31; resetDay++ {
 		last, periods := "", 0
@@ -263,7 +263,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// The file is written when much has changed, not at every look.
+// The file is written after many bytes, not at each reading.
 func TestPlanSpareWrites(t *testing.T) {
 	p := newPhone(t)
 	p.set("rmnet0", 2, 0)
@@ -333,7 +333,7 @@ func TestBadCounts(t *testing.T) {
 	if err := p.start().Fill(&c); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	// A count that cannot be kept is still told.
+	// A count that cannot be stored is still reported.
 	p = newPhone(t)
 	p.set("rmnet0", 2, 0)
 	counter := p.start()
@@ -343,7 +343,7 @@ func TestBadCounts(t *testing.T) {
 	}
 }
 
-// The counts of this machine can be read.
+// The counters of this machine can be read.
 func TestThisMachine(t *testing.T) {
 	p := newPhone(t)
 	counter := NewPlan(PlanConfig{State: filepath.Join(p.root, "state"), Plan: func() *policy.Plan { return p.plan }})
@@ -380,7 +380,7 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// counting counts how often it is asked.
+// counting counts how often it is read.
 type counting struct {
 	asked int
 	err   error
@@ -426,7 +426,7 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// All goes on after an error.
+// All continues after an error.
 func TestAll(t *testing.T) {
 	var wifi Throughput
 	wifi.Set(1)

@@ -1,3 +1,3 @@
-// Package conditions reads the state of the phone that policy rules ask for: time,
-// battery, data plan and throughput of WiFi. Which rule matches is decided by policy.
+// Package conditions reads the phone's state for policy rules: time, battery, data plan
+// and throughput of WiFi. Matching rules belongs to policy.
 package conditions

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// FuzzPlanFile: whatever the file of the data plan holds, it is refused or can
-// be counted on.
+// FuzzPlanFile: any state file is refused or can be used for counting.
 func FuzzPlanFile(f *testing.F) {
 	f.Add([]byte(`{"period":"2026-11-15","boot":"b","interfaces":{"rmnet0":{"used":9,"index":3,"last":7}}}`))
 	f.Add([]byte(`{"interfaces":{"x":null}}`))

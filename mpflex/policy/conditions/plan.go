@@ -17,43 +17,43 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// PlanConfig says what a data plan is counted from and where.
+// PlanConfig holds the sources and the state file of a data plan's count.
 type PlanConfig struct {
-	State   string              // the file that keeps the count, needed
-	Plan    func() *policy.Plan // the plan in force; nil when there is none
+	State   string              // file of the count, required
+	Plan    func() *policy.Plan // returns the current plan; nil: none
 	Network string              // "": /sys/class/net
 	BootID  string              // "": /proc/sys/kernel/random/boot_id
 }
 
-// Plan counts the bytes of every interface, as the kernel does, from one reset
-// of the data plan to the next, and keeps the count in a file. It is not safe
-// for concurrent use; Cached is.
+// Plan counts the bytes of each interface from the kernel's counters, since the last
+// reset of the data plan, and stores the count in a file. It is not safe for concurrent
+// use. Cached is.
 type Plan struct {
 	config  PlanConfig
-	state   *planState // nil until the file was read
-	unsaved uint64     // bytes counted since the file was written
+	state   *planState // nil until the file is read
+	unsaved uint64     // bytes counted since the last write of the file
 }
 
-// saveAfter is after how many bytes the file is written again. What it misses
-// is in the kernel's count, and lost only when the machine starts anew.
+// saveAfter is the number of bytes after which the file is written. Later bytes are
+// still in the kernel's counters, and are lost only if the machine restarts.
 const saveAfter = 1 << 20
 
-// planState is the file.
+// planState is the content of the file.
 type planState struct {
-	Period     string              `json:"period"` // the day on which it began: 2026-11-15
+	Period     string              `json:"period"` // first day of the period: 2026-11-15
 	Boot       string              `json:"boot"`
 	Interfaces map[string]*counted `json:"interfaces"`
 }
 
-// counted are the bytes of one interface.
+// counted is the count of one interface.
 type counted struct {
-	Used  uint64 `json:"used"`  // received and sent in the period
-	Index int    `json:"index"` // of the interface: another one is another interface
-	Last  uint64 `json:"last"`  // the kernel's count when it was read last
+	Used  uint64 `json:"used"`  // bytes received and sent in the period
+	Index int    `json:"index"` // of the interface: another index is another interface
+	Last  uint64 `json:"last"`  // kernel's counter at the last reading
 }
 
-// NewPlan returns a source that counts; the file is read when it is first
-// asked, and made when there is none. Bytes from before that do not count.
+// NewPlan returns a source that counts. The first Fill reads the file, or makes it.
+// Bytes before that do not count.
 func NewPlan(config PlanConfig) *Plan {
 	if config.Network == "" {
 		config.Network = "/sys/class/net"
@@ -64,8 +64,8 @@ func NewPlan(config PlanConfig) *Plan {
 	return &Plan{config: config}
 }
 
-// Fill counts up to now and sets the size of the plan and what is left of it.
-// The time must be set: it decides when the plan begins anew.
+// Fill updates the count and sets the size and the rest of the plan. c.Time must be
+// set: it decides when a new period starts.
 func (p *Plan) Fill(c *policy.Conditions) error {
 	plan := p.config.Plan()
 	if plan == nil {
@@ -91,8 +91,8 @@ func (p *Plan) Fill(c *policy.Conditions) error {
 	return nil
 }
 
-// count adds the bytes since the last time; save tells that the file is to be
-// written again.
+// count adds the bytes since the last reading. save means that the file must be
+// written.
 func (p *Plan) count(now time.Time, resetDay int) (save bool, err error) {
 	boot, err := os.ReadFile(p.config.BootID)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *Plan) count(now time.Time, resetDay int) (save bool, err error) {
 	first := p.state == nil
 	if first {
 		p.state = &planState{Period: periodOf(now, resetDay), Boot: bootID(boot), Interfaces: make(map[string]*counted)}
-		for name, d := range devices { // only where they stand
+		for name, d := range devices { // sets the counters without counting bytes as used
 			p.state.Interfaces[name] = &counted{Index: d.index, Last: d.bytes}
 		}
 	}
@@ -122,11 +122,11 @@ func (p *Plan) count(now time.Time, resetDay int) (save bool, err error) {
 
 func bootID(text []byte) string { return strings.TrimSpace(string(text)) }
 
-// implausible is before which year a clock was not set yet.
+// implausible is the year before which a clock counts as not set.
 const implausible = 2024
 
-// turn begins a new period when its day has come. A clock that was ahead, and
-// is no more, does not: the count goes on.
+// turn starts a new period on its first day. If the clock was ahead and was set back,
+// the count continues.
 func (s *planState) turn(now time.Time, resetDay int, devices map[string]device) (changed bool) {
 	period := periodOf(now, resetDay)
 	if period == s.Period || now.Year() < implausible {
@@ -134,7 +134,7 @@ func (s *planState) turn(now time.Time, resetDay int, devices map[string]device)
 	}
 	if period > s.Period {
 		for name, n := range s.Interfaces {
-			if n.Used = 0; devices[name] == (device{}) { // it is gone
+			if n.Used = 0; devices[name] == (device{}) { // removed interface
 				delete(s.Interfaces, name)
 			}
 		}
@@ -143,8 +143,8 @@ func (s *planState) turn(now time.Time, resetDay int, devices map[string]device)
 	return true
 }
 
-// add counts what the devices have now, and returns how much that is; others
-// tells that not only counts have changed.
+// add counts the new bytes of the devices and returns their number. others means that
+// fields other than counts have changed.
 func (s *planState) add(boot string, devices map[string]device) (bytes uint64, others bool) {
 	others = boot != s.Boot
 	for name, d := range devices {
@@ -154,7 +154,7 @@ func (s *planState) add(boot string, devices map[string]device) (bytes uint64, o
 			s.Interfaces[name] = n
 		}
 		fresh := d.bytes - n.Last
-		if boot != s.Boot || d.index != n.Index || d.bytes < n.Last { // the kernel began at 0 again
+		if boot != s.Boot || d.index != n.Index || d.bytes < n.Last { // the kernel's counter restarted at 0
 			fresh, others = d.bytes, true
 		}
 		n.Used, n.Index, n.Last = n.Used+fresh, d.index, d.bytes
@@ -164,8 +164,8 @@ func (s *planState) add(boot string, devices map[string]device) (bytes uint64, o
 	return bytes, others
 }
 
-// load reads the file; without one the state stays nil. A damaged file is not
-// taken for an empty one.
+// load reads the file. If there is no file, the state stays nil. A damaged file is an
+// error.
 func (p *Plan) load() error {
 	data, err := os.ReadFile(p.config.State)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +208,7 @@ func (s *planState) check() error {
 	return nil
 }
 
-// save writes the file. A crash leaves the old or the new one.
+// save writes the file atomically: a crash leaves the old or the new one.
 func (p *Plan) save() error {
 	data, err := json.MarshalIndent(p.state, "", "  ")
 	if err != nil {
@@ -225,8 +225,8 @@ func (p *Plan) save() error {
 	return nil
 }
 
-// periodOf returns the day on which the period around a time began, by the
-// calendar of the time's own zone.
+// periodOf returns the first day of the period that contains t, by the calendar of t's
+// time zone.
 func periodOf(t time.Time, resetDay int) string {
 	year, month, day := t.Date()
 	start := min(resetDay, daysIn(year, month))
@@ -243,13 +243,13 @@ func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
 
-// device is an interface as the kernel counts it.
+// device is the kernel's count of an interface.
 type device struct {
 	index int
 	bytes uint64 // received and sent
 }
 
-// readDevices reads the counts of all interfaces but loopback.
+// readDevices reads the counters of all interfaces except loopback.
 func readDevices(root string) (map[string]device, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -285,8 +285,8 @@ func readDevice(path string) (device, error) {
 	return device{int(index), received + sent}, err
 }
 
-// isGone tells whether what was read went away meanwhile, or is no interface:
-// the directory has some plain files.
+// isGone reports whether an interface disappeared during the reading, or the entry is
+// not an interface: the directory has some plain files.
 func isGone(err error) bool {
 	for _, gone := range []error{fs.ErrNotExist, syscall.ENOTDIR, syscall.ENODEV, syscall.EINVAL} {
 		if errors.Is(err, gone) {

@@ -9,27 +9,27 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// Source knows some of the conditions.
+// Source provides some of the conditions.
 type Source interface {
-	// Fill sets what the source knows and leaves the rest as it is. A reading
-	// that cannot be had stays unknown; the error says why.
+	// Fill sets the conditions of the source and keeps the others. A reading that fails
+	// stays unknown. The error is its reason.
 	Fill(*policy.Conditions) error
 }
 
-// Clock knows the time.
+// Clock provides the time.
 type Clock struct{}
 
-// Fill sets the time, in the phone's own time zone.
+// Fill sets the time, in the phone's time zone.
 func (Clock) Fill(c *policy.Conditions) error {
 	c.Time = time.Now()
 	return nil
 }
 
-// All asks several sources, one after the other: a later one sees what the
-// earlier ones set.
+// All combines several sources. They run in order: a later one sees the values of
+// earlier ones.
 type All []Source
 
-// Fill returns the errors of all sources.
+// Fill returns the joined errors of all sources.
 func (a All) Fill(c *policy.Conditions) error {
 	var errs []error
 	for _, source := range a {
@@ -38,14 +38,14 @@ func (a All) Fill(c *policy.Conditions) error {
 	return errors.Join(errs...)
 }
 
-// Throughput is the measured throughput of WiFi, as the session reports it.
-// The zero Throughput is unknown. It is safe for concurrent use.
+// Throughput is the measured throughput of WiFi. The zero Throughput is unknown. It is
+// safe for concurrent use.
 type Throughput struct{ current atomic.Pointer[float64] }
 
-// Set reports a measurement, in bit/s.
+// Set sets the measured throughput in bit/s.
 func (t *Throughput) Set(bitsPerSecond float64) { t.current.Store(&bitsPerSecond) }
 
-// Forget makes the throughput unknown, as it is when WiFi has gone.
+// Forget makes the throughput unknown, as without WiFi.
 func (t *Throughput) Forget() { t.current.Store(nil) }
 
 // Fill sets the throughput of WiFi.
@@ -56,21 +56,21 @@ func (t *Throughput) Fill(c *policy.Conditions) error {
 	return nil
 }
 
-// Cached asks a source again only after some time, and in between repeats what
-// it said. It is safe for concurrent use, whatever the source is.
+// Cached reads a source at most once per interval and repeats its values until then. It
+// is safe for concurrent use with any source.
 type Cached struct {
 	source Source
 	every  time.Duration
 	report func(error)
 
-	mu    sync.Mutex // held while the source is asked; guards what follows
+	mu    sync.Mutex // held while the source is read; guards the fields below
 	asked time.Time
 	last  policy.Conditions
-	said  string // the error that was reported last
+	said  string // the last reported error
 }
 
-// NewCached returns a source that asks another one at most so often. An error
-// is reported once, and again when it has changed; report may be nil.
+// NewCached returns a source that reads another one at most once per interval every. It
+// reports an error once, and again when it changes. report may be nil.
 func NewCached(source Source, every time.Duration, report func(error)) *Cached {
 	if report == nil {
 		report = func(error) {}
@@ -78,8 +78,8 @@ func NewCached(source Source, every time.Duration, report func(error)) *Cached {
 	return &Cached{source: source, every: every, report: report}
 }
 
-// Fill sets what the source knew when it was asked last. The time is not
-// cached: it is left as it is. The error is always nil.
+// Fill sets the last values of the source. It does not change the time. The error is
+// always nil.
 func (k *Cached) Fill(c *policy.Conditions) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

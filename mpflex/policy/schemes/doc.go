@@ -1,3 +1,3 @@
-// Package schemes translates the schemes of a rule file into those of a session. The
-// notation belongs to policy, the effect to session.
+// Package schemes converts the schemes of a rule file into those of a session. Parsing
+// them belongs to policy, applying them to session.
 package schemes

@@ -8,28 +8,28 @@ import (
 	"mplab/mpflex/policy"
 )
 
-// Set are the schemes of one side of one session, made when a stream needs
-// them. It is safe for concurrent use.
+// Set holds the schemes of one side of a session. It makes each one when a stream needs
+// it. It is safe for concurrent use.
 type Set struct {
-	scheduler string // the session's own
+	scheduler string // the session's default
 
 	mu   sync.Mutex
 	made map[string]*session.Scheme // by policy.Scheme.String
 }
 
-// mostMade bounds the schemes of a set: a few times those of a table. It is
-// emptied when it is full; streams keep what they have.
+// mostMade bounds the schemes of a set: a few times those of a table. A full set is
+// emptied. Streams keep their schemes.
 const mostMade = 1024
 
-// NewSet returns the set of a session with its own scheduler, as in
+// NewSet returns the set of a session whose default scheduler is scheduler, as in
 // session.Config.
 func NewSet(scheduler string) *Set {
 	return &Set{scheduler: scheduler, made: make(map[string]*session.Scheme)}
 }
 
-// Of returns what to give to session.Stream.SetScheme. Equal schemes are one,
-// so that their streams take turns, also when the rules were read again, until
-// the set is full. It fails when this side does not know the scheduler.
+// Of returns the argument for session.Stream.SetScheme. Equal schemes give the same
+// result, so that their streams take turns, even after a reload of the rules, until the
+// set is full. It fails if this side does not have the scheduler.
 func (s *Set) Of(scheme *policy.Scheme) (*session.Scheme, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *Set) Of(scheme *policy.Scheme) (*session.Scheme, error) {
 	return made, nil
 }
 
-// OfLabel is Of for a label of the other side's table. A label that the table
-// does not have is label 0.
+// OfLabel is Of for a label of the other side's table. An unknown label counts as label
+// 0.
 func (s *Set) OfLabel(table *policy.Table, label byte) (*session.Scheme, error) {
 	scheme, known := table.Scheme(label)
 	if !known {

@@ -25,7 +25,7 @@ func schemeOf(t *testing.T, text string) *policy.Policy {
 	return p
 }
 
-// TestSetIsBounded: schemes that change without end do not stay.
+// TestSetIsBounded: endless changes of schemes do not fill the set.
 func TestSetIsBounded(t *testing.T) {
 	set := NewSet("")
 	for i := range 3 * mostMade {
@@ -83,8 +83,7 @@ func TestSchemesOfASession(t *testing.T) {
 	}
 }
 
-// link joins two sessions by a TCP connection over loopback that stands for an
-// interface.
+// link connects two sessions by a loopback TCP connection that represents an interface.
 func link(t *testing.T, id uint8, device string, agent, proxy *session.Session) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,8 +107,7 @@ func link(t *testing.T, id uint8, device string, agent, proxy *session.Session) 
 	}
 }
 
-// A stream of a real session uses the paths of its scheme, in both directions,
-// and those alone.
+// A stream of a real session uses only the paths of its scheme, in both directions.
 func TestStreamsUseTheirPaths(t *testing.T) {
 	p, err := policy.Parse("FILE", []byte("policy: 1\nrules:\n  - {name: cell, match: {port: 1}, action: {paths: cellular}}\ndefault: {scheduler: single, paths: wifi}\n"), policy.Options{})
 	if err != nil {
@@ -151,7 +149,7 @@ func TestStreamsUseTheirPaths(t *testing.T) {
 
 const size = 300_000 // bytes
 
-// exchange sends so many bytes to the proxy, which sends them back.
+// exchange sends size bytes to the proxy, which returns them.
 func exchange(t *testing.T, agent, proxy *session.Session, table *policy.Table, rule *policy.Rule) {
 	t.Helper()
 	content := bytes.Repeat([]byte("mpflex"), size/6)

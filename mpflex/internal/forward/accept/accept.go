@@ -11,19 +11,17 @@ import (
 	"mplab/internal/netx"
 )
 
-// firstPause and lastPause are how long accepting rests after an error that
-// passes: no more descriptors, no memory. Connections wait in the kernel's queue
-// meanwhile.
+// firstPause and lastPause bound the pause after an error that may pass, such as a lack
+// of descriptors or memory. Connections wait in the kernel's queue during the pause.
 const (
 	firstPause = 5 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
 )
 
-// Group is a bounded set of connections being served, over any number of
-// listeners.
+// Group is a bounded set of served connections, from any number of listeners.
 type Group struct {
-	// Failed, when set, returns what is told of each failure to accept on a
-	// listener. It is not changed once the group serves.
+	// Failed, if set, returns a function that is called for each failure to accept on a
+	// listener. Do not change it once the group serves.
 	Failed func(*net.TCPListener) func(error)
 
 	slots chan struct{}
@@ -33,9 +31,9 @@ type Group struct {
 // NewGroup returns a group of at most limit connections.
 func NewGroup(limit int) *Group { return &Group{slots: make(chan struct{}, limit)} }
 
-// Serve accepts until ctx ends, then closes the listener. Each connection is
-// given to handle, which owns it, or when the group is full to over, which
-// must not block; it is reset after that.
+// Serve accepts connections until ctx ends, then closes the listener. handle owns the
+// connection that it gets. If the group is full, Serve calls over instead, which must
+// not block, and resets the connection.
 func (g *Group) Serve(ctx context.Context, listener *net.TCPListener, handle, over func(*net.TCPConn)) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
@@ -49,7 +47,7 @@ func (g *Group) Serve(ctx context.Context, listener *net.TCPListener, handle, ov
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case errors.Is(err, syscall.ECONNABORTED): // it died in the queue
+		case errors.Is(err, syscall.ECONNABORTED): // it was reset in the queue
 			continue
 		case err != nil:
 			failed(err)
@@ -76,7 +74,7 @@ func (g *Group) Serve(ctx context.Context, listener *net.TCPListener, handle, ov
 	}
 }
 
-// rest waits, at most until ctx ends.
+// rest waits for d or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -86,11 +84,11 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Go runs f as part of the group, outside its limit.
+// Go runs f as part of the group. It does not count towards the limit.
 func (g *Group) Go(f func()) { g.wait.Go(f) }
 
-// Wait waits for all of the group, at most so long, and tells whether all have
-// ended.
+// Wait waits until all of the group have ended, for at most limit. It reports whether
+// all have ended.
 func (g *Group) Wait(limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

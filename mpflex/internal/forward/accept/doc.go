@@ -1,4 +1,4 @@
-// Package accept runs a listener: one goroutine for each connection, a bounded number
-// of them, and a close that waits for all. What a connection carries is the caller's
-// concern.
+// Package accept runs a listener: a goroutine for each connection, a bound on their
+// number, and a shutdown that waits for all. The content of a connection belongs to the
+// caller.
 package accept

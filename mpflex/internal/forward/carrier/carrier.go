@@ -20,24 +20,25 @@ import (
 )
 
 const (
-	// dialTimeout bounds the way to the proxy, and at the proxy the way to
-	// the destination.
+	// dialTimeout bounds the time to connect to the proxy, and at the proxy the time to
+	// connect to the destination.
 	dialTimeout = 10 * time.Second
-	// statusTimeout bounds the wait for the proxy's answer: its own dial and
-	// some round trips.
+	// statusTimeout bounds the wait for the proxy's answer: the proxy's dial and some
+	// round trips.
 	statusTimeout = dialTimeout + 5*time.Second
-	// flushTimeout bounds how long the record of a stream waits for its last bytes.
+	// flushTimeout bounds how long the record of a stream waits for the last bytes to
+	// arrive.
 	flushTimeout = 30 * time.Second
-	// maxEarly is how many of the application's first bytes may leave in one
-	// write with the hello.
+	// maxEarly bounds the application's first bytes that leave in one write with the
+	// hello.
 	maxEarly = 16 << 10
 )
 
 // Errors of opening.
 var (
-	// ErrProxy: the proxy cannot be reached; it wraps the reason.
+	// ErrProxy reports that the proxy cannot be reached. It wraps the reason.
 	ErrProxy = errors.New("the proxy cannot be reached")
-	// ErrNoAnswer: the proxy closed the connection instead of answering.
+	// ErrNoAnswer reports that the proxy closed the connection without an answer.
 	ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret, or its connection limit)")
 )
 
@@ -47,13 +48,12 @@ type StatusError struct{ Status wire.Status }
 // Error implements error.
 func (e *StatusError) Error() string { return e.Status.String() }
 
-// Dialer opens carrying connections to one proxy. Its fields are not changed
-// once it is in use.
+// Dialer opens carrying connections to one proxy. Do not change its fields during use.
 type Dialer struct {
 	Proxy   netip.AddrPort
 	Options netx.Options
 	Secret  []byte
-	Streams Streams // when set, carrying connections are streams of a session
+	Streams Streams // if set, carrying connections are streams of a session
 
 	// Devices, when set, are interfaces that new connections are bound to in
 	// turn, instead of that of Options.
@@ -63,44 +63,45 @@ type Dialer struct {
 	clock wire.Clock
 }
 
-// Streams is a session with the proxy, for as long as there are programs.
+// Streams is the current session with the proxy.
 type Streams interface {
-	// Open makes a stream, also while there is no path for it.
+	// Open opens a stream, even if there is no path.
 	Open() (*session.Stream, error)
 }
 
-// Request is what a carrying connection is opened for.
+// Request describes a carrying connection to open.
 type Request struct {
 	Command     wire.Command
-	Source      netip.AddrPort // the application's address; for the proxy's log
+	Source      netip.AddrPort // application's address, for the proxy's log
 	Destination netip.AddrPort
-	First       []byte       // leaves with the hello, before all bytes of the application
-	Early       *net.TCPConn // when set, bytes that can be read from it at once leave with the hello
-	Label       byte         // of the scheme of a stream
+	First       []byte       // sent with the hello, before the application's bytes
+	Early       *net.TCPConn // if set, bytes that it has already received leave with the hello
+	Label       byte         // of the stream's scheme
 
-	// Prepare, when set, is given the stream before anything is written to it.
+	// Prepare, if set, is called with the stream before anything is written to it.
 	Prepare func(*session.Stream) error
 }
 
-// Conn is an open carrying connection. Its answer must be read with Answer
-// before anything else is read.
+// Conn is an open carrying connection. Call Answer before reading anything else.
 type Conn struct {
 	relay.Stream
-	Early int       // how many bytes of the request's First and Early left with the hello
-	Sent  time.Time // when the hello left
+	Early int       // bytes of the request's First and Early that left with the hello
+	Sent  time.Time // when the hello was sent
 
-	// TCP is the connection, with its subflows; nil for a stream of a session.
+	// TCP is the connection with its subflows. nil: the connection is a stream of a
+	// session.
 	TCP    *net.TCPConn
 	device string // that it is bound to; "": none
 	watch  *netx.Watch
-	stream *session.Stream // nil: none
+	stream *session.Stream // nil: not a stream
 
 	dialer *Dialer
 	nonce  [wire.NonceSize]byte
 }
 
-// Open connects to the proxy and sends the hello, without waiting for the
-// answer: it costs no round trip beyond the connection's own.
+// Open connects to the proxy and sends the hello without waiting for the answer. It
+// costs no round trip beyond that of the connection. It returns relay.ErrShutdown if
+// ctx was cancelled, otherwise ErrProxy.
 func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	if d.Streams != nil {
 		return d.openStream(request)
@@ -127,8 +128,8 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	return conn, nil
 }
 
-// dial connects to the proxy, over the device whose turn it is when there are
-// several. One whose network is lost is passed over. It returns the device.
+// dial connects to the proxy and returns the device. With several devices it takes the next
+// one, and skips devices whose network is down.
 func (d *Dialer) dial(ctx context.Context) (conn *net.TCPConn, device string, err error) {
 	options := d.Options
 	if len(d.Devices) == 0 {
@@ -151,8 +152,7 @@ func lost(err error) bool {
 		errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
-// OpenDirect connects to a destination past the proxy. There is no answer to
-// wait for.
+// OpenDirect connects to a destination without the proxy. Answer then returns at once.
 func OpenDirect(ctx context.Context, options netx.Options, destination netip.AddrPort) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -166,8 +166,8 @@ func OpenDirect(ctx context.Context, options netx.Options, destination netip.Add
 	return &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, options.Multipath), Sent: time.Now()}, nil
 }
 
-// appendEarly appends the bytes that go first, and those of the application that
-// are there already.
+// appendEarly appends First and the bytes that have arrived from the application. It
+// returns how many these are.
 func (r *Request) appendEarly(message []byte) ([]byte, int) {
 	message = append(message, r.First...)
 	if r.Early == nil {
@@ -178,8 +178,7 @@ func (r *Request) appendEarly(message []byte) ([]byte, int) {
 	return append(message, early[:n]...), len(r.First) + n
 }
 
-// openStream opens a stream of the session: its first message says what it is
-// for.
+// openStream opens a stream of the session and sends the open message.
 func (d *Dialer) openStream(request Request) (*Conn, error) {
 	stream, err := d.Streams.Open()
 	if err != nil {
@@ -202,8 +201,8 @@ func (d *Dialer) openStream(request Request) (*Conn, error) {
 	return conn, nil
 }
 
-// status reads the proxy's answer. On a stream it is a byte: the path has
-// proved who it comes from.
+// status reads the proxy's answer. On a stream it is one byte: the path is
+// authenticated.
 func (c *Conn) status() (wire.Status, error) {
 	if c.stream == nil {
 		return wire.ReadStatus(c.TCP, c.dialer.Secret, c.nonce)
@@ -213,13 +212,13 @@ func (c *Conn) status() (wire.Status, error) {
 	return wire.Status(b[0]), err
 }
 
-// streamTimeout bounds the wait for the answer on a stream, which may wait for a
-// path first.
+// streamTimeout bounds the wait for the answer on a stream, which may first wait for a
+// path.
 const streamTimeout = statusTimeout + 60*time.Second
 
-// Answer waits for the proxy's answer. It returns nil when the destination is
-// connected. A *wire.SkewError says that the clocks differed; the dialer's next
-// connections take that into account.
+// Answer waits for the proxy's answer and returns nil if the destination is connected.
+// A *wire.SkewError means that the clocks differ. The dialer's next connections use the
+// proxy's time.
 func (c *Conn) Answer() error {
 	if c.dialer == nil {
 		return nil
@@ -248,14 +247,14 @@ func (c *Conn) Answer() error {
 	return c.SetReadDeadline(time.Time{})
 }
 
-// Sample looks at the subflows of the connection, now and then.
+// Sample records the current subflows. Call it repeatedly.
 func (c *Conn) Sample() {
 	if c.watch != nil {
 		c.watch.Sample()
 	}
 }
 
-// Describe fills in what a record says of the carrying connection.
+// Describe fills in the record's fields about the carrying connection.
 func (c *Conn) Describe(record *connlog.Connection) {
 	if c.stream != nil {
 		DescribeStream(c.stream, record)
@@ -269,10 +268,11 @@ func (c *Conn) Describe(record *connlog.Connection) {
 	record.Multipath, record.Fallback, record.Subflows = c.watch.State()
 }
 
-// DescribeStream fills in what a record says of a stream that was closed: how
-// much each path carried of it. It waits until its last bytes have arrived.
+// DescribeStream fills in the record's fields about a stream, such as the bytes that
+// each path carried. It ends the sending direction and waits until its last bytes have
+// arrived.
 func DescribeStream(stream *session.Stream, record *connlog.Connection) {
-	if stream.CloseWrite() == nil { // until all has arrived the paths go on carrying it
+	if stream.CloseWrite() == nil { // paths still carry bytes until all have arrived
 		stream.Flush(flushTimeout)
 	}
 	status := stream.Status()
@@ -282,7 +282,7 @@ func DescribeStream(stream *session.Stream, record *connlog.Connection) {
 	record.Stream, record.Subflows, record.WaitedMS = stream.ID(), len(record.Paths), &status.WaitedMS
 }
 
-// Outcome is how the log calls the end of a carried connection.
+// Outcome returns the status and the error text of an ended connection for the log.
 func Outcome(err error) (connlog.Status, string) {
 	if err == nil {
 		return connlog.Closed, ""

@@ -1,5 +1,5 @@
-// Package dnsforward answers DNS over UDP by asking a server over TCP
-// (RFC 7766) on one persistent carrying connection.
+// Package dnsforward answers DNS queries over UDP. It forwards them to a server over
+// TCP (RFC 7766) on one persistent carrying connection.
 //
-// Which names are remembered, and for what, is decided by the agent.
+// The agent decides which names are remembered and how they are used.
 package dnsforward

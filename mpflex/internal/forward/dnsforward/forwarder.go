@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	// queryTimeout is after what time the client is told SERVFAIL.
+	// queryTimeout is the time after which the client gets SERVFAIL.
 	queryTimeout = 5 * time.Second
-	// idleTimeout is how long the carrying connection is kept without a
-	// query (RFC 7766 §6.2.3).
+	// idleTimeout is how long the carrying connection is kept without a query (RFC 7766
+	// §6.2.3).
 	idleTimeout = 30 * time.Second
-	// maxOutstanding bounds the lookups under way; further ones fail at once.
+	// maxOutstanding bounds the unanswered lookups. Further ones fail at once.
 	maxOutstanding = 1024
 )
 
-// Forwarder answers the queries that arrive on one UDP socket, and those of the
-// program itself.
+// Forwarder answers the queries of one UDP socket and those of Resolve.
 type Forwarder struct {
-	// Learn, when set, is given each answer of the server that a client gets.
-	// It is set before Run, and must not keep the message.
+	// Learn, if set, gets each answer of the server to a query. Set it before Run. It
+	// must not keep the message.
 	Learn func(message []byte)
-	// Decide, when set, says for each lookup how the server is asked. It is
-	// set before Run.
+	// Decide, if set, chooses for each lookup how to reach the server. Set it before
+	// Run.
 	Decide func() Way
 
 	socket *net.UDPConn
@@ -48,45 +47,45 @@ type Forwarder struct {
 	running context.Context // until Run ends
 	end     context.CancelFunc
 
-	slots chan struct{} // one for each lookup under way
-	hosts *names.Hosts  // that the program itself asked for
+	slots chan struct{} // one per unanswered lookup
+	hosts *names.Hosts  // resolved by Resolve
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *upstream  // nil until the first query
 	closed  bool       // Run has ended
 	wait    sync.WaitGroup
 }
 
-// Way is how the server is asked. Lookups with equal ways share a connection.
+// Way is how the server is reached. Lookups with equal ways share a connection.
 type Way struct {
-	Rule, Scheme, Transport string // for the record of the connection; "" for the transport of all others
-	Refused                 bool   // not at all: the client is told REFUSED
+	Rule, Scheme, Transport string // for the record of the connection; Transport "" means the agent's
+	Refused                 bool   // do not ask the server: the client gets REFUSED
 
-	// Open opens the connection; nil: by the dialer.
+	// Open opens the connection. nil: the dialer does.
 	Open func(context.Context, carrier.Request) (*carrier.Conn, error)
 }
 
-// same says whether lookups may share a connection.
+// same reports whether lookups may share a connection.
 func (w Way) same(other Way) bool {
 	return w.Rule == other.Rule && w.Scheme == other.Scheme && w.Transport == other.Transport
 }
 
-// lookup is one query under way.
+// lookup is an unanswered query.
 type lookup struct {
 	reply   func(message []byte)
 	query   []byte // as the client sent it
 	asked   question
 	udpSize int
 	began   time.Time
-	retried bool // sent once more on a new connection already
+	retried bool // already sent again on a new connection
 	way     Way
-	up      *upstream // that it was last given to; guarded by the forwarder's lock
+	up      *upstream // last connection that it was sent on; guarded by the forwarder's lock
 	once    sync.Once
 	timer   *time.Timer
 }
 
-// New returns a forwarder; it owns the socket. Without one, nil, it serves
-// Resolve alone. record begins the log record of a carrying connection.
+// New returns a forwarder, which then owns the socket. If socket is nil, only Resolve
+// is served. record starts the log record of a carrying connection.
 func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log *jsonlog.Log,
 	record func(src netip.AddrPort) connlog.Connection,
 ) *Forwarder {
@@ -98,7 +97,7 @@ func New(socket *net.UDPConn, dialer *carrier.Dialer, server netip.AddrPort, log
 	}
 }
 
-// Addr returns the address of the socket; the zero AddrPort when there is none.
+// Addr returns the address of the socket, or the zero AddrPort.
 func (f *Forwarder) Addr() netip.AddrPort {
 	if f.socket == nil {
 		return netip.AddrPort{}
@@ -106,7 +105,7 @@ func (f *Forwarder) Addr() netip.AddrPort {
 	return netx.AddrPort(f.socket.LocalAddr())
 }
 
-// Run answers queries until ctx ends. It is called once.
+// Run answers queries until ctx ends. Call it once.
 func (f *Forwarder) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, f.end)
 	defer stop()
@@ -120,7 +119,7 @@ func (f *Forwarder) Run(ctx context.Context) {
 	f.wait.Wait()
 }
 
-// receiveAll begins the lookups of the queries that arrive.
+// receiveAll starts a lookup for each query that arrives.
 func (f *Forwarder) receiveAll(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() { _ = f.socket.Close() })
 	defer stop()
@@ -128,18 +127,18 @@ func (f *Forwarder) receiveAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		n, client, err := f.socket.ReadFromUDPAddrPort(buffer)
 		if err != nil {
-			if ctx.Err() == nil { // an ICMP error of an earlier answer
+			if ctx.Err() == nil { // an ICMP error for an earlier answer
 				time.Sleep(time.Millisecond)
 			}
 			continue
 		}
 		f.receive(ctx, append([]byte(nil), buffer[:n]...), func(message []byte) {
-			_, _ = f.socket.WriteToUDPAddrPort(message, client) // a lost answer is asked for again
+			_, _ = f.socket.WriteToUDPAddrPort(message, client) // if the answer is lost, the client repeats the query
 		})
 	}
 }
 
-// receive begins the lookup of one query.
+// receive starts the lookup of one query.
 func (f *Forwarder) receive(ctx context.Context, query []byte, reply func(message []byte)) {
 	asked, udpSize, err := parseQuery(query)
 	if err != nil {
@@ -167,8 +166,8 @@ func (f *Forwarder) receive(ctx context.Context, query []byte, reply func(messag
 	f.ask(ctx, l)
 }
 
-// ask hands a lookup to the open connection, or to a new one; a new one, too,
-// when the server is to be asked in another way than before.
+// ask sends a lookup on the open connection. It opens a new one if there is none, or if
+// the lookup has another way.
 func (f *Forwarder) ask(ctx context.Context, l *lookup) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -196,12 +195,12 @@ func (f *Forwarder) expire(l *lookup) {
 	f.fail(l)
 }
 
-// fail tells the client SERVFAIL.
+// fail answers SERVFAIL.
 func (f *Forwarder) fail(l *lookup) {
 	f.finish(l, failure(l.query, l.asked.end, dnsmessage.RCodeServerFailure), dnsmessage.RCodeServerFailure)
 }
 
-// answer gives the client the server's answer.
+// answer passes the server's answer to the client.
 func (f *Forwarder) answer(l *lookup, message []byte, asked question, code dnsmessage.RCode) {
 	copy(message, l.query[:2])
 	if f.Learn != nil {
@@ -213,7 +212,7 @@ func (f *Forwarder) answer(l *lookup, message []byte, asked question, code dnsme
 	f.finish(l, message, code)
 }
 
-// finish answers and logs a lookup, the first time it is called for it.
+// finish answers and logs a lookup. Only the first call has an effect.
 func (f *Forwarder) finish(l *lookup, message []byte, code dnsmessage.RCode) {
 	l.once.Do(func() {
 		l.timer.Stop()
@@ -230,7 +229,7 @@ func (f *Forwarder) write(l *lookup, code dnsmessage.RCode) {
 	})
 }
 
-// frame is a message as DNS over TCP sends it (RFC 1035 §4.2.2), with this id.
+// frame returns a message with this id in the format of DNS over TCP (RFC 1035 §4.2.2).
 func frame(message []byte, id uint16) []byte {
 	framed := make([]byte, 2, 2+len(message))
 	binary.BigEndian.PutUint16(framed, uint16(len(message)))

@@ -11,29 +11,29 @@ import (
 
 const (
 	headerSize = 12 // RFC 1035 §4.1.1
-	// plainUDPSize is what fits an answer without EDNS (RFC 1035 §4.2.1).
+	// plainUDPSize is the maximum size of an answer without EDNS (RFC 1035 §4.2.1).
 	plainUDPSize = 512
 	flagTC       = 0x02 // in the third byte of the header
 )
 
-// errNotAQuery: the message cannot be forwarded.
+// errNotAQuery reports a message that cannot be forwarded.
 var errNotAQuery = errors.New("not a DNS query with one question")
 
-// question is what a lookup asks.
+// question is the question of a lookup.
 type question struct {
-	name  string // as asked, with the final dot
+	name  string // as in the query, with the final dot
 	kind  dnsmessage.Type
 	class dnsmessage.Class
 	end   int // offset after the question section
 }
 
-// matches tells whether an answer is one to this question.
+// matches reports whether an answer's question is equal to this one.
 func (q question) matches(other question) bool {
 	return strings.EqualFold(q.name, other.name) && q.kind == other.kind && q.class == other.class
 }
 
-// parseQuery reads the question of a query and how large an answer the client
-// takes over UDP (RFC 6891 §6.2.3).
+// parseQuery returns the question of a query and the maximum size of an answer over UDP
+// (RFC 6891 §6.2.3).
 func parseQuery(message []byte) (q question, udpSize int, err error) {
 	header, q, parser, err := parseHead(message)
 	if err != nil || header.Response {
@@ -42,7 +42,7 @@ func parseQuery(message []byte) (q question, udpSize int, err error) {
 	return q, advertisedSize(parser), nil
 }
 
-// parseAnswer reads the question and the response code of an answer.
+// parseAnswer returns the question and the response code of an answer.
 func parseAnswer(message []byte) (question, dnsmessage.RCode, error) {
 	header, q, _, err := parseHead(message)
 	if err != nil {
@@ -75,7 +75,7 @@ func parseHead(message []byte) (dnsmessage.Header, question, *dnsmessage.Parser,
 	return header, question{asked.Name.String(), asked.Type, asked.Class, end}, &parser, nil
 }
 
-// advertisedSize finds the size in the OPT record of a query.
+// advertisedSize returns the UDP size from the OPT record of a query.
 func advertisedSize(parser *dnsmessage.Parser) int {
 	if parser.SkipAllAnswers() != nil || parser.SkipAllAuthorities() != nil {
 		return plainUDPSize
@@ -104,7 +104,7 @@ func questionEnd(message []byte) (int, bool) {
 			at += 4 // type and class
 			return at, at <= len(message)
 		}
-		if length > 63 { // a compression pointer: not in a first question
+		if length > 63 { // compression pointer: impossible in the first question
 			return 0, false
 		}
 		at += length
@@ -112,10 +112,10 @@ func questionEnd(message []byte) (int, bool) {
 	return 0, false
 }
 
-// failure makes the answer with a response code and nothing else to a query.
+// failure returns an answer to a query that has only a response code.
 func failure(query []byte, end int, code dnsmessage.RCode) []byte {
 	answer := append([]byte(nil), query[:end]...)
-	answer[2] = query[2]&0x79 | 0x80 // QR; opcode and RD as asked
+	answer[2] = query[2]&0x79 | 0x80 // QR; opcode and RD of the query
 	answer[3] = byte(code)
 	questions := uint16(0)
 	if end > headerSize {
@@ -125,8 +125,8 @@ func failure(query []byte, end int, code dnsmessage.RCode) []byte {
 	return answer
 }
 
-// truncated cuts an answer to its question and says so, so that the client
-// asks again over TCP (RFC 7766 §5).
+// truncated cuts an answer to its question and sets TC, so the client repeats the query
+// over TCP (RFC 7766 §5).
 func truncated(answer []byte, end int) []byte {
 	short := append([]byte(nil), answer[:end]...)
 	short[2] |= flagTC
@@ -139,8 +139,8 @@ func setCounts(message []byte, questions uint16) {
 	binary.BigEndian.PutUint16(message[4:], questions)
 }
 
-// typeName is the name of a record type as zone files write it (RFC 3597 §5
-// for those without one).
+// typeName returns the name of a record type as in zone files (RFC 3597 §5 for unknown
+// types).
 func typeName(t dnsmessage.Type) string {
 	switch t {
 	case 64:
@@ -157,7 +157,7 @@ func typeName(t dnsmessage.Type) string {
 
 var rcodeNames = []string{"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"}
 
-// rcodeName is the name of a response code (RFC 1035 §4.1.1).
+// rcodeName returns the name of a response code (RFC 1035 §4.1.1).
 func rcodeName(code dnsmessage.RCode) string {
 	if int(code) < len(rcodeNames) {
 		return rcodeNames[code]

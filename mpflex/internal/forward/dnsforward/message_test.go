@@ -64,7 +64,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever arrives, a failure can be made of what was taken for a query.
+// FuzzParseQuery: failure works for every message that parseQuery accepts.
 func FuzzParseQuery(f *testing.F) {
 	f.Add(query(f, "dl.lab.", 1232))
 	f.Add(make([]byte, headerSize))
@@ -80,8 +80,8 @@ func FuzzParseQuery(f *testing.F) {
 	})
 }
 
-// Whatever the server answers, what was taken for an answer can be cut, and is
-// one to the same question then.
+// FuzzParseAnswer: every message that parseAnswer accepts can be truncated, and then
+// still has the same question.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add(failure(query(f, "dl.lab.", 1232), len(query(f, "dl.lab.", 0)), dnsmessage.RCodeNameError))
 	f.Add(make([]byte, headerSize))

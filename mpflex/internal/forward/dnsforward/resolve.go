@@ -12,15 +12,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// ErrNoAddress: the server knows no address of the name, or did not answer.
+// ErrNoAddress reports that the server has no address for the name, or did not answer.
 var ErrNoAddress = errors.New("no address is known of the name")
 
-// maxHosts is how many names are remembered with their addresses.
+// maxHosts bounds the names that are remembered with their addresses.
 const maxHosts = 4096
 
-// Resolve returns an address of a host name, of IPv4 if there is one, and asks
-// for it again when its time to live is over. Run must be running. The error is
-// ErrNoAddress, or the cause of the context's end.
+// Resolve returns an address of a host name, preferably IPv4. It caches the address for
+// its time to live. Run must be running. The error is ErrNoAddress, or the cause of the
+// context's end.
 func (f *Forwarder) Resolve(ctx context.Context, name string) (netip.Addr, error) {
 	if known, ok := f.hosts.Lookup(name, time.Now()); ok {
 		return known, nil
@@ -32,7 +32,7 @@ func (f *Forwarder) Resolve(ctx context.Context, name string) (netip.Addr, error
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("%w: %s: %w", ErrNoAddress, name, err)
 	}
-	// Both at once: an IPv6 address costs no further round trip.
+	// Query both types at once: an IPv6 address then costs no further round trip.
 	var answers [2]<-chan []byte
 	for i, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 		if answers[i], err = f.query(asked, kind); err != nil {
@@ -52,8 +52,8 @@ func (f *Forwarder) Resolve(ctx context.Context, name string) (netip.Addr, error
 	return netip.Addr{}, fmt.Errorf("%w: %s", ErrNoAddress, name)
 }
 
-// query begins a lookup of the program's own. There is always an answer, at
-// the latest that of an error after the time of a query.
+// query starts a lookup for Resolve. The channel always gets an answer: SERVFAIL after
+// the query timeout at the latest.
 func (f *Forwarder) query(name dnsmessage.Name, kind dnsmessage.Type) (<-chan []byte, error) {
 	message := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: uint16(rand.Uint32()), RecursionDesired: true},
@@ -73,5 +73,5 @@ func (f *Forwarder) query(name dnsmessage.Name, kind dnsmessage.Type) (<-chan []
 	return answer, nil
 }
 
-// maxUDP is the size of the largest answer that is not cut.
+// maxUDP is the largest answer that is not truncated, in bytes.
 const maxUDP = 65535

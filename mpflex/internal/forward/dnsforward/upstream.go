@@ -20,21 +20,21 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errStalled: the server answered nothing for as long as a query may take.
+// errStalled reports that the server answered nothing during a query's timeout.
 var errStalled = fmt.Errorf("no answer of the DNS server: %w", os.ErrDeadlineExceeded)
 
 // upstream is one carrying connection to the server, with its queries.
 type upstream struct {
 	f      *Forwarder
 	way    Way
-	ctx    context.Context // ends the opening of the connection, too
+	ctx    context.Context // also ends the opening of the connection
 	cancel context.CancelFunc
 	queue  chan []byte // framed queries
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	pending  map[uint16]*lookup
 	lastID   uint16
-	answered time.Time     // when the server last answered
+	answered time.Time     // time of the last answer
 	conn     *carrier.Conn // nil until open
 	closed   bool
 	cause    error
@@ -45,7 +45,7 @@ func newUpstream(ctx context.Context, f *Forwarder, way Way) *upstream {
 	return &upstream{f: f, way: way, ctx: ctx, cancel: cancel, queue: make(chan []byte, 2*maxOutstanding), pending: make(map[uint16]*lookup)}
 }
 
-// add queues a lookup; it returns false when the connection is closed.
+// add queues a lookup. It returns false if the connection is closed.
 func (u *upstream) add(l *lookup) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -58,14 +58,14 @@ func (u *upstream) add(l *lookup) bool {
 	}
 	select {
 	case u.queue <- frame(l.query, u.lastID):
-	default: // the connection takes nothing: left to time out
+	default: // the connection is stuck: the lookup will time out
 		return true
 	}
 	u.pending[u.lastID] = l
 	return true
 }
 
-// run serves the connection from its opening to its record.
+// run serves the connection from its opening to its log record.
 func (u *upstream) run(ctx context.Context) {
 	record := u.f.record(u.f.Addr())
 	record.Dst.AddrPort = u.f.server
@@ -94,8 +94,8 @@ func (u *upstream) run(ctx context.Context) {
 	u.f.log.Write(record)
 }
 
-// retry asks once more on a new connection (RFC 7766 §6.2.4): a server may
-// close its end at any time.
+// retry repeats a lookup once on a new connection (RFC 7766 §6.2.4): a server may close
+// its end at any time.
 func (u *upstream) retry(ctx context.Context, l *lookup) {
 	if l.retried || ctx.Err() != nil {
 		u.f.fail(l)
@@ -105,8 +105,8 @@ func (u *upstream) retry(ctx context.Context, l *lookup) {
 	u.f.ask(ctx, l)
 }
 
-// exchange writes and reads until the connection ends; it returns nil when
-// that was in order.
+// exchange writes queries and reads answers until the connection ends. It returns nil
+// after an orderly end.
 func (u *upstream) exchange(ctx context.Context, conn *carrier.Conn, record *connlog.Connection) error {
 	stop := context.AfterFunc(ctx, func() { u.abort(relay.ErrShutdown) })
 	defer stop()
@@ -139,13 +139,13 @@ func (u *upstream) writeAll(conn *carrier.Conn, quit <-chan struct{}) (sent int6
 			n, err := conn.Write(message)
 			sent += int64(n)
 			if err != nil {
-				return sent // the reader sees the same end
+				return sent // the reader gets the same error
 			}
 		}
 	}
 }
 
-// readAll hands on the answers until the connection is idle or ends.
+// readAll delivers answers until the connection is idle or ends.
 func (u *upstream) readAll(conn *carrier.Conn, received *int64) error {
 	reader := bufio.NewReader(conn)
 	for {
@@ -170,20 +170,20 @@ func (u *upstream) readAll(conn *carrier.Conn, received *int64) error {
 }
 
 func readFrame(reader *bufio.Reader) ([]byte, error) {
-	prefix, err := reader.Peek(2) // takes nothing when the deadline passes
+	prefix, err := reader.Peek(2) // consumes nothing when the deadline passes
 	if err != nil {
 		return nil, err
 	}
 	message := make([]byte, binary.BigEndian.Uint16(prefix))
 	_, _ = reader.Discard(2)
 	if _, err := io.ReadFull(reader, message); err != nil {
-		// Within a message a deadline is a broken connection, not idleness.
+		// Within a message, a deadline means a broken connection, not an idle one.
 		return nil, fmt.Errorf("a cut DNS message: %w", errors.Join(syscall.ECONNRESET, errors.New(err.Error())))
 	}
 	return message, nil
 }
 
-// deliver gives an answer to the client that asked.
+// deliver passes an answer to the client of the query.
 func (u *upstream) deliver(message []byte) {
 	asked, code, err := parseAnswer(message)
 	if err != nil {
@@ -205,8 +205,8 @@ func (u *upstream) deliver(message []byte) {
 	}
 }
 
-// expire forgets a lookup. A connection without any answer since the lookup
-// began is given up, so that the next query gets a new one.
+// expire removes a lookup. If the connection has had no answer since the lookup
+// started, expire ends it: the next query gets a new one.
 func (u *upstream) expire(l *lookup) {
 	u.mu.Lock()
 	var found bool
@@ -224,7 +224,7 @@ func (u *upstream) expire(l *lookup) {
 	}
 }
 
-// abort ends the connection; the first cause is the one that is logged.
+// abort ends the connection. The first cause is logged.
 func (u *upstream) abort(cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -238,7 +238,8 @@ func (u *upstream) abort(cause error) {
 	}
 }
 
-// closeIdle closes to new lookups when none is under way.
+// closeIdle closes the connection for new lookups if none is unanswered, and reports
+// whether it did.
 func (u *upstream) closeIdle() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -249,8 +250,8 @@ func (u *upstream) closeIdle() bool {
 	return true
 }
 
-// close closes to new lookups. It returns those that were not answered and the
-// reason for the end: the cause of an abort before what followed from it.
+// close closes the connection for new lookups. It returns the unanswered ones and the
+// reason of the end: the cause of an abort, if there was one.
 func (u *upstream) close(err error) ([]*lookup, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -269,8 +270,8 @@ func (u *upstream) close(err error) ([]*lookup, error) {
 	return left, err
 }
 
-// retriable tells whether a new connection may do better: not when the proxy
-// could not be reached or said no.
+// retriable reports whether a new connection may succeed: not if the proxy could not be
+// reached or refused.
 func retriable(err error) bool {
 	status, _ := carrier.Outcome(err)
 	return status == connlog.Reset || errors.Is(err, errStalled)

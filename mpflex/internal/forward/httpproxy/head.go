@@ -12,29 +12,30 @@ import (
 	"mplab/mpflex/internal/forward/socks"
 )
 
-// Errors of what a client sent.
+// Errors of a client's request.
 var (
-	// ErrFormat: a request that cannot be understood.
+	// ErrFormat reports a malformed request.
 	ErrFormat = errors.New("malformed request")
-	// ErrTarget: the target is that of a request to a server, not to a proxy.
+	// ErrTarget reports a target in the form for a server, not for a proxy.
 	ErrTarget = errors.New("not a request to a proxy")
-	// ErrScheme: the target has another scheme than http.
+	// ErrScheme reports a target with another scheme than http.
 	ErrScheme = errors.New("the target is not http")
-	// ErrTooLong: the head of the request is longer than the limit.
+	// ErrTooLong reports a head longer than the limit.
 	ErrTooLong = errors.New("the head of the request is too long")
 )
 
-// methodConnect asks for a tunnel (RFC 9110 §9.3.6).
+// methodConnect requests a tunnel (RFC 9110 §9.3.6).
 const methodConnect = "CONNECT"
 
-// forOneHop are the fields that are not for the server (RFC 9110 §7.6.1), and
-// Host, which the target overrules (RFC 9112 §3.2.2).
+// forOneHop lists the fields that are not forwarded (RFC 9110 §7.6.1), and Host, which
+// the target overrides (RFC 9112 §3.2.2).
 var forOneHop = []string{
 	"connection", "host", "keep-alive", "proxy-authorization", "proxy-connection", "te", "upgrade",
 }
 
-// endOfHead returns the size of a head with the empty line that ends it; 0: the
-// end is not there. A line feed alone ends a line, too (RFC 9112 §2.2).
+// endOfHead returns the size of a head with its final empty line; 0: the head is
+// incomplete. A line may end with a line feed without a carriage return (RFC 9112
+// §2.2).
 func endOfHead(data []byte) int {
 	for from := 0; ; {
 		i := bytes.IndexByte(data[from:], '\n')
@@ -52,8 +53,8 @@ func endOfHead(data []byte) int {
 	}
 }
 
-// parseHead reads the head of a request. What it returns as first is what the
-// server is sent instead of it; nil: the request is for a tunnel.
+// parseHead parses the head of a request. first is the head to send to the server
+// instead. nil: the request is for a tunnel.
 func parseHead(head []byte) (destination socks.Address, first []byte, err error) {
 	lines := strings.Split(strings.TrimRight(string(head), "\r\n"), "\n")
 	for i := range lines {
@@ -93,8 +94,8 @@ func parseHead(head []byte) (destination socks.Address, first []byte, err error)
 	return destination, first, err
 }
 
-// addressOf reads "host:port"; otherwise is the port when there is none, "": it
-// is needed.
+// addressOf parses "host:port". otherwise is the default port; "": the port is
+// required.
 func addressOf(authority, otherwise string) (socks.Address, error) {
 	host, digits, err := net.SplitHostPort(authority)
 	if err != nil && otherwise != "" {
@@ -114,9 +115,9 @@ func addressOf(authority, otherwise string) (socks.Address, error) {
 	return address, nil
 }
 
-// rewrite returns a head for the server: without what is for this hop, and with
-// a connection that ends with the answer. The next request may be for another
-// server, and a server that is told so closes (RFC 9112 §9.6).
+// rewrite returns the head for the server: without the fields for this hop, and with
+// "Connection: close", because the client's next request may be for another server (RFC
+// 9112 §9.6).
 func rewrite(line, host string, fields []string) ([]byte, error) {
 	drop := make(map[string]bool)
 	for _, name := range forOneHop {

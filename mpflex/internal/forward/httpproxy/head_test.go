@@ -17,7 +17,7 @@ func TestHeads(t *testing.T) {
 		{"GET http://me:secret@dl.lab?x HTTP/1.1\n\n", "dl.lab:80", "GET /?x HTTP/1.1\r\nHost: dl.lab\r\nConnection: close\r\n\r\n"},
 		{"POST http://[fd00::1]/ HTTP/1.0\r\nContent-Length: 3\r\n\r\n", "[fd00::1]:80",
 			"POST / HTTP/1.0\r\nHost: [fd00::1]\r\nContent-Length: 3\r\nConnection: close\r\n\r\n"},
-		// What is for this hop stays here, also what the client declares so.
+		// Fields for this hop are removed, also those that the client declares as such.
 		{"GET http://dl.lab/ HTTP/1.1\r\nProxy-Connection: keep-alive\r\nConnection: keep-alive, X-Hop\r\nx-hop: 1\r\n" +
 			"Proxy-Authorization: Basic eA==\r\nX-End: 2\r\n\r\n", "dl.lab:80",
 			"GET / HTTP/1.1\r\nHost: dl.lab\r\nX-End: 2\r\nConnection: close\r\n\r\n"},
@@ -76,8 +76,8 @@ func TestBadHeads(t *testing.T) {
 	}
 }
 
-// FuzzHeads: no head that is taken lets a client put a line of its own into what
-// the server is sent.
+// FuzzHeads: with an accepted head, a client cannot add a line to the head for the
+// server.
 func FuzzHeads(f *testing.F) {
 	f.Add("GET http://dl.lab/a HTTP/1.1\r\nA: b\r\nConnection: x\r\n\r\n")
 	f.Add("CONNECT dl.lab:443 HTTP/1.1\n\n")

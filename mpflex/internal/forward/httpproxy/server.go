@@ -19,40 +19,39 @@ import (
 
 // Bounds of a request.
 const (
-	headTimeout = 10 * time.Second // until its head is there
-	maxHead     = 64 << 10         // bytes of its head
+	headTimeout = 10 * time.Second // for the head to arrive
+	maxHead     = 64 << 10         // bytes of the head
 )
 
-// ErrLimit: as many connections are open as the limit allows.
+// ErrLimit reports that the maximum number of connections is open.
 var ErrLimit = errors.New("the limit of the HTTP proxy is reached")
 
-// Request is what a client asks for.
+// Request is a client's request.
 type Request struct {
-	Source      netip.AddrPort // the client's end of the connection
+	Source      netip.AddrPort // the client's address
 	Destination socks.Address
-	// First is what the destination is sent before the client's bytes: the
-	// request's head, made ready for it. Nil: a tunnel.
+	// First is the rewritten head, to be sent to the destination before the client's
+	// bytes. nil: a tunnel.
 	First []byte
 }
 
-// Server serves clients. Its fields are not changed once it serves.
+// Server serves clients. Do not change its fields once it serves.
 type Server struct {
-	// Connect serves a request. It calls reply once: with http.StatusOK, at
-	// once or when it knows that the destination can be reached, or with what
-	// the client is told instead, which ends the connection. Connect closes or
-	// resets conn itself, of which not a byte behind the request's head was
-	// read; one that it leaves open is reset when it returns.
+	// Connect serves a request. It must call reply once: with http.StatusOK, at once or
+	// when the destination can be reached, or with an error status, which ends the
+	// connection. No byte after the head was read from conn. Connect closes or resets
+	// conn. If it does not, conn is reset when Connect returns.
 	Connect func(ctx context.Context, request Request, conn *net.TCPConn, reply func(status int) error)
-	// Connections is how many are served at one time.
+	// Connections is the maximum number of served connections.
 	Connections int
-	// Refused, when set, is told of each client that was not served, and why.
+	// Refused, if set, is called for each client that was not served, with the reason.
 	Refused func(source netip.AddrPort, reason error)
-	// Failed, when set, returns what is told of each failure to accept.
+	// Failed, if set, returns a function that is called for each failure to accept.
 	Failed func(*net.TCPListener) func(error)
 }
 
-// Serve serves the clients of a listener until ctx ends, then closes it and
-// returns when all handlers have returned.
+// Serve serves the clients of a listener until ctx ends. Then it closes the listener
+// and waits for all handlers.
 func (s *Server) Serve(ctx context.Context, listener *net.TCPListener) {
 	group := accept.NewGroup(s.Connections)
 	group.Failed = s.Failed
@@ -70,7 +69,7 @@ func (s *Server) refuse(conn *net.TCPConn, reason error) {
 
 // serve serves one connection to its end.
 func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
-	defer netx.Abort(conn) // does nothing to one that is closed
+	defer netx.Abort(conn) // no effect if it is closed
 	request := Request{Source: netx.AddrPort(conn.RemoteAddr())}
 	head, err := readHead(ctx, conn)
 	if err == nil {
@@ -78,7 +77,7 @@ func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
 	}
 	if err != nil {
 		switch {
-		case errors.Is(err, io.EOF): // a connection that was opened in advance, and not needed
+		case errors.Is(err, io.EOF): // the client opened it in advance and did not need it
 			_ = conn.Close()
 			return
 		case ctx.Err() != nil:
@@ -98,18 +97,18 @@ func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
 			switch {
 			case status != http.StatusOK:
 				netx.SeeOff(ctx, conn, answer(status))
-			case request.First == nil: // else the server answers
+			case request.First == nil: // otherwise the server's response is the answer
 				_, err = io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n")
 			}
 		})
 		return err
 	}
 	s.Connect(ctx, request, conn, reply)
-	_ = reply(http.StatusBadGateway) // does nothing when the handler has replied
+	_ = reply(http.StatusBadGateway) // no effect if the handler has replied
 }
 
-// readHead reads the head of a request, and not a byte more. The error is io.EOF
-// when the client has said nothing.
+// readHead reads the head of a request and no further byte. The error is io.EOF if the
+// client sent nothing.
 func readHead(ctx context.Context, conn *net.TCPConn) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -137,7 +136,7 @@ func readHead(ctx context.Context, conn *net.TCPConn) ([]byte, error) {
 	}
 }
 
-// statusOf is what a client is told of an error in its request; 0: nothing.
+// statusOf returns the status that reports an error in a request; 0: no answer.
 func statusOf(err error) int {
 	switch {
 	case errors.Is(err, ErrTooLong):
@@ -150,7 +149,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// answer is a whole response without content.
+// answer returns a response without content.
 func answer(status int) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status, http.StatusText(status))
 }

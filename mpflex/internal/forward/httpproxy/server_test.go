@@ -22,7 +22,7 @@ import (
 	"mplab/mpflex/internal/forward/relay"
 )
 
-// originName is the one domain that the servers of the tests know.
+// originName is the only domain that the servers of the tests know.
 const originName = "origin.test"
 
 // direct is a handler that connects to the destination itself.
@@ -49,8 +49,8 @@ func direct(ctx context.Context, request Request, conn *net.TCPConn, reply func(
 	_ = session.Run()
 }
 
-// serve runs a server on the loopback interface until the end of the test, and
-// expects that nothing is left of it then.
+// serve runs a server on the loopback interface until the end of the test. It then
+// checks for leaked goroutines.
 func serve(t *testing.T, server *Server) string {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
@@ -87,7 +87,7 @@ func dial(t *testing.T, address, sent string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// Go's own client, by http and by https: many requests, with content both ways.
+// Go's own client, by http and by https: many requests, with bodies in both directions.
 func TestClient(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.IsAbs() || r.Header.Get("Proxy-Connection") != "" {
@@ -120,7 +120,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// Not a byte behind the head is taken from the connection, however it comes.
+// No byte after the head is read from the connection, in whatever pieces the head
+// arrives.
 func TestBytesBehindTheHead(t *testing.T) {
 	got := make(chan string, 1)
 	proxy := serve(t, &Server{Connect: func(_ context.Context, request Request, conn *net.TCPConn, reply func(int) error) {
@@ -156,7 +157,7 @@ func TestRefused(t *testing.T) {
 		{"\x05\x01\x00 hello\n\n", "400 Bad Request", `malformed request: a control character in "\x05\x01\x00 hello"`},
 		{"GET http://a/ HTTP/1.1\r\nX: " + strings.Repeat("x", maxHead) + "\r\n\r\n", "431 Request Header Fields Too Large",
 			"the head of the request is too long: more than 65536 bytes"},
-		{"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", "403 Forbidden", ""}, // nobody listens there
+		{"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n", "403 Forbidden", ""}, // no listener
 		{"CONNECT unknown.test:1 HTTP/1.1\r\n\r\n", "502 Bad Gateway", ""},
 	}
 	for _, c := range cases {
@@ -172,7 +173,7 @@ func TestRefused(t *testing.T) {
 		}
 		mu.Unlock()
 	}
-	// One that was opened in advance, and not needed: nothing to tell.
+	// A connection that was opened in advance and not needed gets no answer.
 	conn := dial(t, proxy, "")
 	_ = conn.CloseWrite()
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -184,7 +185,7 @@ func TestRefused(t *testing.T) {
 	mu.Unlock()
 }
 
-// A client that says nothing keeps no server from ending.
+// Silent clients do not delay the end of a server.
 func TestEndsWithSilentClients(t *testing.T) {
 	proxy := serve(t, &Server{Connections: 3})
 	for _, said := range []string{"", "GET http://a/ HTTP/1.1\r\n", "CONNECT"} {
@@ -199,7 +200,7 @@ func TestLimit(t *testing.T) {
 	for range 2 {
 		dial(t, proxy, "")
 	}
-	if conn, err := net.Dial("tcp", proxy); err == nil { // else it was reset at once
+	if conn, err := net.Dial("tcp", proxy); err == nil { // otherwise it was reset at once
 		defer conn.Close()
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Error("it was served")

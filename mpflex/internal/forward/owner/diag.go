@@ -19,10 +19,10 @@ const (
 	diagMessageSize = 72
 )
 
-// errNotFound: no such socket, or not any more.
+// errNotFound reports that the socket does not exist, or no longer.
 var errNotFound = errors.New("no such socket")
 
-// diagRequest asks for one TCP socket by its addresses.
+// diagRequest requests one TCP socket by its addresses.
 type diagRequest struct{ local, remote netip.AddrPort }
 
 // Len implements nl.NetlinkRequestData.
@@ -46,7 +46,7 @@ func (r diagRequest) Serialize() []byte {
 	return b
 }
 
-// diagnose returns uid and inode of the TCP socket with these addresses.
+// diagnose returns the uid and inode of the TCP socket with these addresses.
 func diagnose(local, remote netip.AddrPort) (uid, inode uint32, err error) {
 	if local.Addr().Is4() != remote.Addr().Is4() {
 		return 0, 0, errNotFound

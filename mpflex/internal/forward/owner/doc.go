@@ -1,5 +1,5 @@
-// Package owner finds which local program made a connection: its uid by a
-// sock_diag request, its process by /proc. Both are done beside the traffic.
+// Package owner finds the local program of a connection: its uid by a sock_diag
+// request, its process in /proc. Both run in parallel to the traffic.
 //
-// What follows from the owner is decided by policy.
+// Package policy decides how the owner is used.
 package owner

@@ -9,27 +9,25 @@ import (
 	"time"
 )
 
-// perUser is how many uids an Android user has: the last five digits are the
+// perUser is the number of uids of an Android user. The last five digits are the
 // application (AID_USER_OFFSET).
 const perUser = 100000
 
-// lookAgain is how often the list is compared with the one on disk.
+// lookAgain is the minimum time between two checks of the list for changes.
 const lookAgain = 2 * time.Second
 
-// Packages tells which Android packages a uid belongs to, from the list that
-// the system keeps: a line for each, its first words the package and its uid.
-// It is safe for concurrent use.
+// Packages finds the Android packages of a uid in the system's list. Each line starts
+// with a package and its uid. It is safe for concurrent use.
 type Packages struct {
 	path string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	looked   time.Time
-	modified time.Time // of the file that was read
+	modified time.Time // modification time of the file that was read
 	byApp    map[int64][]string
 }
 
-// NewPackages returns the packages of the list at a path; "" stands for the
-// system's own.
+// NewPackages returns the packages of the list at path; "" means the system's list.
 func NewPackages(path string) *Packages {
 	if path == "" {
 		path = "/data/system/packages.list"
@@ -37,8 +35,8 @@ func NewPackages(path string) *Packages {
 	return &Packages{path: path}
 }
 
-// Of returns the packages of a uid, several when they share it; nil when none
-// is known, as on a machine without Android. The caller must not change them.
+// Of returns the packages of a uid, several if they share it. It returns nil if there
+// are none, as on a machine without Android. The caller must not change the slice.
 func (p *Packages) Of(uid int64) []string {
 	if uid < 0 {
 		return nil
@@ -52,8 +50,7 @@ func (p *Packages) Of(uid int64) []string {
 	return p.byApp[uid%perUser]
 }
 
-// read reads the list if it has changed; what cannot be read now is kept as it
-// was.
+// read reads the list if it has changed. If it cannot be read, the old one stays.
 func (p *Packages) read() {
 	file, err := os.Open(p.path)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestPackages(t *testing.T) {
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
 			t.Fatal(err)
 		}
-		p.looked = time.Time{} // as if some time had passed
+		p.looked = time.Time{} // as if time had passed
 	}
 	write(packagesList, time.Hour)
 	cases := map[int64][]string{

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// recentProcesses is how many processes that owned a socket lately are looked
-// at first: the next connection is most often of one of them.
+// recentProcesses is how many recent owners of sockets are checked first: the next
+// connection often belongs to one of them.
 const recentProcesses = 16
 
-// procFinder finds the process that holds a socket open. It is not safe for
-// concurrent use.
+// procFinder finds the process that holds a socket open. It is not safe for concurrent
+// use.
 type procFinder struct {
 	root   string
 	recent []int
 }
 
-// find returns the process that holds the socket with this inode: -1 and ""
-// when there is none, or none that may be seen.
+// find returns the process that holds the socket with this inode. It returns -1 and ""
+// if it finds no visible process.
 func (p *procFinder) find(inode uint32) (pid int, name string) {
 	target := fmt.Sprintf("socket:[%d]", inode)
 	for _, pid := range p.recent {
@@ -33,7 +33,7 @@ func (p *procFinder) find(inode uint32) (pid int, name string) {
 	if err != nil {
 		return -1, ""
 	}
-	// Young processes have the large numbers and make most connections.
+	// Young processes have high numbers and make most connections.
 	for _, entry := range slices.Backward(entries) {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil || slices.Contains(p.recent, pid) {
@@ -46,7 +46,7 @@ func (p *procFinder) find(inode uint32) (pid int, name string) {
 	return -1, ""
 }
 
-// holds tells whether a process has the socket open.
+// holds reports whether a process has the socket open.
 func (p *procFinder) holds(pid int, target string) bool {
 	directory := filepath.Join(p.root, strconv.Itoa(pid), "fd")
 	entries, err := os.ReadDir(directory)
@@ -61,7 +61,7 @@ func (p *procFinder) holds(pid int, target string) bool {
 	return false
 }
 
-// found puts a process first among the recent ones and returns its name.
+// found makes a process the most recent one and returns its name.
 func (p *procFinder) found(pid int) string {
 	p.recent = slices.DeleteFunc(p.recent, func(other int) bool { return other == pid })
 	p.recent = slices.Insert(p.recent, 0, pid)

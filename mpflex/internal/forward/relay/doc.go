@@ -1,5 +1,5 @@
-// Package relay moves bytes between two connections the way the network would
-// have: an end of stream stays a half-close, a reset stays a reset.
+// Package relay moves bytes between two connections and keeps their semantics: an end
+// of stream becomes a half-close, a reset becomes a reset.
 //
-// Opening either connection, and logging it, belongs to the caller.
+// Opening the connections and logging them belong to the caller.
 package relay

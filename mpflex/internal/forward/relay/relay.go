@@ -13,16 +13,16 @@ import (
 	"mplab/internal/netx"
 )
 
-// Reasons for which a session ends other than by both ends of stream.
+// The reasons why a session ends, other than by both ends of stream.
 var (
-	// ErrIdle: no byte moved in either direction for the idle timeout.
+	// ErrIdle reports that no byte moved in either direction during the idle timeout.
 	ErrIdle = errors.New("idle timeout")
-	// ErrShutdown: the program is ending.
+	// ErrShutdown reports that the program is ending.
 	ErrShutdown = errors.New("the program is ending")
 )
 
-// Stream is one side of a session. *net.TCPConn is one; between two of them
-// the bytes move inside the kernel (splice(2)).
+// Stream is one side of a session, such as a *net.TCPConn. Between two of these the
+// kernel moves the bytes (splice(2)).
 type Stream interface {
 	net.Conn
 	CloseWrite() error
@@ -30,38 +30,37 @@ type Stream interface {
 }
 
 const (
-	// chunk is after how many bytes the counters are brought up to date.
+	// chunk is the number of bytes after which the counters are updated.
 	chunk = 256 << 10
-	// maxTick bounds how long a direction that moves bytes waits before it counts
-	// them. A direction that moved none in that time rests: it waits for the next byte
-	// or the idle timeout.
+	// maxTick bounds how long a direction that moves bytes waits before it counts them.
+	// A direction that moved none in that time rests: it waits for the next byte or the
+	// idle timeout.
 	maxTick = 5 * time.Second
 )
 
-// Session relays between the side of the application, A, and the side of the
-// network, B. Up is A to B.
+// Session relays between A, the application's side, and B, the network's side. Up is A
+// to B.
 type Session struct {
 	A, B Stream
-	Idle time.Duration // 0 never ends an idle session
-	// Open, when set, runs before the first byte of B is relayed; its error
-	// ends the session. It reads what precedes the application's bytes.
+	Idle time.Duration // idle timeout; 0: none
+	// Open, if set, runs before the first byte of B is relayed. It reads the bytes
+	// before those for the application. Its error ends the session.
 	Open func() error
-	// Sample, when set, is called while both sides are still open: every few
-	// seconds, and before each side is closed. It must be safe for concurrent use.
-	// Set it only where it is needed: no direction rests then.
+	// Sample, if set, is called while both sides are open: every few seconds, and
+	// before a side is closed. It must be safe for concurrent use. Set it only if
+	// needed: it keeps both directions from resting.
 	Sample func()
 
-	Up, Down atomic.Int64 // bytes relayed so far
+	Up, Down atomic.Int64 // bytes relayed up to now
 
-	ended [2]atomic.Bool // what A and B are sent
-	moved atomic.Int64   // when a byte last moved, nanoseconds since began
+	ended [2]atomic.Bool // the streams to A and to B
+	moved atomic.Int64   // time of the last moved byte, in ns since began
 	once  sync.Once
 	cause error
 }
 
-// Run relays until both directions have ended and closes both sides. It
-// returns nil after an orderly end, else the reason for which both sides were
-// reset.
+// Run relays until both directions have ended, and closes both sides. It returns nil
+// after an orderly end, otherwise the reason why both sides were reset.
 func (s *Session) Run() error {
 	s.touch()
 	up := make(chan struct{})
@@ -85,7 +84,7 @@ func (s *Session) Run() error {
 	return s.cause
 }
 
-// Abort resets both sides; the first cause is the one that Run returns.
+// Abort resets both sides. Run returns the first cause.
 func (s *Session) Abort(cause error) {
 	s.once.Do(func() {
 		s.sample()
@@ -95,7 +94,7 @@ func (s *Session) Abort(cause error) {
 	})
 }
 
-// direction relays one way until the end of stream, which it passes on.
+// direction relays one direction until the end of stream, and ends the stream to dst.
 func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 	resting := false
 	for {
@@ -134,7 +133,7 @@ func (s *Session) direction(dst, src Stream, count *atomic.Int64) {
 	}
 }
 
-// deadline is until when a direction waits for bytes.
+// deadline returns how long a direction waits for bytes.
 func (s *Session) deadline(resting bool) time.Time {
 	switch {
 	case !resting:
@@ -145,7 +144,7 @@ func (s *Session) deadline(resting bool) time.Time {
 	return time.Time{}
 }
 
-// end says whether what a side is sent has ended.
+// end returns whether the stream to a side has ended.
 func (s *Session) end(side Stream) *atomic.Bool {
 	if side == s.A {
 		return &s.ended[0]
@@ -153,27 +152,27 @@ func (s *Session) end(side Stream) *atomic.Bool {
 	return &s.ended[1]
 }
 
-// wasReset says whether what looks like the end of a side's stream is not: the
-// other direction was told of the reset.
+// wasReset reports whether an apparent end of src's stream is a reset that the other
+// direction has already read.
 func (s *Session) wasReset(src Stream) bool {
 	conn, ok := src.(*net.TCPConn)
 	return ok && !s.end(src).Load() && netx.WasReset(conn)
 }
 
-// copier is a stream that takes part in moving bytes without copying them. Both
-// methods move n bytes or some more, and less only at the end or with an error.
+// copier is a stream that moves bytes without a copy. Both methods move n bytes or
+// more. They move fewer only at the end or with an error.
 type copier interface {
 	CopyTo(w io.Writer, n int64) (int64, error)
 	CopyFrom(r io.Reader, n int64) (int64, error)
 }
 
-// step relays about a chunk, and says whether that was the end of the stream. A
-// direction that rests relays the first bytes that come, or only waits for them.
+// step relays about a chunk and reports whether the stream ended. A resting direction
+// relays the first bytes that arrive, or only waits for them.
 func step(dst, src Stream, resting bool) (n int64, ended bool, err error) {
 	limit := int64(chunk)
 	if resting {
 		if !copies(dst, src) {
-			return 0, false, netx.AwaitData(src.(*net.TCPConn)) // canRest
+			return 0, false, netx.AwaitData(src.(*net.TCPConn)) // canRest has checked the type
 		}
 		limit = 1
 	}
@@ -187,14 +186,13 @@ func copies(dst, src Stream) bool {
 	return from || to
 }
 
-// canRest says whether the first byte after a silence can be waited for.
+// canRest reports whether the direction can wait for the first byte after a silence.
 func canRest(dst, src Stream) bool {
 	_, tcp := src.(*net.TCPConn)
 	return tcp || copies(dst, src)
 }
 
-// move relays n bytes, of a copier n or more; less than that at the end of the
-// stream.
+// move relays n bytes, or more with a copier. It relays fewer at the end of the stream.
 func move(dst, src Stream, n int64) (int64, error) {
 	if c, ok := src.(copier); ok {
 		return c.CopyTo(dst, n)
@@ -211,7 +209,7 @@ func (s *Session) sample() {
 	}
 }
 
-// began is when the program did. Times since then do not jump with the clock.
+// began is the start of the program. Times since began use the monotonic clock.
 var began = time.Now()
 
 func (s *Session) touch() { s.moved.Store(int64(time.Since(began))) }

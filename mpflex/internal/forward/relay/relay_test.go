@@ -13,8 +13,8 @@ import (
 	"mplab/internal/testkit"
 )
 
-// side is a connection in memory that moves bytes as a stream of a session does. It
-// counts how often a reader began to wait for bytes.
+// side is an in-memory connection that moves bytes like a stream of a session. It
+// counts how often a reader started to wait for bytes.
 type side struct {
 	net.Conn
 	waits atomic.Int64
@@ -32,12 +32,12 @@ func (s *side) CopyTo(w io.Writer, n int64) (int64, error) { return some(w, s, n
 
 func (s *side) CopyFrom(r io.Reader, n int64) (int64, error) { return some(s, r, n) }
 
-// some copies n bytes, or some more.
+// some copies n bytes or more.
 func some(w io.Writer, r io.Reader, n int64) (total int64, err error) {
 	buffer := make([]byte, 1000)
 	for total < n {
 		k, err := r.Read(buffer)
-		if k > 0 { // else net.Pipe waits for a reader
+		if k > 0 { // without bytes, net.Pipe would wait for a reader
 			if _, failed := w.Write(buffer[:k]); failed != nil {
 				return total, failed
 			}
@@ -68,10 +68,10 @@ func run(idle time.Duration, sample func()) *running {
 	return r
 }
 
-// waits are how often the directions began to wait.
+// waits returns how often the directions started to wait.
 func (r *running) waits() int64 { return r.A.(*side).waits.Load() + r.B.(*side).waits.Load() }
 
-// say sends a byte both ways.
+// say sends a byte in each direction.
 func (r *running) say(t *testing.T) {
 	t.Helper()
 	for _, way := range [][2]net.Conn{{r.application, r.server}, {r.server, r.application}} {
@@ -138,7 +138,7 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// Bytes that come after a silence are relayed, between two TCP connections too.
+// Bytes after a silence are relayed, also between two TCP connections.
 func TestBytesAfterSilence(t *testing.T) {
 	echo, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

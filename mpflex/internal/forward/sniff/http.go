@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxMethod bounds a method; the longest that is registered has 17
-	// characters (RFC 3253 §12.1).
+	// maxMethod bounds a method's length. The longest registered one has 17 characters
+	// (RFC 3253 §12.1).
 	maxMethod = 24
-	// prefaceMethod begins HTTP/2 without TLS (RFC 9113 §3.4).
+	// prefaceMethod starts HTTP/2 without TLS (RFC 9113 §3.4).
 	prefaceMethod = "PRI"
 )
 
-// readHTTP reads the request line and the header fields of HTTP/1.x (RFC 9112 §3,
-// §5), of which the end may not be there yet.
+// readHTTP parses the request line and the header fields of HTTP/1.x (RFC 9112 §3, §5).
+// They may be incomplete.
 func readHTTP(data []byte) Result {
 	data, cut := skipEmptyLines(data)
 	if cut {
@@ -47,8 +47,8 @@ func readHTTP(data []byte) Result {
 	return hostField(rest)
 }
 
-// hostField finds the Host field among the header fields. A folded line
-// (RFC 9112 §5.2) belongs to the field before it.
+// hostField finds the Host field in the header fields. A folded line (RFC 9112 §5.2)
+// belongs to the field before it.
 func hostField(data []byte) Result {
 	for {
 		line, rest, whole := cutLine(data)
@@ -71,9 +71,9 @@ func hostField(data []byte) Result {
 	}
 }
 
-// authorityOf returns the authority in the target of a request: of CONNECT all
-// of it, else what an absolute URI has (RFC 9112 §3.2.2, §3.2.3). It overrules
-// the Host field.
+// authorityOf returns the authority in the target of a request: with CONNECT the whole
+// target, otherwise that of an absolute URI (RFC 9112 §3.2.2, §3.2.3). It overrides the
+// Host field.
 func authorityOf(method, target string) (string, bool) {
 	if method == "CONNECT" {
 		return target, true
@@ -88,8 +88,8 @@ func authorityOf(method, target string) (string, bool) {
 	return after[strings.LastIndexByte(after, '@')+1:], true
 }
 
-// named is the result for an authority: a host, and perhaps a port. An address
-// is no name.
+// named returns the result for an authority: a host and possibly a port. An IP address
+// is not a name.
 func named(authority string) Result {
 	host, _, _ := strings.Cut(authority, ":")
 	if name, ok := names.Normalize(host); ok {
@@ -98,15 +98,15 @@ func named(authority string) Result {
 	return none
 }
 
-// skipEmptyLines leaves out the empty lines that some clients send before a
-// request (RFC 9112 §2.2). It is cut when they may go on.
+// skipEmptyLines skips the empty lines that some clients send before a request (RFC
+// 9112 §2.2). cut means that more of them may follow.
 func skipEmptyLines(data []byte) (rest []byte, cut bool) {
 	rest = bytes.TrimLeft(data, "\r\n")
 	return rest, len(rest) == 0
 }
 
-// cutLine returns the first line without its end, and what follows it; a line
-// feed alone ends a line, too (RFC 9112 §2.2).
+// cutLine returns the first line without its end, and the rest. A line may end with a
+// line feed without a carriage return (RFC 9112 §2.2).
 func cutLine(data []byte) (line, rest []byte, whole bool) {
 	line, rest, whole = bytes.Cut(data, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), rest, whole
@@ -116,7 +116,7 @@ func isVersion(version []byte) bool {
 	return len(version) == 8 && string(version[:7]) == "HTTP/1." && '0' <= version[7] && version[7] <= '9'
 }
 
-// isToken tells whether a text is a token (RFC 9110 §5.6.2).
+// isToken reports whether a text is a token (RFC 9110 §5.6.2).
 func isToken(text []byte) bool {
 	for _, c := range text {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'

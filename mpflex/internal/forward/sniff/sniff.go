@@ -1,17 +1,17 @@
 package sniff
 
-// Limit is how many bytes are looked at. What has named no host by then, names
-// none.
+// Limit is the maximum number of bytes that are examined. A stream without a host name
+// in them has none.
 const Limit = 16 << 10
 
-// Verdict is what the bytes so far say.
+// Verdict is the result of the bytes up to now.
 type Verdict uint8
 
-// The verdicts. Once it is Named or None, more bytes do not change it.
+// The verdicts. More bytes do not change Named or None.
 const (
-	NeedMore Verdict = iota // a name may still follow
-	Named                   // there is a name
-	None                    // there is no name, and none will follow
+	NeedMore Verdict = iota // a name may follow
+	Named                   // a name was found
+	None                    // no name, and none can follow
 )
 
 func (v Verdict) String() string {
@@ -24,7 +24,7 @@ func (v Verdict) String() string {
 	return "none"
 }
 
-// Source is where a name stood.
+// Source is the place of a name.
 type Source string
 
 // The sources of names.
@@ -33,7 +33,7 @@ const (
 	Host Source = "host" // HTTP/1.x target or Host (RFC 9112 §3.2)
 )
 
-// Result is a verdict, and with Named the name.
+// Result is a verdict, with the name if it is Named.
 type Result struct {
 	Verdict Verdict
 	Name    string // lower case, without a final dot
@@ -45,12 +45,12 @@ var (
 	none     = Result{Verdict: None}
 )
 
-// First looks at the first bytes of a stream: all that came so far, from the
-// very first one. A name is found as soon as its last byte is there. Bytes
-// beyond Limit are not looked at.
+// First examines the first bytes of a stream: all that arrived, from the first one on.
+// It finds a name as soon as its last byte has arrived. Bytes beyond Limit are ignored.
 //
-// With Encrypted Client Hello the name is the outer one, which is that of the
-// provider. HTTP/2 without TLS names its hosts only in compressed headers: none.
+// With Encrypted Client Hello, the name is the outer one, which belongs to the
+// provider. HTTP/2 without TLS has host names only in compressed headers, so the
+// verdict is None.
 func First(data []byte) Result {
 	full := len(data) >= Limit
 	if full {

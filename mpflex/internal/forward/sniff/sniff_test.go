@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// clientHelloOf returns what a real TLS client sends first.
+// clientHelloOf returns the first bytes of a real TLS client.
 func clientHelloOf(t testing.TB, config *tls.Config) []byte {
 	t.Helper()
 	client, server := net.Pipe()
@@ -35,8 +35,8 @@ func clientHelloOf(t testing.TB, config *tls.Config) []byte {
 	return append(header, body...)
 }
 
-// encrypted is the configuration of a client that hides its name behind a
-// provider's (RFC 9849 §4).
+// encrypted returns the configuration of a client that hides its name behind that of a
+// provider (RFC 9849 §4).
 func encrypted(t testing.TB, inner, outer string) *tls.Config {
 	t.Helper()
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
@@ -53,7 +53,7 @@ func encrypted(t testing.TB, inner, outer string) *tls.Config {
 	return &tls.Config{ServerName: inner, MinVersion: tls.VersionTLS13, EncryptedClientHelloConfigList: list}
 }
 
-// records cuts the message in one record into several of at most size bytes.
+// records splits the message of one record into several records of at most size bytes.
 func records(record []byte, size int) []byte {
 	var cut []byte
 	for message := record[recordHeader:]; len(message) > 0; {
@@ -65,8 +65,8 @@ func records(record []byte, size int) []byte {
 	return cut
 }
 
-// grow feeds the data as it would arrive, byte by byte, and demands that the
-// verdict is reached once and stays.
+// grow adds the data byte by byte, as it could arrive. The verdict must not change once
+// it is reached.
 func grow(t testing.TB, about string, data []byte) Result {
 	t.Helper()
 	last := Result{}
@@ -109,7 +109,7 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
-// hello builds a ClientHello with extensions, each its number and its data.
+// hello builds a ClientHello with extensions. Each has its number and its data.
 func hello(extensions ...[]byte) []byte {
 	block := bytes.Join(extensions, nil)
 	body := append([]byte{3, 3}, make([]byte, 32)...)
@@ -131,7 +131,7 @@ func nameExtension(name string) []byte {
 	return extension(extensionServerName, append([]byte{0, byte(len(entry))}, entry...)...)
 }
 
-// change returns a copy with other bytes at a place.
+// change returns a copy with other bytes at an offset.
 func change(data []byte, at int, with ...byte) []byte {
 	changed := bytes.Clone(data)
 	copy(changed[at:], with)
@@ -200,7 +200,7 @@ func TestLimit(t *testing.T) {
 func TestRequests(t *testing.T) {
 	cases := []struct {
 		request string
-		name    string // "": none
+		name    string // "": no name
 	}{
 		{"GET / HTTP/1.1\r\nHost: www.Example.org\r\n\r\n", "www.example.org"},
 		{"GET / HTTP/1.1\r\nUser-Agent: x\r\nhOsT:\t example.org:8080 \r\nAccept: */*\r\n\r\n", "example.org"},
@@ -240,8 +240,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// What a real client sends, and a real server reads, has the name that the
-// server sees.
+// For a request of a real client, the name is the one that a real server parses.
 func TestRealRequests(t *testing.T) {
 	for _, url := range []string{"http://www.example.org/", "http://A.example:8080/x?y#z", "http://xn--bcher-kva.example/"} {
 		for _, write := range []func(*http.Request, io.Writer) error{(*http.Request).Write, (*http.Request).WriteProxy} {
@@ -273,7 +272,8 @@ func TestNothingYet(t *testing.T) {
 	}
 }
 
-// More bytes never change a verdict, and there is one within the limit.
+// FuzzFirst: more bytes never change a verdict, and there is a verdict within the
+// limit.
 func FuzzFirst(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"), uint16(9))
 	f.Add([]byte("CONNECT b.example:443 HTTP/1.1\r\n\r\n"), uint16(3))

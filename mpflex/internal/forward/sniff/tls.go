@@ -2,8 +2,8 @@ package sniff
 
 import "mplab/mpflex/internal/names"
 
-// Of TLS records, handshake messages and extensions: RFC 8446 §5.1, §4, §4.1.2;
-// RFC 6066 §3. Older versions of TLS have the same form.
+// Constants of TLS records, handshake messages and extensions (RFC 8446 §5.1, §4,
+// §4.1.2; RFC 6066 §3). Older versions of TLS have the same format.
 const (
 	recordHandshake     = 22
 	recordHeader        = 5
@@ -13,19 +13,19 @@ const (
 	nameTypeHost        = 0
 )
 
-// readTLS reads a ClientHello that may be spread over several records, and of
-// which the end may not be there yet.
+// readTLS parses a ClientHello. It may be spread over several records and be
+// incomplete.
 func readTLS(data []byte) Result {
 	hello, broken := handshake(data)
 	s := input{rest: hello, missing: needMore}
-	if broken { // no handshake follows what is there
+	if broken { // no further handshake record follows
 		s.missing = none
 	}
 	return clientHello(&s)
 }
 
-// handshake joins the fragments of the handshake records at the beginning. It
-// is broken where something else follows.
+// handshake joins the fragments of the handshake records at the start. broken means
+// that other data follows them.
 func handshake(data []byte) (message []byte, broken bool) {
 	first := true
 	for len(data) > 0 {
@@ -37,12 +37,12 @@ func handshake(data []byte) (message []byte, broken bool) {
 			break
 		}
 		size := int(header[3])<<8 | int(header[4])
-		if size == 0 || size > maxFragment { // RFC 8446 §5.1: no empty ones
+		if size == 0 || size > maxFragment { // RFC 8446 §5.1: not empty
 			return message, true
 		}
 		fragment := data[recordHeader:min(len(data), recordHeader+size)]
 		data = data[recordHeader+len(fragment):]
-		if first { // most often the only one: not copied
+		if first { // often the only one: no copy
 			message, first = fragment[:len(fragment):len(fragment)], false
 		} else {
 			message = append(message, fragment...)
@@ -65,7 +65,7 @@ func clientHello(s *input) Result {
 	s.skipVector(1)  // legacy_session_id
 	s.skipVector(2)  // cipher_suites
 	s.skipVector(1)  // legacy_compression_methods
-	if !s.enter(2) { // extensions; without any nothing is left to enter
+	if !s.enter(2) { // extensions; fails if there are none
 		return s.end()
 	}
 	for {
@@ -84,7 +84,7 @@ func clientHello(s *input) Result {
 	}
 }
 
-// serverName reads the list of RFC 6066 §3, in which there is one name.
+// serverName parses the list of RFC 6066 §3, which has one name.
 func serverName(s *input) Result {
 	s.enter(2) // server_name_list
 	kind, ok := s.number(1)
@@ -101,18 +101,18 @@ func serverName(s *input) Result {
 	return none
 }
 
-// input reads nested structures of which the end may not be there yet. After
-// the first thing that could not be read nothing more can.
+// input reads nested structures that may be incomplete. After a failed read all further
+// reads fail.
 type input struct {
 	rest    []byte
-	left    int  // bytes until the end of the structure that was entered last, if inside
+	left    int  // bytes until the end of the innermost structure, if inside
 	inside  bool // a structure was entered
 	broken  bool // the structure ends too early: no name can follow
 	stopped bool
-	missing Result // when bytes are missing
+	missing Result // result if bytes are missing
 }
 
-// end is the result when something could not be read.
+// end returns the result after a failed read.
 func (s *input) end() Result {
 	if s.broken {
 		return none
@@ -138,7 +138,7 @@ func (s *input) take(n int) ([]byte, bool) {
 	return taken, true
 }
 
-// number reads an integer of so many bytes.
+// number reads an integer of size bytes.
 func (s *input) number(size int) (int, bool) {
 	value := 0
 	digits, ok := s.take(size)
@@ -148,8 +148,8 @@ func (s *input) number(size int) (int, bool) {
 	return value, ok
 }
 
-// enter goes into a structure after a length of so many bytes. It must end
-// within the one around it.
+// enter starts a structure that has a length of size bytes before it. It must end
+// within the structure around it.
 func (s *input) enter(size int) bool {
 	length, ok := s.number(size)
 	if !ok {
@@ -168,7 +168,7 @@ func (s *input) skip(n int) bool {
 	return ok
 }
 
-// vector returns what follows a length of so many bytes.
+// vector returns the bytes that follow a length of size bytes.
 func (s *input) vector(size int) ([]byte, bool) {
 	length, ok := s.number(size)
 	if !ok {

@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Address is an end of a connection or of a datagram: an IP address or a
-// domain, and a port. The domain is not resolved here.
+// Address is an endpoint of a connection or a datagram: an IP address or a domain, and
+// a port. Package socks does not resolve the domain.
 type Address struct {
-	IP     netip.Addr // IPv4 in its 4-byte form; the zero Addr when there is a domain
+	IP     netip.Addr // IPv4 in its 4-byte form; the zero Addr if there is a domain
 	Domain string     // printable ASCII, 1 to 255 bytes
 	Port   uint16
 }
@@ -21,7 +21,7 @@ func FromAddrPort(a netip.AddrPort) Address {
 	return Address{IP: a.Addr().Unmap().WithZone(""), Port: a.Port()}
 }
 
-// AddrPort returns IP and port; the zero AddrPort when there is a domain.
+// AddrPort returns IP and port, or the zero AddrPort if there is a domain.
 func (a Address) AddrPort() netip.AddrPort {
 	if !a.IP.IsValid() {
 		return netip.AddrPort{}
@@ -47,11 +47,11 @@ const (
 
 const (
 	maxDomain = 255
-	// maxAddress is the size of the longest encoded address.
+	// maxAddress is the maximum size of an encoded address in bytes.
 	maxAddress = 1 + 1 + maxDomain + 2
 )
 
-// append appends the encoded address to b; no address is 0.0.0.0.
+// append appends the encoded address to b. The zero Address is encoded as 0.0.0.0.
 func (a Address) append(b []byte) []byte {
 	switch {
 	case a.Domain != "":
@@ -69,7 +69,7 @@ func (a Address) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(b, a.Port)
 }
 
-// addressSize tells the size of an encoded address from its first two bytes.
+// addressSize returns the size of an encoded address, given its first two bytes.
 func addressSize(kind, first byte) (int, error) {
 	switch kind {
 	case kindIPv4:
@@ -82,7 +82,7 @@ func addressSize(kind, first byte) (int, error) {
 	return 0, fmt.Errorf("%w: %d", ErrAddressType, kind)
 }
 
-// parseAddress decodes the address that b begins with and returns what follows.
+// parseAddress decodes the address at the start of b and returns the rest.
 func parseAddress(b []byte) (Address, []byte, error) {
 	if len(b) < 2 {
 		return Address{}, nil, fmt.Errorf("%w: address cut short", ErrFormat)
@@ -103,9 +103,8 @@ func parseAddress(b []byte) (Address, []byte, error) {
 	return Address{IP: ip.Unmap(), Port: port}, b[size:], nil
 }
 
-// ParseHost returns the Address of a domain. An IP address that is given as a
-// domain is taken for what it is, so that rules about addresses see it. The
-// error is ErrFormat.
+// ParseHost returns the Address of a domain. A domain that is an IP address becomes an
+// IP address, so that rules for addresses apply. The error is ErrFormat.
 func ParseHost(domain string, port uint16) (Address, error) {
 	if domain == "" || len(domain) > maxDomain {
 		return Address{}, fmt.Errorf("%w: a domain of %d bytes", ErrFormat, len(domain))

@@ -12,34 +12,32 @@ import (
 	"mplab/internal/netx"
 )
 
-// Reasons for which an association ends.
+// The reasons why an association ends.
 var (
-	// ErrEnded: the client closed the TCP connection that the association
-	// was asked for on.
+	// ErrEnded reports that the client closed the TCP connection of the association.
 	ErrEnded = errors.New("the client ended the association")
-	// ErrIdle: no datagram in either direction for the idle time.
+	// ErrIdle reports that there was no datagram in either direction for the idle time.
 	ErrIdle = errors.New("the association was idle for too long")
 )
 
-// ErrNoClient: nothing has come from the client yet, so it is not known where
-// datagrams for it go.
+// ErrNoClient reports that the client has sent nothing, so its UDP address is unknown.
 var ErrNoClient = errors.New("the client has not sent a datagram yet")
 
-// maxHeader is the size of the longest header of a datagram.
+// maxHeader is the maximum size of a datagram's header in bytes.
 const maxHeader = 3 + maxAddress
 
-// Association carries datagrams between one client and whoever serves it.
+// Association carries datagrams between one client and its handler.
 type Association struct {
 	server *Server
 	ctx    context.Context // ends with the association
 	socket *net.UDPConn
 	stop   func() bool
 
-	host netip.Addr // who may send
-	// client is where the client sends from: known from the start if its
-	// request said so, else from its first datagram. Its port is 0 before.
+	host netip.Addr // address that may send
+	// client is the client's UDP address. The request may state its port. Otherwise the
+	// port is 0 until the first datagram.
 	client   atomic.Pointer[netip.AddrPort]
-	heard    atomic.Bool // a datagram came from the client
+	heard    atomic.Bool // the client has sent a datagram
 	activity netx.Activity
 	buffer   []byte
 }
@@ -51,8 +49,8 @@ func newAssociation(ctx context.Context, server *Server, socket *net.UDPConn, re
 		buffer: make([]byte, netx.MaxDatagram),
 	}
 	a.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
-	// Many clients give their destination here by mistake. An address that
-	// is not theirs is therefore not heeded, which RFC 1928 §6 permits.
+	// Many clients put their destination here by mistake. So an address that is not the
+	// client's is ignored, as RFC 1928 §6 permits.
 	stated := request.Destination
 	client := netip.AddrPortFrom(a.host, 0)
 	if stated.IP == a.host || stated.IP.IsUnspecified() {
@@ -60,21 +58,21 @@ func newAssociation(ctx context.Context, server *Server, socket *net.UDPConn, re
 	}
 	a.client.Store(&client)
 	a.activity.Touch()
-	_ = socket.SetReadDeadline(time.Now().Add(server.Limits.Idle)) // fails when closed; then so does the read
+	_ = socket.SetReadDeadline(time.Now().Add(server.Limits.Idle)) // fails if the socket is closed; then so does the read
 	return a
 }
 
-// close ends the association and returns when nothing of it is left.
+// close ends the association and closes its socket.
 func (a *Association) close() {
 	a.stop()
 	_ = a.socket.Close()
 }
 
-// Receive waits for the client's next datagram and returns it with its
-// destination, which may be a domain. The datagram is good until the next call.
-// Datagrams that are not the client's, fragments, and what cannot be understood
-// are dropped and counted. The error is ErrEnded, ErrIdle, or the cause of the
-// context's end. One goroutine at a time may call Receive.
+// Receive waits for the client's next datagram and returns it with its destination,
+// which may be a domain. The datagram is valid until the next call. Receive drops and
+// counts datagrams of others, fragments and malformed datagrams. The error is ErrEnded,
+// ErrIdle, or the cause of the context's end. Only one goroutine at a time may call
+// Receive.
 func (a *Association) Receive() (datagram []byte, destination Address, err error) {
 	for {
 		n, source, err := a.socket.ReadFromUDPAddrPort(a.buffer)
@@ -108,7 +106,7 @@ func (a *Association) Receive() (datagram []byte, destination Address, err error
 	}
 }
 
-// failed returns the reason for which the association is over; nil if it is not.
+// failed returns the reason of the association's end, or nil if it continues.
 func (a *Association) failed(err error) error {
 	switch {
 	case a.ctx.Err() != nil:
@@ -123,10 +121,10 @@ func (a *Association) failed(err error) error {
 	return a.socket.SetReadDeadline(time.Now().Add(left))
 }
 
-// Send sends the client a datagram that came from source. It does not wait for
-// the client. It returns ErrNoClient before the client's first datagram, and
-// the error of the socket when the datagram cannot be sent (too large with its
-// header, or the association has ended). It is safe for concurrent use.
+// Send sends the client a datagram that came from source. It does not block. It returns
+// ErrNoClient before the client's first datagram. It returns the socket's error if the
+// datagram with its header is too large or the association has ended. It is safe for
+// concurrent use.
 func (a *Association) Send(datagram []byte, source netip.AddrPort) error {
 	if !a.heard.Load() {
 		return ErrNoClient

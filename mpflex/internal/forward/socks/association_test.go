@@ -16,11 +16,11 @@ import (
 	"mplab/internal/testkit"
 )
 
-// named is where datagrams for a domain are said to come from.
+// named is the source address for answers from a domain.
 var named = netip.MustParseAddrPort("192.0.2.7:53")
 
-// answerUpperCase answers each datagram in capitals, as if it came from its
-// destination.
+// answerUpperCase answers each datagram in upper case, with its destination as the
+// source.
 func answerUpperCase(t *testing.T) func(context.Context, Request, *Association) {
 	return func(_ context.Context, _ Request, a *Association) {
 		for {
@@ -39,14 +39,14 @@ func answerUpperCase(t *testing.T) func(context.Context, Request, *Association) 
 	}
 }
 
-// rawClient is a UDP association made by hand.
+// rawClient is a client of a UDP association without package code.
 type rawClient struct {
 	control *net.TCPConn
-	relay   netip.AddrPort // where datagrams go
+	relay   netip.AddrPort // destination of the datagrams
 }
 
-// associate asks for an association; stated is where the client says it will
-// send from.
+// associate requests an association. stated is the address from which the client says
+// it will send.
 func associate(t *testing.T, server, stated netip.AddrPort) rawClient {
 	t.Helper()
 	control := dial(t, server, greeting+request(commandAssociate, stated))
@@ -116,7 +116,7 @@ func TestDatagrams(t *testing.T) {
 		client.send(t, own, c.sent)
 		client.receive(t, own, c.want)
 	}
-	// All that is dropped before the next answer is counted by then.
+	// Datagrams dropped before the next answer are counted by then.
 	other := socket(t, "127.0.0.1:0")
 	client.send(t, own, "\x00\x00\x01\x01\x0a\x41\x00\x02\x00\x35fragment")
 	client.send(t, own, "\x00\x00\x00\x05")
@@ -131,8 +131,8 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// A client may say where it will send from; what it says of an address that is
-// not its own is not heeded.
+// A client may state the address from which it will send. An address that is not its
+// own is ignored.
 func TestStatedAddress(t *testing.T) {
 	s := &Server{Handler: Handler{Associate: answerUpperCase(t)}}
 	server := serve(t, s)
@@ -153,7 +153,7 @@ func TestStatedAddress(t *testing.T) {
 	client.receive(t, own, toAddress+"MINE")
 }
 
-// The ends of an association, and what the handler is told.
+// The ends of an association, with the handler's error.
 func TestEndsOfAnAssociation(t *testing.T) {
 	ended := make(chan error, 1)
 	handler := Handler{Associate: func(ctx context.Context, _ Request, a *Association) {
@@ -188,15 +188,15 @@ func TestEndsOfAnAssociation(t *testing.T) {
 	})
 }
 
-// An association in which only the server sends is not idle: its activity is
-// looked at when the deadline of a read has passed.
+// An association in which only the server sends is not idle: its activity is checked
+// when the read deadline has passed.
 func TestSendingIsActivity(t *testing.T) {
 	ended := make(chan error, 1)
 	s := &Server{Handler: Handler{Associate: func(_ context.Context, _ Request, a *Association) {
 		if _, _, err := a.Receive(); err != nil {
 			t.Error(err)
 		}
-		a.activity = netx.Activity{} // as if nothing had moved since the program began
+		a.activity = netx.Activity{} // as if no byte had moved since the program started
 		if err := a.Send([]byte("tick"), named); err != nil {
 			t.Error(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"mplab/internal/netx"
 )
 
-// Credentials are a user and a password, at most 255 bytes each.
+// Credentials are a user name and a password of at most 255 bytes each.
 type Credentials struct{ User, Password string }
 
 // Tunnel is the client's side of a UDP association.
@@ -22,8 +22,8 @@ type Tunnel struct {
 	watch   sync.WaitGroup
 }
 
-// OpenTunnel asks a server for a UDP association; credentials may be nil. It
-// gives up when ctx ends.
+// OpenTunnel requests a UDP association from a server. credentials may be nil. It
+// returns an error when ctx ends first.
 func OpenTunnel(ctx context.Context, server netip.AddrPort, credentials *Credentials) (*Tunnel, error) {
 	var dialer net.Dialer
 	dialed, err := dialer.DialContext(ctx, "tcp", server.String())
@@ -57,7 +57,7 @@ func OpenTunnel(ctx context.Context, server netip.AddrPort, credentials *Credent
 	return t, nil
 }
 
-// askTunnel does the handshake and returns where datagrams go.
+// askTunnel performs the handshake and returns the address for datagrams.
 func askTunnel(control *net.TCPConn, credentials *Credentials) (Address, error) {
 	methods := []byte{methodNone}
 	if credentials != nil {
@@ -102,7 +102,7 @@ func askTunnel(control *net.TCPConn, credentials *Credentials) (Address, error) 
 	return bound, nil
 }
 
-// Local returns the address that datagrams leave from.
+// Local returns the local address of the datagrams.
 func (t *Tunnel) Local() netip.AddrPort { return netx.AddrPort(t.socket.LocalAddr()) }
 
 // Send sends a datagram to a destination.
@@ -114,10 +114,10 @@ func (t *Tunnel) Send(datagram []byte, destination Address) error {
 	return err
 }
 
-// Receive waits for the next datagram and returns it, as a part of the buffer,
-// with where it came from. What cannot be understood, and fragments, are errors
-// (ErrFormat, ErrFragment) after which one may go on. When the server has ended
-// the association the error is net.ErrClosed.
+// Receive waits for the next datagram and returns it, as a part of the buffer, with its
+// source. Malformed datagrams and fragments are errors (ErrFormat, ErrFragment) after
+// which Receive can be called again. After the server has ended the association, the
+// error is net.ErrClosed.
 func (t *Tunnel) Receive(buffer []byte) (datagram []byte, source Address, err error) {
 	n, err := t.socket.Read(buffer)
 	if err != nil {
@@ -127,7 +127,7 @@ func (t *Tunnel) Receive(buffer []byte) (datagram []byte, source Address, err er
 	return datagram, source, err
 }
 
-// SetReadDeadline is that of net.Conn.
+// SetReadDeadline sets the deadline of Receive, as in net.Conn.
 func (t *Tunnel) SetReadDeadline(deadline time.Time) error { return t.socket.SetReadDeadline(deadline) }
 
 // Close ends the association.

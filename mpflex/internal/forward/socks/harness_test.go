@@ -17,8 +17,8 @@ import (
 	"mplab/mpflex/internal/forward/relay"
 )
 
-// serve runs a server on the loopback interface until the end of the test, and
-// expects that nothing is left of it then.
+// serve runs a server on the loopback interface until the end of the test. It then
+// checks for leaked goroutines.
 func serve(t *testing.T, server *Server) netip.AddrPort {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
@@ -37,11 +37,11 @@ func serve(t *testing.T, server *Server) netip.AddrPort {
 	return netx.AddrPort(listener.Addr())
 }
 
-// originName is the one domain that the servers of the tests know.
+// originName is the only domain that the servers of the tests know.
 const originName = "origin.test"
 
-// direct is a handler that connects to the destination itself. It replies at
-// once or after the dial.
+// direct is a handler that connects to the destination itself. It replies at once or
+// after the dial.
 func direct(early bool) func(context.Context, Request, *net.TCPConn, func(Code) error) {
 	return func(ctx context.Context, request Request, conn *net.TCPConn, reply func(Code) error) {
 		destination := request.Destination.AddrPort()
@@ -72,7 +72,7 @@ func direct(early bool) func(context.Context, Request, *net.TCPConn, func(Code) 
 	}
 }
 
-// closedPort returns an address on which nothing listens.
+// closedPort returns an address without a listener.
 func closedPort(t *testing.T) netip.AddrPort {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +101,7 @@ func dial(t *testing.T, server netip.AddrPort, sent string) *net.TCPConn {
 // greeting offers no authentication.
 const greeting = "\x05\x01\x00"
 
-// request is a request for an address, without the greeting.
+// request returns a request for an address, without the greeting.
 func request(what command, address netip.AddrPort) string {
 	return string(appendMessage(nil, byte(what), FromAddrPort(address)))
 }

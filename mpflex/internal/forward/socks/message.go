@@ -6,21 +6,21 @@ import (
 	"io"
 )
 
-// Errors of what a peer sent.
+// Errors of a peer's message.
 var (
-	// ErrVersion: the peer speaks another version of SOCKS, or no SOCKS.
+	// ErrVersion reports another version of SOCKS, or another protocol.
 	ErrVersion = errors.New("not SOCKS version 5")
-	// ErrMethod: the peer offers no method of authentication that is taken.
+	// ErrMethod reports that the peer offers no accepted method of authentication.
 	ErrMethod = errors.New("no acceptable method of authentication")
-	// ErrUser: user or password is wrong.
+	// ErrUser reports a wrong user or password.
 	ErrUser = errors.New("wrong user or password")
-	// ErrCommand: the command is not known, or not served here.
+	// ErrCommand reports a command that is unknown or not served.
 	ErrCommand = errors.New("command not supported")
-	// ErrAddressType: the address is neither IPv4 nor IPv6 nor a domain.
+	// ErrAddressType reports an address that is neither IPv4 nor IPv6 nor a domain.
 	ErrAddressType = errors.New("address type not supported")
-	// ErrFormat: a message that cannot be understood.
+	// ErrFormat reports a malformed message.
 	ErrFormat = errors.New("malformed message")
-	// ErrFragment: a fragment of a datagram; these are not put together.
+	// ErrFragment reports a fragment of a datagram. Fragments are not reassembled.
 	ErrFragment = errors.New("a fragment of a datagram")
 )
 
@@ -36,7 +36,7 @@ const (
 	methodRefused  = 0xff
 )
 
-// command is what a client asks for (RFC 1928 §4).
+// command is the command of a request (RFC 1928 §4).
 type command byte
 
 const (
@@ -47,7 +47,7 @@ const (
 // Code is the server's answer to a request (RFC 1928 §6).
 type Code byte
 
-// The codes. Each but Succeeded ends the connection.
+// The codes. All except Succeeded end the connection.
 const (
 	Succeeded               Code = 0
 	GeneralFailure          Code = 1
@@ -72,7 +72,7 @@ var codeNames = map[Code]string{
 	AddressTypeNotSupported: "address type not supported",
 }
 
-// String says what the code means, in the words of the RFC.
+// String returns the meaning of the code, in the words of RFC 1928 §6.
 func (c Code) String() string {
 	if name, ok := codeNames[c]; ok {
 		return name
@@ -80,8 +80,8 @@ func (c Code) String() string {
 	return fmt.Sprintf("code %d", byte(c))
 }
 
-// readGreeting reads the methods that a client offers, and not a byte more;
-// that holds for all that is read here.
+// readGreeting reads the methods that a client offers. Like all read functions here, it
+// reads no byte beyond the message.
 func readGreeting(r io.Reader) (methods []byte, err error) {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -101,7 +101,7 @@ func appendGreeting(b []byte, methods ...byte) []byte {
 	return append(append(b, version, byte(len(methods))), methods...)
 }
 
-// readCredentials reads user and password (RFC 1929 §2).
+// readCredentials reads a user name and a password (RFC 1929 §2).
 func readCredentials(r io.Reader) (user, password string, err error) {
 	var head [1]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -119,7 +119,7 @@ func readCredentials(r io.Reader) (user, password string, err error) {
 	return user, password, nil
 }
 
-// readText reads a length of one byte and that many bytes.
+// readText reads a length of one byte, and as many bytes.
 func readText(r io.Reader) (string, error) {
 	var buffer [256]byte
 	if _, err := io.ReadFull(r, buffer[:1]); err != nil {
@@ -132,14 +132,14 @@ func readText(r io.Reader) (string, error) {
 	return string(text), nil
 }
 
-// appendCredentials appends user and password, at most 255 bytes each.
+// appendCredentials appends a user name and a password of at most 255 bytes each.
 func appendCredentials(b []byte, user, password string) []byte {
 	b = append(append(b, authVersion, byte(len(user))), user...)
 	return append(append(b, byte(len(password))), password...)
 }
 
-// readMessage reads a request or a reply; they differ only in what their second
-// byte means: the command, or the code.
+// readMessage reads a request or a reply. They differ only in the second byte: the
+// command or the code.
 func readMessage(r io.Reader) (what byte, address Address, err error) {
 	const fixed = 3 // version, command or code, reserved
 	var buffer [fixed + maxAddress]byte
@@ -164,8 +164,7 @@ func appendMessage(b []byte, what byte, address Address) []byte {
 	return address.append(append(b, version, what, 0))
 }
 
-// parseDatagram decodes the head of a datagram (RFC 1928 §7). The payload is
-// part of b.
+// parseDatagram decodes the header of a datagram (RFC 1928 §7). payload is a part of b.
 func parseDatagram(b []byte) (address Address, payload []byte, err error) {
 	if len(b) < 3 {
 		return Address{}, nil, fmt.Errorf("%w: a datagram of %d bytes", ErrFormat, len(b))

@@ -19,7 +19,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// Requests as RFC 1928 §4 draws them, and what they say.
+// Requests in the format of RFC 1928 §4, and their contents.
 func TestMessages(t *testing.T) {
 	cases := []struct {
 		name, bytes string
@@ -75,8 +75,8 @@ func TestEncodedMessages(t *testing.T) {
 	}
 }
 
-// Whatever is sent is read without a crash and not past its end, and what is
-// accepted says the same when it is encoded again.
+// Any input is read without a crash and not beyond its end. An accepted message is the
+// same after decoding and encoding.
 
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte("\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50GET"))

@@ -18,46 +18,45 @@ import (
 	"mplab/mpflex/internal/forward/accept"
 )
 
-// DefaultListen is where a server listens unless told otherwise: only programs
-// of the same machine reach it.
+// DefaultListen is the default address of a server. Only programs on the same machine
+// can reach it.
 var DefaultListen = netip.MustParseAddrPort("127.0.0.1:1080")
 
-// ErrLimit: as many connections or associations are open as the limits allow.
+// ErrLimit reports that the maximum number of connections or associations is open.
 var ErrLimit = errors.New("the limit of the SOCKS server is reached")
 
-// Request is what a client asks for.
+// Request is a client's request.
 type Request struct {
-	Source netip.AddrPort // the client's end of the TCP connection
-	// Destination is where to connect to. Of a UDP association it is where
-	// the client says it will send from; all zeros if it does not know.
+	Source netip.AddrPort // the client's address of the TCP connection
+	// Destination is the destination of a connection. For a UDP association, it is the
+	// address from which the client will send, or all zeros if the client does not know
+	// it.
 	Destination Address
 	User        string // "" without authentication
 }
 
-// Handler does what clients ask for. Both functions run in a goroutine of the
-// connection and return soon after their context has ended.
+// Handler serves requests. Both functions run in a goroutine of the connection and must
+// return soon after their context has ended.
 type Handler struct {
-	// Connect serves a CONNECT. It calls reply once, at once or when it
-	// knows whether the destination can be reached; what the client sends
-	// first, be it before the reply, is there to be read from conn. Most
-	// clients send it only after the reply; who wants it with the request
-	// replies at once and waits a moment for it. A code other than
-	// Succeeded ends the connection. Connect closes or resets
-	// conn itself, of which not a byte behind the request was read; one
-	// that it leaves open is reset when it returns.
+	// Connect serves a CONNECT. It must call reply once, at once or when it knows
+	// whether the destination can be reached. A code other than Succeeded ends the
+	// connection. Bytes that the client sends, even before the reply, can be read from
+	// conn. Most clients send them only after the reply: to send them with the request,
+	// reply at once and wait briefly. No byte after the request was read from conn.
+	// Connect closes or resets conn. If it does not, conn is reset when Connect
+	// returns.
 	Connect func(ctx context.Context, request Request, conn *net.TCPConn, reply func(Code) error)
-	// Associate serves a UDP association, which is open already. The context
-	// ends with the association, and the association when Associate returns.
-	// Nil: the command is not supported.
+	// Associate serves an open UDP association. The context ends with the association.
+	// The association ends when Associate returns. nil: the command is not supported.
 	Associate func(ctx context.Context, request Request, association *Association)
 }
 
-// Limits bound what clients can use. A zero field is its default.
+// Limits bounds the resources of clients. A zero field selects the default.
 type Limits struct {
-	Handshake    time.Duration // until the whole request is there; default 10 s
-	Connections  int           // at one time, those of associations included; default 4096
-	Associations int           // at one time; default 256
-	Idle         time.Duration // of an association without a datagram in either direction; default 300 s
+	Handshake    time.Duration // for the whole request to arrive; default 10 s
+	Connections  int           // open connections, those of associations included; default 4096
+	Associations int           // open associations; default 256
+	Idle         time.Duration // time without a datagram in either direction; then an association ends; default 300 s
 }
 
 func (l Limits) withDefaults() Limits {
@@ -74,27 +73,27 @@ func setDefault[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Counters count from the start of the server.
+// Counters count since the start of the server.
 type Counters struct {
-	Failed    atomic.Uint64 // connections without a request that could be served
+	Failed    atomic.Uint64 // connections without a valid request
 	OverLimit atomic.Uint64 // connections and associations refused by a limit
 	Fragments atomic.Uint64 // datagrams dropped: FRAG was not 0
-	Malformed atomic.Uint64 // datagrams dropped: no header that can be understood
+	Malformed atomic.Uint64 // datagrams dropped: malformed header
 	Foreign   atomic.Uint64 // datagrams dropped: not from the association's client
 }
 
-// Server serves SOCKS5. Its exported fields but Counters are not changed once
-// it serves.
+// Server serves SOCKS5. Do not change its exported fields, except Counters, once it
+// serves.
 type Server struct {
 	Handler Handler
-	// Users are the passwords of the users. Nil: nobody needs one.
+	// Users maps users to passwords. nil: no authentication.
 	Users  map[string]string
 	Limits Limits
-	// Socket are options of the associations' UDP sockets; only the mark counts.
+	// Socket holds options of the associations' UDP sockets. Only the mark is used.
 	Socket netx.Options
-	// Refused, when set, is told of each client that was not served, and why.
+	// Refused, if set, is called for each client that was not served, with the reason.
 	Refused func(source netip.AddrPort, reason error)
-	// Failed, when set, returns what is told of each failure to accept.
+	// Failed, if set, returns a function that is called for each failure to accept.
 	Failed func(*net.TCPListener) func(error)
 
 	Counters Counters
@@ -102,8 +101,8 @@ type Server struct {
 	associations atomic.Int64
 }
 
-// Serve serves the clients of a listener until ctx ends, then closes it and
-// returns when all handlers have returned. It is called once.
+// Serve serves the clients of a listener until ctx ends. Then it closes the listener
+// and waits for all handlers. Call it once.
 func (s *Server) Serve(ctx context.Context, listener *net.TCPListener) {
 	s.Limits = s.Limits.withDefaults()
 	group := accept.NewGroup(s.Limits.Connections)
@@ -125,7 +124,7 @@ func (s *Server) refuse(source netip.AddrPort, reason error) {
 
 // serve serves one connection to its end.
 func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
-	defer netx.Abort(conn) // does nothing to one that is closed
+	defer netx.Abort(conn) // no effect if it is closed
 	request := Request{Source: netx.AddrPort(conn.RemoteAddr())}
 	command, answer, err := s.handshake(ctx, conn, &request)
 	switch {
@@ -147,8 +146,8 @@ func (s *Server) serve(ctx context.Context, conn *net.TCPConn) {
 	}
 }
 
-// handshake agrees on a method, authenticates the client, and reads its
-// request. With an error, answer is what the client is told; nil: nothing.
+// handshake agrees on a method, authenticates the client, and reads its request. With
+// an error, answer is the message for the client; nil: none.
 func (s *Server) handshake(ctx context.Context, conn *net.TCPConn, request *Request) (what command, answer []byte, err error) {
 	if err := conn.SetDeadline(time.Now().Add(s.Limits.Handshake)); err != nil {
 		return 0, nil, err
@@ -176,8 +175,8 @@ func (s *Server) handshake(ctx context.Context, conn *net.TCPConn, request *Requ
 	return command(second), nil, conn.SetDeadline(time.Time{})
 }
 
-// authenticate lets the client prove who it is, if that is needed. With an
-// error, answer is what the client is told; nil: nothing.
+// authenticate authenticates the client if there are Users. With an error, answer is
+// the message for the client; nil: none.
 func (s *Server) authenticate(conn *net.TCPConn) (user string, answer []byte, err error) {
 	methods, err := readGreeting(conn)
 	if err != nil {
@@ -215,8 +214,8 @@ func (s *Server) connect(ctx context.Context, conn *net.TCPConn, request Request
 	reply := func(code Code) error {
 		err := fmt.Errorf("socks: %q was not sent: the request is answered already", code)
 		once.Do(func() {
-			// What the carrying connection is bound to means nothing to a
-			// client, and is not known yet when the reply is sent at once.
+			// The address of the carrying connection is of no use to a client, and is
+			// unknown if the reply is sent at once.
 			message := appendMessage(nil, byte(code), Address{})
 			err = nil
 			if code == Succeeded {
@@ -228,7 +227,7 @@ func (s *Server) connect(ctx context.Context, conn *net.TCPConn, request Request
 		return err
 	}
 	s.Handler.Connect(ctx, request, conn, reply)
-	_ = reply(GeneralFailure) // does nothing when the handler has replied
+	_ = reply(GeneralFailure) // no effect if the handler has replied
 }
 
 // associate serves a UDP ASSOCIATE.
@@ -257,8 +256,8 @@ func (s *Server) associate(ctx context.Context, conn *net.TCPConn, request Reque
 	association.close()
 }
 
-// openSocket opens the UDP socket of an association, on the address at which
-// the client reached the server; the association counts from then on.
+// openSocket opens the UDP socket of an association, on the address at which the client
+// reached the server. It counts the association.
 func (s *Server) openSocket(ctx context.Context, conn *net.TCPConn) (*net.UDPConn, error) {
 	if s.associations.Add(1) > int64(s.Limits.Associations) {
 		s.associations.Add(-1)

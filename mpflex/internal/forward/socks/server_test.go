@@ -38,7 +38,7 @@ func TestCurl(t *testing.T) {
 	cases := []struct {
 		name   string
 		args   []string
-		answer string // part of what curl complains about; "": it gets the page
+		answer string // a part of curl's error message; "": success
 	}{
 		{"by address", []string{"--socks5", open, origin.URL}, ""},
 		{"by name", []string{"--socks5-hostname", open, byName}, ""},
@@ -96,7 +96,7 @@ func TestGoClient(t *testing.T) {
 	}
 }
 
-// What a client sends before it is answered is there for the handler, whole and
+// Bytes that a client sends before the reply are available to the handler, complete and
 // without a byte of the request.
 func TestFirstDataComesWithTheRequest(t *testing.T) {
 	first := make(chan string, 1)
@@ -123,8 +123,8 @@ func TestFirstDataComesWithTheRequest(t *testing.T) {
 	}
 }
 
-// What is refused, what the client is told, and that the connection then ends
-// in order, even when the client sent more.
+// Refused requests, with the answer to the client. The connection then ends in order,
+// even if the client sent more bytes.
 func TestRefusals(t *testing.T) {
 	somewhere := netip.MustParseAddrPort("10.65.0.2:80")
 	const failure = "\x00\x01\x00\x00\x00\x00\x00\x00"
@@ -189,7 +189,7 @@ func TestHandshakeTimeout(t *testing.T) {
 	})
 	for _, sent := range []string{"", greeting + "\x05\x01\x00"} {
 		conn := dial(t, server, sent)
-		_, _ = io.ReadAll(conn) // to its end, which the server makes
+		_, _ = io.ReadAll(conn) // until the server closes it
 		if err := <-refused; !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%q: %v", sent, err)
 		}
@@ -224,8 +224,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// The end of the server ends clients at every stage; that nothing is left is
-// checked by serve.
+// The end of the server ends clients at every stage. serve checks for leaks.
 func TestShutdown(t *testing.T) {
 	echo := testkit.Echo(t)
 	server := serve(t, &Server{Handler: Handler{Connect: direct(true), Associate: answerUpperCase(t)}})

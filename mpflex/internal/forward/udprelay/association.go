@@ -12,7 +12,7 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// association is one socket and whom it talks to.
+// association is one socket and its peers.
 type association struct {
 	relay    *Relay
 	key      key
@@ -21,15 +21,15 @@ type association struct {
 	activity netx.Activity
 	status   connlog.Status // guarded by the relay's lock
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	up, down     traffic
 	destinations map[netip.AddrPort]*peer
 }
 
-// peer is a destination that answers are taken from.
+// peer is a destination whose answers are accepted.
 type peer struct {
 	netx.Activity
-	label byte // of the last datagram that was sent there
+	label byte // of the last datagram to it
 }
 
 // traffic counts datagrams and their bytes.
@@ -40,7 +40,7 @@ func (t *traffic) add(datagram []byte) {
 	t.bytes += uint64(len(datagram))
 }
 
-// send sends a datagram to a destination that is permitted.
+// send sends a datagram to a permitted destination.
 func (a *association) send(to netip.AddrPort, label byte, datagram []byte) error {
 	err := a.trySend(to, label, datagram)
 	switch {
@@ -53,8 +53,8 @@ func (a *association) send(to netip.AddrPort, label byte, datagram []byte) error
 	return err
 }
 
-// trySend sends and counts under one lock, so that the record of an association
-// that ends meanwhile has every datagram that was sent.
+// trySend sends and counts under one lock. So the log record of an association that
+// ends at the same time counts every datagram sent.
 func (a *association) trySend(to netip.AddrPort, label byte, datagram []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +68,7 @@ func (a *association) trySend(to netip.AddrPort, label byte, datagram []byte) er
 	return nil
 }
 
-// expect has answers of a destination taken from now on.
+// expect accepts answers of a destination from now on.
 func (a *association) expect(from netip.AddrPort, label byte) {
 	seen := a.destinations[from]
 	if seen == nil {
@@ -82,7 +82,7 @@ func (a *association) expect(from netip.AddrPort, label byte) {
 	seen.Touch()
 }
 
-// forget drops the destination that was not heard of for longest.
+// forget removes the destination that was silent for the longest time.
 func (a *association) forget() {
 	var oldest netip.AddrPort
 	least := time.Duration(math.MaxInt64)
@@ -94,8 +94,8 @@ func (a *association) forget() {
 	delete(a.destinations, oldest)
 }
 
-// answer tells whether a datagram from this source is an answer, and to what
-// label, and counts it.
+// answer reports whether a datagram from this source is an answer. It counts the answer
+// and returns its label.
 func (a *association) answer(source netip.AddrPort, datagram []byte) (label byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,7 +109,7 @@ func (a *association) answer(source netip.AddrPort, datagram []byte) (label byte
 	return seen.label, true
 }
 
-// run delivers what comes back until the association ends.
+// run delivers answers until the association ends.
 func (a *association) run() {
 	defer a.log()
 	for {
@@ -124,7 +124,7 @@ func (a *association) run() {
 		if left <= 0 {
 			return
 		}
-		_ = a.socket.SetReadDeadline(time.Now().Add(left)) // fails when closed; then so does the next read
+		_ = a.socket.SetReadDeadline(time.Now().Add(left)) // fails if the socket is closed; then the next read fails, too
 	}
 }
 
@@ -140,13 +140,13 @@ func (a *association) deliver(datagram []byte, source netip.AddrPort) {
 	a.relay.options.Deliver(a.key.client, a.key.id, source, label, datagram)
 }
 
-// unreachable takes an ICMP error.
+// unreachable counts and logs an ICMP error.
 func (a *association) unreachable(err netx.ICMPError) {
 	a.relay.Counters.Unreachable.Add(1)
 	a.relay.note(a.key, err.Destination, err.Err)
 }
 
-// close ends the association; it was taken out of the table.
+// close ends the association, which must have been removed from the table.
 func (a *association) close(status connlog.Status) {
 	a.status = status
 	_ = a.socket.Close()

@@ -1,9 +1,9 @@
-// Package udprelay is what the proxy does with the UDP of its clients: it sends
-// their datagrams to the destinations that are allowed and brings the answers
-// back. How datagrams get from the client to the proxy is not its concern.
+// Package udprelay sends the datagrams of the proxy's clients to permitted destinations
+// and returns the answers. How datagrams get from the client to the proxy belongs to
+// others.
 //
-// Each association has one socket, and so one address towards all its
-// destinations (RFC 4787 REQ-1). Only what comes from an address and port that
-// the association has sent to is brought back (REQ-8, the strictest kind), so
-// that nobody reaches a client unasked.
+// Each association has one socket, and so one address for all its destinations (RFC
+// 4787 REQ-1). It accepts datagrams only from an address and port to which it has sent
+// (REQ-8, address and port-dependent filtering), so that a client gets no unsolicited
+// datagram.
 package udprelay

@@ -16,7 +16,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// delivery is a datagram that came back.
+// delivery is a received answer.
 type delivery struct {
 	client      Client
 	association uint32
@@ -24,15 +24,15 @@ type delivery struct {
 	datagram    string
 }
 
-// harness is a relay whose log and deliveries can be looked at.
+// harness is a relay whose log and deliveries the tests can read.
 type harness struct {
 	*Relay
 	back chan delivery
 	log  string
 }
 
-// newRelay makes a relay for loopback addresses, and expects at the end of the
-// test that nothing is left of it.
+// newRelay returns a relay for loopback addresses. At the end of the test it checks for
+// leaks.
 func newRelay(t *testing.T, limits Limits) harness {
 	t.Helper()
 	goroutines, descriptors := runtime.NumGoroutine(), testkit.Descriptors(t)
@@ -76,20 +76,20 @@ func (h harness) receive(t *testing.T, want delivery) {
 	}
 }
 
-// records reads the records of one kind from the log.
+// records reads the records of one event from the log.
 func records[R any](t *testing.T, h harness, event string) []R {
 	t.Helper()
 	return testkit.Records[R](t, h.log, event)
 }
 
-// noticeRead is what the tests read of a Notice.
+// noticeRead holds the fields of a Notice that the tests use.
 type noticeRead struct {
 	Client, Session, Destination, Error string
 	Association                         uint32
 	Suppressed                          uint64
 }
 
-// recordRead is what the tests read of a Record.
+// recordRead holds the fields of a Record that the tests use.
 type recordRead struct {
 	Client, Session, Status string
 	Association             uint32
@@ -100,7 +100,7 @@ type recordRead struct {
 	BytesDown               uint64 `json:"bytes_down"`
 }
 
-// destination is a UDP socket that the tests read and write themselves.
+// destination is a UDP socket that the tests read and write.
 type destination struct{ *net.UDPConn }
 
 func listen(t *testing.T, address string) destination {
@@ -116,7 +116,7 @@ func listen(t *testing.T, address string) destination {
 
 func (d destination) addr() netip.AddrPort { return netx.AddrPort(d.LocalAddr()) }
 
-// receive expects a datagram and returns where it came from.
+// receive expects a datagram and returns its source.
 func (d destination) receive(t *testing.T, want string) netip.AddrPort {
 	t.Helper()
 	buffer := make([]byte, netx.MaxDatagram)
@@ -143,5 +143,5 @@ func send(t *testing.T, h harness, client Client, association uint32, to netip.A
 
 var (
 	alice = Client{identity.SessionKey{Client: identity.ID{1}, Session: wire.SessionID{1}}, "alice"}
-	bob   = Client{identity.SessionKey{Client: identity.ID{2}, Session: wire.SessionID{1}}, "bob"} // gave its session the same number
+	bob   = Client{identity.SessionKey{Client: identity.ID{2}, Session: wire.SessionID{1}}, "bob"} // has the same session number
 )

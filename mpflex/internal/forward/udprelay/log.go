@@ -9,15 +9,15 @@ import (
 	"mplab/mpflex/connlog"
 )
 
-// Counters count datagrams from the start of the relay; up is from clients.
+// Counters count datagrams since the start of the relay. Up is from the clients.
 type Counters struct {
-	Up, Down           atomic.Uint64 // sent on, and brought back
-	UpBytes, DownBytes atomic.Uint64 // of their payload
-	Denied             atomic.Uint64 // not sent: the destination is not allowed
-	OverLimit          atomic.Uint64 // not sent: no more sockets
+	Up, Down           atomic.Uint64 // sent to destinations; returned to clients
+	UpBytes, DownBytes atomic.Uint64 // bytes of their payload
+	Denied             atomic.Uint64 // not sent: destination not allowed
+	OverLimit          atomic.Uint64 // not sent: too many sockets
 	Dropped            atomic.Uint64 // not sent: the socket's buffer was full
-	Failed             atomic.Uint64 // not sent: an error of the socket, or the relay was closed
-	Unsolicited        atomic.Uint64 // not brought back: from where nothing was sent to
+	Failed             atomic.Uint64 // not sent: socket error, or the relay was closed
+	Unsolicited        atomic.Uint64 // not returned: nothing was sent to their source
 	Unreachable        atomic.Uint64 // ICMP errors
 }
 
@@ -38,8 +38,7 @@ type Record struct {
 	Status        connlog.Status   `json:"status"` // Closed, Timeout or Shutdown
 }
 
-// Notice is the log record of a datagram that was not sent, or of an ICMP
-// error.
+// Notice is the log record of a datagram that was not sent, or of an ICMP error.
 type Notice struct {
 	Event       string           `json:"event"` // "udp-error"
 	T           float64          `json:"t"`
@@ -67,7 +66,7 @@ func (a *association) log() {
 	a.relay.options.Log.Write(record)
 }
 
-// note logs what went wrong, unless too much does.
+// note logs a failure, unless there were too many recently.
 func (r *Relay) note(k key, destination netip.AddrPort, err error) {
 	now := time.Now()
 	suppressed, ok := r.notices.Take(now)

@@ -14,29 +14,29 @@ import (
 	"mplab/mpflex/internal/transport/identity"
 )
 
-// Reasons for which a datagram is not sent. All are counted.
+// The reasons why a datagram is not sent. All are counted.
 var (
-	// ErrDenied: the destination is not in the allow list, or none that
-	// datagrams are ever relayed to: multicast, no address, port 0.
+	// ErrDenied reports a destination that is not in the allow list, or can never be
+	// one: multicast, no address, port 0.
 	ErrDenied = errors.New("the destination is not allowed")
-	// ErrLimit: a socket is needed and no more may be opened.
+	// ErrLimit reports that a new socket would exceed a limit.
 	ErrLimit = errors.New("the limit of UDP sockets is reached")
-	// ErrClosed: the relay was closed.
+	// ErrClosed reports that the relay was closed.
 	ErrClosed = errors.New("the relay is closed")
 )
 
-// Client is a session of a client, and how the log calls the client.
+// Client is a session of a client, with the client's name for the log.
 type Client struct {
 	identity.SessionKey
 	Name string
 }
 
-// Limits bound what clients can use. A zero field is its default.
+// Limits bounds the resources of clients. A zero field selects the default.
 type Limits struct {
 	Sockets          int           // of all clients; default 4096
 	SocketsPerClient int           // of all its sessions; default 512
-	Destinations     int           // of an association that answers are taken from; further ones replace the one not heard of for longest; default 256
-	Idle             time.Duration // without a datagram in either direction; default 300 s (RFC 4787 REQ-5)
+	Destinations     int           // per association; a further one replaces the longest silent one; default 256
+	Idle             time.Duration // time without a datagram in either direction; default 300 s (RFC 4787 REQ-5)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -53,17 +53,16 @@ func setDefault[T int | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Options are what a relay is made of.
+// Options are the settings of a relay.
 type Options struct {
-	Permits func(netip.AddrPort) bool // where datagrams may go; nil: nowhere
+	Permits func(netip.AddrPort) bool // reports whether datagrams may go to a destination; nil: to none
 	Limits  Limits
-	Socket  netx.Options // of the sockets; only the mark counts
-	Log     *jsonlog.Log // of associations and of what went wrong; may be nil
-	// Deliver takes a datagram that came back for an association. It is
-	// good until Deliver returns. Deliver is called by a goroutine of each
-	// association and must not wait for long: meanwhile further datagrams
-	// of the association are lost. It must not call Close. The label is that
-	// of the last datagram which was sent to the source.
+	Socket  netx.Options // options of the sockets; only the mark is used
+	Log     *jsonlog.Log // of associations and failures; may be nil
+	// Deliver takes an answer for an association. datagram is valid until Deliver
+	// returns. label is that of the last datagram sent to source. Each association
+	// calls Deliver in its own goroutine. Deliver must not block for long: further
+	// datagrams of the association are lost during that time. It must not call Close.
 	Deliver func(client Client, association uint32, source netip.AddrPort, label byte, datagram []byte)
 }
 
@@ -74,14 +73,14 @@ type Relay struct {
 	options Options
 	notices jsonlog.Throttle
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	closed       bool
 	associations map[key]*association
 	perClient    map[identity.ID]int
 	readers      sync.WaitGroup
 }
 
-// key names an association.
+// key identifies an association.
 type key struct {
 	client Client
 	id     uint32
@@ -97,10 +96,10 @@ func New(o Options) *Relay {
 	}
 }
 
-// Send sends a datagram of a client's association, which begins with its first
-// datagram. It never waits. Whatever is not sent is counted; the error says why:
-// ErrDenied, ErrLimit, ErrClosed, netx.ErrWouldWait, or that of the socket.
-// The label comes back with the answers.
+// Send sends a datagram of a client's association. The first datagram starts the
+// association. Send does not block. A datagram that is not sent is counted, and the
+// error is ErrDenied, ErrLimit, ErrClosed, netx.ErrWouldWait, or that of the socket.
+// Answers get the label.
 func (r *Relay) Send(client Client, association uint32, destination netip.AddrPort, label byte, datagram []byte) error {
 	destination = netip.AddrPortFrom(destination.Addr().Unmap().WithZone(""), destination.Port())
 	k := key{client, association}
@@ -128,7 +127,7 @@ func (r *Relay) permits(destination netip.AddrPort) bool {
 		r.options.Permits != nil && r.options.Permits(destination)
 }
 
-// find returns an association, and begins it when it is not there.
+// find returns an association, and starts it if it does not exist.
 func (r *Relay) find(k key) (*association, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +169,7 @@ func (r *Relay) open(k key) (*association, error) {
 	return a, nil
 }
 
-// remove takes an association out of the table and tells whether it was there.
+// remove removes an association from the table and reports whether it was there.
 func (r *Relay) remove(a *association) bool {
 	if r.associations[a.key] != a {
 		return false
@@ -184,8 +183,8 @@ func (r *Relay) remove(a *association) bool {
 	return true
 }
 
-// expire ends an association that was idle for too long. It returns how long it
-// may still be idle, not positive when it has ended.
+// expire ends an association that was idle for too long. It returns the remaining idle
+// time, which is not positive if the association has ended.
 func (r *Relay) expire(a *association) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,18 +195,18 @@ func (r *Relay) expire(a *association) time.Duration {
 	return left
 }
 
-// CloseAssociation ends an association; one that is not there is no error.
+// CloseAssociation ends an association, if it exists.
 func (r *Relay) CloseAssociation(client Client, association uint32) {
 	r.end(connlog.Closed, func(k key) bool { return k == key{client, association} })
 }
 
-// CloseClient ends all associations of a session of a client.
+// CloseClient ends all associations of a client's session.
 func (r *Relay) CloseClient(client Client) {
 	r.end(connlog.Closed, func(k key) bool { return k.client == client })
 }
 
-// Close ends all associations and waits until nothing of them is left. Further
-// datagrams are not sent.
+// Close ends all associations and waits for their goroutines. Further datagrams are not
+// sent.
 func (r *Relay) Close() {
 	r.mu.Lock()
 	r.closed = true
@@ -216,7 +215,7 @@ func (r *Relay) Close() {
 	r.readers.Wait()
 }
 
-// end ends the associations chosen.
+// end ends the chosen associations.
 func (r *Relay) end(status connlog.Status, chosen func(key) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,7 +226,7 @@ func (r *Relay) end(status connlog.Status, chosen func(key) bool) {
 	}
 }
 
-// Associations returns how many associations, and so sockets, are open.
+// Associations returns the number of open associations, which is that of sockets.
 func (r *Relay) Associations() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,23 +23,23 @@ const (
 	pollInterval = 5 * time.Millisecond
 )
 
-// Options say what is to be proved.
+// Options selects the checks.
 type Options struct {
 	Target       netip.AddrPort // zero: the proxy's echo service
-	WaitSubflows int            // or paths of a session; 0: do not wait
+	WaitSubflows int            // minimum number of subflows, or of a session's paths; 0: do not wait
 	Timeout      time.Duration
 }
 
-// Result is what was found.
+// Result is the result of a check.
 type Result struct {
 	OK                bool         `json:"ok"`
 	Error             string       `json:"error,omitempty"`
 	Transport         string       `json:"transport"`
 	Multipath         bool         `json:"mptcp"`
 	Subflows          int          `json:"subflows"`        // of a session: its paths
-	Local             []netip.Addr `json:"local"`           // local address of each subflow, or of a connection over each of devices, each once
-	Paths             []string     `json:"paths,omitempty"` // the interfaces of a session
-	Plain             bool         `json:"plain,omitempty"` // the paths of the session are not private
+	Local             []netip.Addr `json:"local"`           // local address of each subflow, or of a connection over each device, without duplicates
+	Paths             []string     `json:"paths,omitempty"` // interfaces of the session
+	Plain             bool         `json:"plain,omitempty"` // the paths of the session are not encrypted
 	CongestionControl string       `json:"congestion_control"`
 	RTTms             float64      `json:"rtt_ms"` // from the hello to the proxy's answer
 }
@@ -79,7 +79,7 @@ func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result)
 func runOne(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) error {
 	conn, err := open(ctx, dialer, o, result)
 	if errors.As(err, new(*wire.SkewError)) {
-		conn, err = open(ctx, dialer, o, result) // by the proxy's clock
+		conn, err = open(ctx, dialer, o, result) // with the proxy's time
 	}
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func runOne(ctx context.Context, dialer *carrier.Dialer, o Options, result *Resu
 	return waitSubflows(ctx, conn, o, result)
 }
 
-// open opens a carrying connection, hears the answer, and exchanges bytes with
-// the echo service. The end of ctx ends it.
+// open opens a carrying connection, reads the answer, and exchanges bytes with the echo
+// service. The end of ctx aborts it.
 func open(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) (*carrier.Conn, error) {
 	request := carrier.Request{Command: wire.Echo}
 	if o.Target.IsValid() {
@@ -114,7 +114,7 @@ func open(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result
 	return conn, nil
 }
 
-// exchange sends random bytes and compares what comes back.
+// exchange sends random bytes and compares them with the echo.
 func exchange(conn relay.Stream) error {
 	sent := make([]byte, exchangeSize)
 	_, _ = rand.Read(sent) // never fails
@@ -136,7 +136,7 @@ func exchange(conn relay.Stream) error {
 	return nil
 }
 
-// waitSubflows waits until the connection has as many subflows as asked for.
+// waitSubflows waits until the connection has at least WaitSubflows subflows.
 func waitSubflows(ctx context.Context, conn *carrier.Conn, o Options, result *Result) error {
 	for {
 		paths := netx.ReadPaths(conn.TCP)
@@ -157,7 +157,7 @@ func waitSubflows(ctx context.Context, conn *carrier.Conn, o Options, result *Re
 	}
 }
 
-// timely says that the time was up when it was.
+// timely returns a timeout error if ctx has ended, otherwise err.
 func timely(ctx context.Context, o Options, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("no answer within %s", o.Timeout)

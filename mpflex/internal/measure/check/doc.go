@@ -1,4 +1,4 @@
-// Package check proves that carrying connections work as configured: it opens one as
-// the agent would, or a session with its paths, and reports what it consists of. It
-// measures no throughput; that belongs to the benchmarks.
+// Package check tests that carrying connections work as configured. It opens one as the
+// agent would, or a session with its paths, and reports its properties. Measuring
+// throughput belongs to the benchmarks.
 package check

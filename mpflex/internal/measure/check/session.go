@@ -17,7 +17,7 @@ import (
 	"mplab/mpflex/internal/transport/uplink"
 )
 
-// RunSession makes a session of its own as the agent would, and examines it.
+// RunSession makes a separate session as the agent would, and examines it.
 // Options.WaitSubflows counts its paths.
 func RunSession(ctx context.Context, c config.Agent, o Options) Result {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
@@ -64,7 +64,7 @@ func runSession(ctx context.Context, c config.Agent, up *uplink.Uplink, o Option
 	return conn.Close()
 }
 
-// describe takes over what is known of the paths.
+// describe fills in the properties of the paths.
 func (r *Result) describe(paths []session.PathStatus) {
 	r.Subflows, r.Local, r.Paths = len(paths), []netip.Addr{}, nil
 	var controls []string
@@ -80,7 +80,7 @@ func (r *Result) describe(paths []session.PathStatus) {
 	r.CongestionControl = strings.Join(controls, ", ")
 }
 
-// failures are why paths could not be set up.
+// failures holds the reasons why paths could not be set up.
 type failures struct {
 	mu   sync.Mutex
 	last map[string]error // by interface
@@ -93,8 +93,7 @@ func (f *failures) note(e uplink.Event) {
 	case "attached":
 		delete(f.last, e.Name)
 	case "failed", "ended":
-		// The attempt that is given up at the end of the check tells less than
-		// the one before.
+		// The attempt that the end of the check aborts says less than the one before.
 		late := errors.Is(e.Err, context.DeadlineExceeded) || errors.Is(e.Err, os.ErrDeadlineExceeded)
 		if e.Err != nil && (f.last[e.Name] == nil || !late) {
 			f.last[e.Name] = e.Err
@@ -102,7 +101,7 @@ func (f *failures) note(e uplink.Event) {
 	}
 }
 
-// of says why the paths of a configuration that are not attached are not.
+// of returns the reasons why paths of the configuration are not attached.
 func (f *failures) of(c config.Agent, attached []string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"mplab/internal/netx"
 )
 
-// maxFlows bounds the flows that an echo server remembers; of further ones the
-// one that was silent for longest is forgotten.
+// maxFlows bounds the flows that an echo server remembers. A further one replaces the
+// one that was silent for the longest time.
 const maxFlows = 256
 
-// Echo answers the probes that arrive at one UDP socket.
+// Echo answers the probes to one UDP socket.
 type Echo struct {
 	socket *net.UDPConn
 	clock  clock
 	flows  map[uint64]*flow
 }
 
-// flow is what a server knows of one client's run.
+// flow is the server's state of one client's run.
 type flow struct {
 	receiver
 	activity netx.Activity
@@ -59,12 +59,12 @@ func (e *Echo) Run(ctx context.Context) {
 			continue
 		}
 		if e.answer(buffer[:n], now) {
-			_, _ = e.socket.WriteToUDPAddrPort(buffer[:n], client) // a lost answer is what the client measures
+			_, _ = e.socket.WriteToUDPAddrPort(buffer[:n], client) // a lost answer is part of the client's measurement
 		}
 	}
 }
 
-// answer turns a message into its answer; false when it has none.
+// answer turns a message into its answer. It returns false if there must be no answer.
 func (e *Echo) answer(datagram []byte, now time.Time) bool {
 	m, err := parseMessage(datagram)
 	if err != nil || m.kind != kindProbe && m.kind != kindEnd || m.sequence >= maxProbes {
@@ -86,7 +86,7 @@ func (e *Echo) answer(datagram []byte, now time.Time) bool {
 	return true
 }
 
-// flow returns what is known of a flow, from now on if nothing is.
+// flow returns the state of a flow. If the flow is new, it makes the state.
 func (e *Echo) flow(id uint64) *flow {
 	if f := e.flows[id]; f != nil {
 		return f

@@ -5,29 +5,29 @@ import (
 	"errors"
 )
 
-// A message is a UDP datagram: this head, in network byte order, then zeros.
+// A message is a UDP datagram: this header, in network byte order, then zeros.
 //
 //	 0  4  magic "MPJ1"
 //	 4  1  kind: 1 probe, 2 answer, 3 end, 4 totals
 //	 5  3  zero
 //	 8  8  flow: random, chosen by the client
 //	16  4  sequence number of the probe, from 0
-//	20  4  order: how many different probes had arrived, this one included
+//	20  4  order: number of different probes that had arrived, this one included
 //	24  8  sent: when the probe left, ns of the client's clock
 //	32  8  arrived: when it reached the server, ns of the server's clock
 //	40  4  reordered: probes that arrived after one with a higher number
-//	44  4  duplicates: probes that arrived once more
+//	44  4  duplicates: further arrivals of probes
 //	48  8  jitter of the probes' arrivals, ns (RFC 3550 §6.4.1)
 //
-// The client fills in flow, sequence and sent; the server answers each probe
-// with a datagram of the same size, and an end with the totals so far. It never
-// answers what a server sends, so two servers cannot be set upon each other,
-// and an answer is never larger than what it answers.
+// The client fills in flow, sequence and sent. The server answers each probe with a
+// datagram of the same size, and each end with the current totals. It never answers a
+// server's message, so two servers cannot send to each other in a loop. An answer is
+// never larger than the message it answers.
 const (
 	magic = "MPJ1"
-	// MinSize is the size of the head, and so of the smallest datagram, bytes.
+	// MinSize is the size of the header, and so of the smallest datagram, in bytes.
 	MinSize = 56
-	// MaxSize is the size of the largest datagram, bytes.
+	// MaxSize is the size of the largest datagram, in bytes.
 	MaxSize = 60_000
 )
 
@@ -51,7 +51,7 @@ type message struct {
 	jitter                int64
 }
 
-// put writes the head into b, which has at least MinSize bytes.
+// put writes the header into b, which must have at least MinSize bytes.
 func (m message) put(b []byte) {
 	copy(b, magic)
 	clear(b[4:8])
@@ -66,7 +66,7 @@ func (m message) put(b []byte) {
 	binary.BigEndian.PutUint64(b[48:], uint64(m.jitter))
 }
 
-// parseMessage reads the head of a datagram.
+// parseMessage decodes the header of a datagram.
 func parseMessage(b []byte) (message, error) {
 	if len(b) < MinSize || string(b[:4]) != magic || b[4] < byte(kindProbe) || b[4] > byte(kindTotals) {
 		return message{}, errMessage

@@ -35,15 +35,15 @@ func FuzzMessage(f *testing.F) {
 		}
 		again := make([]byte, MinSize)
 		m.put(again)
-		copy(again[5:8], data[5:8]) // these are not looked at
+		copy(again[5:8], data[5:8]) // the parser ignores these
 		if !bytes.Equal(again, data[:MinSize]) {
 			t.Errorf("%x\n%x", data[:MinSize], again)
 		}
 	})
 }
 
-// Whatever arrives, an answer is as long as what it answers, is of a kind that
-// no server answers, and what the server remembers stays bounded.
+// FuzzEcho: an answer is as long as its message, and its kind is one that no server
+// answers. The server's memory stays bounded.
 func FuzzEcho(f *testing.F) {
 	probe := make([]byte, 100)
 	message{kind: kindProbe, flow: 1, sequence: maxProbes - 1}.put(probe)
@@ -85,8 +85,8 @@ func TestFlowsAreBounded(t *testing.T) {
 	for flow := range uint64(maxFlows) {
 		send(flow, 0)
 	}
-	send(0, 1)        // now flow 1 is the one that was silent for longest
-	send(maxFlows, 0) // and gives way
+	send(0, 1)        // now flow 1 has been silent the longest
+	send(maxFlows, 0) // and replaces it
 	if len(e.flows) != maxFlows {
 		t.Errorf("%d flows", len(e.flows))
 	}

@@ -10,15 +10,15 @@ import (
 	"mplab/mpflex/internal/forward/socks"
 )
 
-// path is a way to the echo server. Receive fails with net.ErrClosed once
-// nothing more can come.
+// path is a connection to the echo server. Receive fails with net.ErrClosed when no
+// more datagrams can arrive.
 type path interface {
 	Send(datagram []byte) error
 	Receive(buffer []byte) ([]byte, error)
 	Close() error
 }
 
-// openPath opens the way to the target, through a SOCKS5 server if there is one.
+// openPath opens a path to the target, through a SOCKS5 server if there is one.
 func openPath(ctx context.Context, o Options) (path, error) {
 	if o.Socks.IsValid() {
 		tunnel, err := socks.OpenTunnel(ctx, o.Socks, nil)
@@ -39,7 +39,7 @@ type plain struct{ *net.UDPConn }
 
 func (p *plain) Send(datagram []byte) error {
 	_, err := p.Write(datagram)
-	if errors.Is(err, syscall.ECONNREFUSED) { // of an earlier datagram; this one was not tried
+	if errors.Is(err, syscall.ECONNREFUSED) { // reports an earlier datagram; this one was not sent
 		_, err = p.Write(datagram)
 	}
 	return err

@@ -2,24 +2,23 @@ package udpjitter
 
 import "time"
 
-// maxProbes bounds the probes of one flow, and so the memory for them.
+// maxProbes bounds the probes of a flow, and so their memory.
 const maxProbes = 1 << 20
 
-// receiver is what one end knows of the datagrams that arrived there.
+// receiver is one end's state of the datagrams that arrived there.
 type receiver struct {
-	seen       []uint64 // a bit for each number
-	arrived    uint32   // different ones
+	seen       []uint64 // one bit per number
+	arrived    uint32   // different datagrams
 	reordered  uint32   // arrived after one with a higher number (RFC 4737 §3.3)
 	duplicates uint32
-	next       uint32 // one more than the highest number
+	next       uint32 // highest number + 1
 
 	jitterNs  float64 // interarrival jitter (RFC 3550 §6.4.1)
-	transitNs int64   // of the datagram before
+	transitNs int64   // transit time of the datagram before
 }
 
-// take takes in the datagram with this number, which is below maxProbes, sent
-// and arrived at these times of two clocks, ns. It returns false for one that
-// arrived before.
+// take counts the datagram with this number, which must be below maxProbes. sent and
+// arrived are times of two clocks, in ns. It returns false for a duplicate.
 func (r *receiver) take(number uint32, sent, arrived int64) bool {
 	word, bit := int(number/64), uint64(1)<<(number%64)
 	for len(r.seen) <= word {
@@ -45,7 +44,7 @@ func (r *receiver) take(number uint32, sent, arrived int64) bool {
 	return true
 }
 
-// clock is unix nanoseconds that no change of the system's time touches.
+// clock returns unix nanoseconds that do not change when the system's time is set.
 type clock struct{ start time.Time }
 
 func newClock() clock { return clock{time.Now()} }

@@ -6,40 +6,41 @@ import (
 	"time"
 )
 
-// Result is what was measured. Times are in ms unless their names say other.
+// Result is the result of a measurement. Times are in ms unless their names say
+// otherwise.
 type Result struct {
 	Target   netip.AddrPort `json:"target"`
-	Socks    string         `json:"socks"` // "": plainly
+	Socks    string         `json:"socks"` // "": without a SOCKS server
 	Size     int            `json:"size_bytes"`
 	PeriodMs float64        `json:"period_ms"`
-	Duration float64        `json:"duration_s"` // of the sending
+	Duration float64        `json:"duration_s"` // of sending
 
-	Sent       int           `json:"sent"`        // probes given to the system
-	SendErrors int           `json:"send_errors"` // probes that the system refused; they are not among Sent
-	LateMs     *Distribution `json:"late_ms"`     // by how much probes left after their time
+	Sent       int           `json:"sent"`        // probes that the system accepted
+	SendErrors int           `json:"send_errors"` // probes that the system refused; not included in Sent
+	LateMs     *Distribution `json:"late_ms"`     // delay between the planned and the actual time of sending
 	Answered   int           `json:"answered"`
 
-	// Certain: the server told its totals after the run. Otherwise Up knows
-	// only of probes up to the last one that was answered.
+	// Certain means that the server reported its totals after the run. Otherwise Up
+	// includes only probes up to the last one that was answered.
 	Certain bool      `json:"certain"`
 	Up      Direction `json:"up"`
 	Down    Direction `json:"down"`
 
-	RTT            *Distribution `json:"rtt_ms"`             // the server's own time is part of it
-	RTTPercentiles []float64     `json:"rtt_percentiles_ms"` // the 0th to the 100th
+	RTT            *Distribution `json:"rtt_ms"`             // includes the server's processing time
+	RTTPercentiles []float64     `json:"rtt_percentiles_ms"` // 0th to 100th
 
-	// Gaps are the times without an answer, the one before the first answer
-	// and the one until the end of the sending among them.
-	GapMs      float64 `json:"gap_ms"` // from which on a silence is one
+	// Gaps are the times without an answer, including the one before the first answer
+	// and the one until the end of sending.
+	GapMs      float64 `json:"gap_ms"` // minimum silence that counts as a gap
 	GapCount   int     `json:"gap_count"`
 	LongestGap float64 `json:"longest_gap_ms"` // of all silences, also shorter ones
 	Gaps       []Gap   `json:"gaps"`           // the first maxGaps
 }
 
-// Direction is what happened on the way to the server, or back.
+// Direction counts the datagrams to the server, or back.
 type Direction struct {
 	Sent        int     `json:"sent"`
-	Arrived     int     `json:"arrived"` // different ones
+	Arrived     int     `json:"arrived"` // without duplicates
 	Lost        int     `json:"lost"`
 	LostPercent float64 `json:"lost_percent"`
 	Duplicates  int     `json:"duplicates"`
@@ -47,15 +48,15 @@ type Direction struct {
 	Reordered        int     `json:"reordered"`
 	ReorderedPercent float64 `json:"reordered_percent"` // of Arrived
 	JitterMs         float64 `json:"jitter_ms"`         // RFC 3550 §6.4.1, at the end of the run
-	// Variation is the one-way delay above the least one (RFC 5481 §4.2), of
-	// the probes that were answered. Its stdev is that of the delay.
+	// Variation is the one-way delay minus its minimum (RFC 5481 §4.2), of the answered
+	// probes. Its stdev is that of the delay.
 	Variation *Distribution `json:"delay_variation_ms"`
-	// LeastMs is the least one-way delay itself, by the two ends' own clocks: it
-	// is true where they agree, and so on one machine.
+	// LeastMs is the minimum one-way delay by the clocks of both ends. It is right only
+	// if these agree, as on one machine.
 	LeastMs *float64 `json:"least_delay_ms"`
-	// Held is how long a receiver that wants the datagrams in their order would
-	// keep each back, waiting for earlier ones (the "late time" of RFC 4737
-	// §4.3 from the other side); 0 for most. For lost ones it waits for nothing.
+	// Held is how long a receiver that needs the datagrams in order would hold each one
+	// back to wait for earlier ones (the "late time" of RFC 4737 §4.3, seen from the
+	// other side). It is 0 for most. The receiver does not wait for lost datagrams.
 	Held *Distribution `json:"reordering_delay_ms"`
 }
 
@@ -68,15 +69,15 @@ type Gap struct {
 // maxGaps bounds the list of gaps.
 const maxGaps = 1000
 
-// collector takes in answers. It is safe for concurrent use.
+// collector collects answers. It is safe for concurrent use.
 type collector struct {
 	gap      time.Duration
 	complete chan struct{} // closed when all probes are answered
 
-	mu       sync.Mutex // guards what follows
-	expected int        // probes that were sent; -1 while more are being sent
+	mu       sync.Mutex // guards the fields below
+	expected int        // number of probes sent; -1 during sending
 	down     receiver
-	last     message // the one that tells most of the probes that arrived
+	last     message // answer with the highest order
 	up, back []journey
 	rtt      []int64 // round-trip times, ns
 
@@ -90,14 +91,14 @@ func newCollector(gap time.Duration) *collector {
 	return &collector{gap: gap, complete: make(chan struct{}), expected: -1}
 }
 
-// begin says when the first probe left.
+// begin sets the time of the first probe.
 func (c *collector) begin(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.began, c.moved = at, at
 }
 
-// expect says how many probes were sent in all.
+// expect sets the number of probes sent.
 func (c *collector) expect(probes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +108,7 @@ func (c *collector) expect(probes int) {
 	}
 }
 
-// take takes in an answer that arrived now, which is ns by the client's clock.
+// take processes an answer that arrived now, which is ns on the client's clock.
 func (c *collector) take(m message, now time.Time, ns int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +127,7 @@ func (c *collector) take(m message, now time.Time, ns int64) {
 	}
 }
 
-// silence looks at the time since the last answer.
+// silence evaluates the time since the last answer.
 func (c *collector) silence(now time.Time) {
 	silent := now.Sub(c.moved)
 	c.longest = max(c.longest, silent)
@@ -138,7 +139,7 @@ func (c *collector) silence(now time.Time) {
 	c.moved = now
 }
 
-// result puts everything together; ended is when the last probe had left.
+// result computes the result. ended is the time after the last probe.
 func (c *client) result(totals message, certain bool, ended time.Time) Result {
 	k := c.collector
 	k.mu.Lock()
@@ -146,7 +147,7 @@ func (c *client) result(totals message, certain bool, ended time.Time) Result {
 	if ended.After(k.moved) {
 		k.silence(ended)
 	}
-	if k.last.order > totals.order { // of a probe that arrived after the totals were told, or these were not
+	if k.last.order > totals.order { // the totals are missing, or a probe arrived after them
 		totals = k.last
 	}
 	r := Result{

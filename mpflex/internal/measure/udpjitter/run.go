@@ -13,34 +13,34 @@ import (
 	"mplab/internal/netx"
 )
 
-// ErrNoAnswer: not one probe was answered.
+// ErrNoAnswer reports that no probe was answered.
 var ErrNoAnswer = errors.New("no probe was answered; is \"mpflex udp-echo\" running there, and is there a way?")
 
-// errBroken: the way to the target ended by itself.
+// errBroken reports that the SOCKS server ended the association.
 var errBroken = errors.New("the SOCKS server ended the association")
 
-// patience is how long a client waits after it has sent.
+// patience is how long a client waits after sending.
 type patience struct {
 	last   time.Duration // for the last answers
-	totals time.Duration // for the server's totals, before it asks again
-	asks   int           // for the totals
+	totals time.Duration // for the server's totals, per request
+	asks   int           // requests for the totals
 }
 
 var defaultPatience = patience{last: 2 * time.Second, totals: 200 * time.Millisecond, asks: 10}
 
-// Options say what to measure.
+// Options are the settings of a measurement.
 type Options struct {
-	Target   netip.AddrPort // the echo server
-	Socks    netip.AddrPort // the SOCKS5 server to go through; zero: none
-	Size     int            // of the UDP payload, bytes: MinSize to MaxSize
+	Target   netip.AddrPort // echo server
+	Socks    netip.AddrPort // SOCKS5 server; zero: none
+	Size     int            // UDP payload in bytes, MinSize to MaxSize
 	Period   time.Duration  // between two probes
-	Duration time.Duration  // of the sending
-	Gap      time.Duration  // from which on a silence is one; 0: ten periods
+	Duration time.Duration  // of sending
+	Gap      time.Duration  // minimum silence that counts as a gap; 0: ten periods
 
 	patience *patience // nil: defaultPatience
 }
 
-// Check refuses options that cannot be met.
+// Check returns an error for invalid options.
 func (o Options) Check() error {
 	switch {
 	case o.Size < MinSize || o.Size > MaxSize:
@@ -57,7 +57,7 @@ func (o Options) Check() error {
 
 func (o Options) probes() int { return int(o.Duration / o.Period) }
 
-// client is one run.
+// client is the state of one run.
 type client struct {
 	options Options
 	path    path
@@ -65,17 +65,17 @@ type client struct {
 	flow    uint64
 
 	sent, failed int
-	late         []int64 // by how much each probe left late, ns
+	late         []int64 // delay of each probe after its planned time, ns
 
 	collector *collector
 	totals    chan message  // the server's totals
-	broken    chan struct{} // closed when nothing more can come
+	broken    chan struct{} // closed when no more datagrams can arrive
 }
 
-// Run measures. When ctx ends it stops sending, and still waits for the answers
-// that are on their way, so that they do not count as lost: 4 s at most.
-// Its error is one of opening the way, ErrNoAnswer, or that of a way that broke
-// off; the result is good with the latter two.
+// Run measures. When ctx ends, it stops sending and waits for the outstanding answers,
+// for at most 4 s, so that they do not count as lost. It fails if the path cannot be
+// opened, if no probe was answered (ErrNoAnswer), or if the path broke. In the last two
+// cases the result is valid.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err
@@ -122,7 +122,7 @@ func newFlow() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// send sends the probes, each at its time.
+// send sends each probe at its planned time.
 func (c *client) send(ctx context.Context, began time.Time) {
 	datagram := make([]byte, c.options.Size)
 	timer := time.NewTimer(0)
@@ -187,14 +187,14 @@ func (c *client) await() {
 	}
 }
 
-// askTotals asks the server what it has seen; false when it does not answer.
+// askTotals requests the server's totals. It returns false without an answer.
 func (c *client) askTotals() (message, bool) {
 	datagram := make([]byte, MinSize)
 	message{kind: kindEnd, flow: c.flow}.put(datagram)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for range c.options.patience.asks {
-		_ = c.path.Send(datagram) // is asked again
+		_ = c.path.Send(datagram) // a lost request is repeated
 		timer.Reset(c.options.patience.totals)
 		select {
 		case m := <-c.totals:

@@ -18,16 +18,15 @@ import (
 	"mplab/mpflex/internal/forward/udprelay"
 )
 
-// testPatience is how long a test waits for what must come at some time; no
-// test asserts how long anything takes.
+// testPatience bounds the wait for any expected event. No test checks a duration.
 const testPatience = 20 * time.Second
 
-// impatient is for runs to which nothing more can come.
+// impatient is for runs in which no more datagrams can arrive.
 var impatient = &patience{last: time.Millisecond, totals: time.Millisecond, asks: 2}
 
 var loopback = netip.MustParseAddrPort("127.0.0.1:0")
 
-// nothingLeft expects at the end of the test as many goroutines as now.
+// nothingLeft checks at the end of the test that there are as many goroutines as now.
 func nothingLeft(t *testing.T) {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
@@ -40,7 +39,7 @@ func nothingLeft(t *testing.T) {
 	})
 }
 
-// runUntilEnd runs something until the end of the test.
+// runUntilEnd runs a function until the end of the test.
 func runUntilEnd(t *testing.T, run func(ctx context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -66,8 +65,8 @@ func options(target netip.AddrPort) Options {
 	return Options{Target: target, Size: 100, Period: time.Millisecond, Duration: 40 * time.Millisecond}
 }
 
-// network stands between a client and an echo server, and decides which
-// datagrams follow when one has come: none, one, or several.
+// network relays between a client and an echo server. follow decides what to forward
+// for a datagram: none, one, or several.
 func network(t *testing.T, server netip.AddrPort, follow func(m message, datagram []byte) [][]byte) netip.AddrPort {
 	t.Helper()
 	near, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(loopback))
@@ -119,13 +118,13 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// What a network does to datagrams is told apart by direction.
+// The effects of a network on datagrams are counted separately for each direction.
 func TestWhatTheNetworkDoes(t *testing.T) {
 	nothingLeft(t)
 	var held []byte
 	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
 		switch {
-		case m.kind == kindProbe && (m.sequence == 3 || m.sequence == 4 || m.sequence == 39): // the last one, too
+		case m.kind == kindProbe && (m.sequence == 3 || m.sequence == 4 || m.sequence == 39): // also the last one
 			return nil
 		case m.kind == kindProbe && m.sequence == 10:
 			held = datagram
@@ -134,7 +133,7 @@ func TestWhatTheNetworkDoes(t *testing.T) {
 			return [][]byte{datagram, held}
 		case m.kind == kindProbe && m.sequence == 12:
 			return [][]byte{datagram, datagram}
-		case m.kind == kindAnswer && (m.sequence == 0 || m.sequence == 38): // the first one, too
+		case m.kind == kindAnswer && (m.sequence == 0 || m.sequence == 38): // also the first one
 			return nil
 		case m.kind == kindAnswer && m.sequence == 20:
 			held = datagram
@@ -166,7 +165,7 @@ func TestWhatTheNetworkDoes(t *testing.T) {
 	}
 }
 
-// Without the totals, as much is said as the answers tell.
+// Without the totals, the result has the values that the answers contain.
 func TestWithoutTotals(t *testing.T) {
 	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
 		if m.kind == kindEnd || m.kind == kindProbe && m.sequence == 5 {
@@ -182,7 +181,7 @@ func TestWithoutTotals(t *testing.T) {
 	}
 }
 
-// What is not an answer to this run is not counted.
+// Datagrams that are not answers to this run are not counted.
 func TestForeignDatagrams(t *testing.T) {
 	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
 		if m.kind != kindAnswer {
@@ -218,8 +217,8 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// A run that is interrupted says what it measured until then; what was on its
-// way is not lost.
+// An interrupted run reports its measurements up to then. Datagrams in flight do not
+// count as lost.
 func TestInterrupted(t *testing.T) {
 	nothingLeft(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -237,15 +236,15 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// socksServer serves UDP by a relay behind it: the agent's part and the proxy's,
-// without a network between them.
+// socksServer serves UDP with a relay behind it: the parts of agent and proxy without a
+// network between them.
 func socksServer(t *testing.T, allow string) netip.AddrPort {
 	t.Helper()
 	allowed, err := config.ParseAllow([]string{allow})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open sync.Map // number of an association → *socks.Association
+	var open sync.Map // association number → *socks.Association
 	relay := udprelay.New(udprelay.Options{Permits: allowed.Permits, Deliver: func(_ udprelay.Client, id uint32, source netip.AddrPort, _ byte, datagram []byte) {
 		if association, ok := open.Load(id); ok {
 			_ = association.(*socks.Association).Send(datagram, source)

@@ -21,14 +21,14 @@ type Distribution struct {
 	Max    float64 `json:"max"`
 }
 
-// newDistribution describes values in nanoseconds, which it sorts; nil if there
-// are none.
+// newDistribution returns the distribution of values in ns, in ms, or nil without
+// values. It sorts the values.
 func newDistribution(ns []int64) *Distribution {
 	if len(ns) == 0 {
 		return nil
 	}
 	slices.Sort(ns)
-	// Deviations from the least value lose no digits, whatever the clocks say.
+	// Deviations from the minimum keep all digits, even if the clocks differ much.
 	sum, squares := 0.0, 0.0
 	for _, v := range ns {
 		sum += float64(v - ns[0])
@@ -48,9 +48,8 @@ func newDistribution(ns []int64) *Distribution {
 	}
 }
 
-// newVariation describes by how much delays are above the least of them: the
-// packet delay variation of RFC 5481 §4.2. The offset between the clocks of
-// both ends falls out of it.
+// newVariation returns the distribution of delays minus their minimum: the packet delay
+// variation of RFC 5481 §4.2. The offset between the clocks of both ends cancels out.
 func newVariation(ns []int64) *Distribution {
 	if len(ns) == 0 {
 		return nil
@@ -63,8 +62,8 @@ func newVariation(ns []int64) *Distribution {
 	return newDistribution(above)
 }
 
-// journey is one datagram's way in one direction: its number, when it left and
-// when it arrived, ns of either end's clock.
+// journey is one datagram in one direction: its number, and its times of sending and
+// arrival, in ns on the clock of each end.
 type journey struct {
 	number        uint32
 	sent, arrived int64
@@ -79,8 +78,8 @@ func delaysOf(journeys []journey) []int64 {
 	return delays
 }
 
-// heldOf returns for how long each datagram waits for those of lower numbers
-// until it can be given on in order; it sorts the journeys by number.
+// heldOf returns how long each datagram waits for those with lower numbers before it
+// can be delivered in order. It sorts the journeys by number.
 func heldOf(journeys []journey) []int64 {
 	slices.SortFunc(journeys, func(a, b journey) int { return cmp.Compare(a.number, b.number) })
 	held := make([]int64, len(journeys))
@@ -92,7 +91,7 @@ func heldOf(journeys []journey) []int64 {
 	return held
 }
 
-// least returns the least of some nanoseconds in ms; nil if there are none.
+// least returns the minimum of values in ns, in ms, or nil without values.
 func least(ns []int64) *float64 {
 	if len(ns) == 0 {
 		return nil
@@ -101,7 +100,7 @@ func least(ns []int64) *float64 {
 	return &ms
 }
 
-// percentiles returns the 0th to the 100th percentile of sorted values, ms.
+// percentiles returns the 0th to the 100th percentile of sorted values in ns, in ms.
 func percentiles(sorted []int64) []float64 {
 	if len(sorted) == 0 {
 		return nil
@@ -113,8 +112,8 @@ func percentiles(sorted []int64) []float64 {
 	return all
 }
 
-// quantile interpolates linearly between the order statistics (Hyndman and Fan
-// 1996, type 7).
+// quantile interpolates linearly between order statistics (Hyndman and Fan 1996, type
+// 7).
 func quantile(sorted []int64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	low := int(at)
@@ -124,15 +123,15 @@ func quantile(sorted []int64, q float64) float64 {
 	return float64(sorted[low]) + (at-float64(low))*float64(sorted[low+1]-sorted[low])
 }
 
-// milliseconds turns nanoseconds into milliseconds, to the microsecond.
+// milliseconds converts ns to ms, with µs resolution.
 func milliseconds(ns float64) float64 { return math.Round(ns/1e3) / 1e3 }
 
 func inMs(d time.Duration) float64 { return milliseconds(float64(d)) }
 
-// seconds are to the microsecond, too.
+// seconds returns a duration in seconds, with µs resolution.
 func seconds(d time.Duration) float64 { return d.Round(time.Microsecond).Seconds() }
 
-// percent is a share to the thousandth of a percent; 0 of nothing.
+// percent returns a share in percent, rounded to 0.001; 0 if whole is 0.
 func percent(part, whole int) float64 {
 	if whole == 0 {
 		return 0

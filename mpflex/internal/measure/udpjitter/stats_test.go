@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Jitter is computed as RFC 3550 appendix A.8 does it: transits of 10, 26, 10
-// and 10 ms differ by 16, 16 and 0.
+// Jitter is computed as in RFC 3550 appendix A.8: transit times of 10, 26, 10 and 10 ms
+// differ by 16, 16 and 0.
 func TestReceiver(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	var r receiver
@@ -19,7 +19,7 @@ func TestReceiver(t *testing.T) {
 	}{
 		{0, 0, 10 * ms, true},
 		{2, 20 * ms, 46 * ms, true},
-		{1, 10 * ms, 20 * ms, true}, // after 2
+		{1, 10 * ms, 20 * ms, true}, // arrives after 2
 		{2, 20 * ms, 50 * ms, false},
 		{200, 2000 * ms, 2010 * ms, true},
 		{0, 0, 3000 * ms, false},
@@ -39,8 +39,8 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// What arrives as 0, 2, 1, 4 (3 is lost) is given on in order: 2 waits for 1,
-// nothing else waits.
+// Datagrams arrive as 0, 2, 1, 4 (3 is lost) and are delivered in order: only 2 waits,
+// for 1.
 func TestHeldForOrder(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	journeys := []journey{{0, 0, 25 * ms}, {2, 20 * ms, 45 * ms}, {1, 10 * ms, 52 * ms}, {4, 40 * ms, 60 * ms}}
@@ -61,7 +61,7 @@ func TestHeldForOrder(t *testing.T) {
 
 func TestDistribution(t *testing.T) {
 	const ms = int64(time.Millisecond)
-	// Clocks that differ by years must not cost digits.
+	// Clocks that differ by years must not cost precision.
 	const offset = -int64(30 * 365 * 24 * time.Hour)
 	values := []int64{offset + 8*ms, offset + 2*ms, offset + 4*ms, offset + 4*ms, offset + 4*ms, offset + 5*ms, offset + 5*ms, offset + 7*ms, offset + 9*ms}
 	got := newVariation(values)
@@ -89,7 +89,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// Silences, the one before the first answer and the last one among them.
+// Silences, including those before the first answer and after the last one.
 func TestGaps(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

@@ -20,39 +20,39 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errDraining: the proxy ends.
+// errDraining is the reason of sessions that end with the proxy.
 var errDraining = errors.New("the proxy is ending")
 
-// helloTimeout bounds how long a connection may take to say what it is.
+// helloTimeout bounds the time until a connection's attach has arrived.
 const helloTimeout = 5 * time.Second
 
-// recordOverhead is what TLS 1.3 adds to a write (RFC 8446 §5.2).
+// recordOverhead is how many bytes TLS 1.3 adds to a write (RFC 8446 §5.2).
 const recordOverhead = 22
 
 // Options of a [Server].
 type Options struct {
 	Identity *identity.Proxy
 	Session  session.Config
-	Budget   *session.Budget // of all sessions together, an account for each client; nil: each session has one of its own
-	Most     int             // sessions of a client at a time; default 16
-	// Connections and Streams count those of each client, and bound them; nil:
-	// there is no bound.
+	Budget   *session.Budget // of all sessions, with an account for each client; nil: each session has its own
+	Most     int             // sessions per client; default 16
+	// Connections and Streams count and bound those of each client. nil: no bound.
 	Connections, Streams *identity.Quota
-	// Serve serves a stream and closes it. It is called in a goroutine of its own.
+	// Serve serves a stream and closes it. It is called in a separate goroutine.
 	Serve func(ctx context.Context, client identity.Client, st *session.Stream)
-	// Begin is told of each new session, before its first stream; nil: nobody.
+	// Begin is called with each new session before its first stream. An error refuses
+	// the session. nil: no call.
 	Begin func(client identity.Client, id wire.SessionID, s *session.Session, schemes []byte) error
-	Log   func(Event) // nil: nobody
-	// Refused is called for each stream that is reset because its client has too
-	// many, with the address that the session's first path came from. It must not
-	// block. nil: it is not called.
+	Log   func(Event) // nil: no log
+	// Refused is called for each stream that is reset because its client has too many.
+	// remote is the address of the session's first path. It must not block. nil: no
+	// call.
 	Refused func(client identity.Client, remote net.Addr, reason error)
-	// Watch is called, in a goroutine of its own, with each session; it must
-	// return soon after the session is done. nil: nobody watches.
+	// Watch is called with each session in a separate goroutine. It must return soon
+	// after the session is done. nil: no call.
 	Watch func(Held)
 }
 
-// Event is what happens to the paths of a client, and to its sessions.
+// Event is an event of a client's path or session.
 type Event struct {
 	session.Event
 	Client  string
@@ -60,7 +60,7 @@ type Event struct {
 	Remote  net.Addr
 }
 
-// Server keeps the sessions of a proxy.
+// Server holds the sessions of a proxy.
 type Server struct {
 	options Options
 	ctx     context.Context
@@ -72,12 +72,12 @@ type Server struct {
 	draining bool
 }
 
-// held is a session that is kept.
+// held is a session of a server.
 type held struct {
 	session *session.Session
 	client  identity.Client
 	birth   [wire.BirthSize]byte
-	newest  map[uint8]uint32 // incarnation of each path
+	newest  map[uint8]uint32 // last incarnation of each path, by path number
 	heard   time.Time
 }
 
@@ -106,9 +106,9 @@ func New(o Options) *Server {
 	}
 }
 
-// Take makes a path of a connection, and returns when it has ended: Close ends
-// it, too. Private connections begin with TLS. An error says why the connection
-// became no path; it is closed then. The end of ctx ends nothing but that.
+// Take makes a connection a path and returns when the path has ended. Close ends the
+// path. If private, the connection starts with TLS. If the connection does not become a
+// path, Take closes it and returns the reason. ctx ends only the attach, not the path.
 func (d *Server) Take(ctx context.Context, conn *net.TCPConn, private bool) error {
 	v := &visit{server: d, conn: conn}
 	defer v.leave()
@@ -121,21 +121,21 @@ func (d *Server) Take(ctx context.Context, conn *net.TCPConn, private bool) erro
 	return nil
 }
 
-// entering is how many connections beyond its bound a client may have that are
-// no paths yet: so many can be told that they are too many.
+// entering is how many connections above its bound a client may have that are not paths
+// yet. They get an answer that states the limit.
 const entering = 16
 
-// errConnections: the client has as many connections as it may have.
+// errConnections reports a client that has too many connections.
 var errConnections = errors.New("the client's limit of connections is reached")
 
-// visit is a connection from its accept to the end of the path that it became.
+// visit is a connection from its accept to the end of its path.
 type visit struct {
 	server *Server
 	conn   *net.TCPConn
-	client *identity.Client // that was recognised; nil: none was
+	client *identity.Client // nil: not identified
 }
 
-// admit counts the connection for the client that was recognised.
+// admit counts the connection for the identified client.
 func (v *visit) admit(client identity.Client) error {
 	if !v.server.options.Connections.Take(client.ID, entering) {
 		return errConnections
@@ -144,14 +144,15 @@ func (v *visit) admit(client identity.Client) error {
 	return nil
 }
 
-// leave does the opposite.
+// leave undoes admit.
 func (v *visit) leave() {
 	if v.client != nil {
 		v.server.options.Connections.Give(v.client.ID)
 	}
 }
 
-// attach hears what a connection is to be, and answers.
+// attach reads the attach of a connection, answers it, and makes the connection a path
+// if the answer is ok.
 func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error) {
 	d, conn := v.server, v.conn
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
@@ -194,13 +195,13 @@ func (v *visit) attach(ctx context.Context, private bool) (*session.Path, error)
 	_ = conn.SetDeadline(time.Time{})
 	path, err := h.session.Attach(link)
 	if err != nil {
-		h.session.GiveUp(link.ID, link.Incarnation) // the agent may have a path
+		h.session.GiveUp(link.ID, link.Incarnation) // the agent may have made it a path
 	}
 	return path, err
 }
 
-// settings returns the settings of an answer. The streams of a session are also
-// bounded by those of its client.
+// settings returns the settings of an answer. The limit of streams is the lower of
+// those of the session and of the client.
 func (d *Server) settings(c session.Config) wire.Settings {
 	streams := c.MaxStreams
 	if most := d.options.Streams.Most; most > 0 {
@@ -209,19 +210,18 @@ func (d *Server) settings(c session.Config) wire.Settings {
 	return wire.Settings{MaxStreams: uint32(streams), InitialWindow: uint32(c.InitialWindow), KeepAlive: c.Keepalive}
 }
 
-// drainTimeout bounds how long a connection that was answered is kept, so that a
-// reset does not overtake the answer.
+// drainTimeout bounds how long a connection is read after an answer, so that a reset
+// does not overtake the answer.
 const drainTimeout = time.Second
 
-// seeOff ends a connection behind an answer.
+// seeOff closes the sending direction after an answer and reads the rest.
 func seeOff(conn *net.TCPConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(drainTimeout))
 	_ = conn.CloseWrite()
 	_, _ = io.Copy(io.Discard, conn)
 }
 
-// secure makes a connection private when it is to be: then it says who the client
-// is, too.
+// secure starts TLS if private. TLS also identifies the client.
 func (v *visit) secure(ctx context.Context, private bool) (session.Link, wire.Binding, error) {
 	if !private {
 		return session.Link{Conn: v.conn, TCP: v.conn}, wire.Unbound, nil
@@ -234,14 +234,14 @@ func (v *visit) secure(ctx context.Context, private bool) (session.Link, wire.Bi
 	return session.Link{Conn: secure, TCP: v.conn, Counter: counter, Overhead: recordOverhead}, secure.Binding, nil
 }
 
-// introduce hears what path the connection is to be, and of whom.
+// introduce reads the attach of a connection and identifies its client.
 func (v *visit) introduce(conn net.Conn, binding wire.Binding) (wire.Attach, identity.Client, error) {
 	known := v.server.options.Identity
 	if v.client == nil {
 		defer known.Stranger(v.conn)()
 	}
 	attach, client, err := known.ReadAttach(conn, binding, v.client)
-	if errors.Is(err, wire.ErrSkew) { // it is authentic, so its sender may know
+	if errors.Is(err, wire.ErrSkew) { // the message is authentic, so its sender may get the time
 		_, _ = conn.Write(wire.AppendSkewedPath(nil, client.Secret, wire.Unbound, attach.Nonce, client.Now()))
 		seeOff(v.conn)
 	}
@@ -253,8 +253,8 @@ func (v *visit) introduce(conn net.Conn, binding wire.Binding) (wire.Attach, ide
 	return attach, client, err
 }
 
-// find finds the session of an attach, or makes it. After an error there is no
-// answer.
+// find returns the session of an attach and makes it if necessary. If it returns an
+// error, no answer must be sent.
 func (d *Server) find(client identity.Client, remote net.Addr, attach wire.Attach) (*held, wire.Status, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -263,7 +263,7 @@ func (d *Server) find(client identity.Client, remote net.Addr, attach wire.Attac
 	switch {
 	case d.draining:
 		return nil, wire.Draining, nil
-	case !d.options.Identity.Knows(client): // any more
+	case !d.options.Identity.Knows(client): // removed in the meantime
 		return nil, 0, ErrRemoved
 	case attach.Path >= wire.MaxPaths:
 		return nil, wire.Bad, nil
@@ -287,8 +287,9 @@ func (d *Server) find(client identity.Client, remote net.Addr, attach wire.Attac
 	return h, wire.OK, nil
 }
 
-// room makes room for one more session of a client: those without paths or
-// streams go first, the one that was heard of least lately before the others.
+// room makes room for one more session of a client. If the client has Most sessions, it
+// ends the one without streams whose last attach is oldest. It returns false if all
+// have streams.
 func (d *Server) room(client identity.Client) bool {
 	n, oldest, at := 0, (*held)(nil), identity.SessionKey{}
 	for key, h := range d.sessions {
@@ -355,8 +356,8 @@ func (d *Server) begin(client identity.Client, remote net.Addr, attach wire.Atta
 	return h, nil
 }
 
-// account returns the memory account of a client, which all its sessions share.
-// The server is locked.
+// account returns the memory account of a client. All sessions of the client share it.
+// The server must be locked.
 func (d *Server) account(client identity.Client) *session.Account {
 	for key, h := range d.sessions {
 		if key.Client == client.ID {
@@ -366,7 +367,7 @@ func (d *Server) account(client identity.Client) *session.Account {
 	return d.options.Budget.Account(client.Name)
 }
 
-// places counts the streams of a client, over all its sessions.
+// places counts the streams of a client over all its sessions.
 type places struct {
 	server *Server
 	client identity.Client
@@ -386,7 +387,7 @@ func (p places) Take() bool {
 // Give implements session.Quota.
 func (p places) Give() { p.server.options.Streams.Give(p.client.ID) }
 
-// forget takes out a session that has ended.
+// forget removes a session that has ended.
 func (d *Server) forget(h *held, id wire.SessionID) {
 	d.mu.Lock()
 	if key := h.client.Key(id); d.sessions[key] == h {
@@ -395,14 +396,13 @@ func (d *Server) forget(h *held, id wire.SessionID) {
 	d.mu.Unlock()
 }
 
-// ErrRemoved is why the sessions of a client end that is not known any more.
+// ErrRemoved is the reason of sessions whose client was removed.
 var ErrRemoved = errors.New("the client was removed, or has another secret or name")
 
-// errReplaced: the client has begun more sessions than it may have.
+// errReplaced is the reason of a session that ended to make room for a newer one.
 var errReplaced = errors.New("a newer session of the client took its place")
 
-// EndUnknown ends the sessions of all clients that the identity does not know
-// any more, and waits until they have ended.
+// EndUnknown ends the sessions of all removed clients and waits until they have ended.
 func (d *Server) EndUnknown() {
 	d.mu.Lock()
 	var ended []*session.Session
@@ -420,7 +420,7 @@ func (d *Server) EndUnknown() {
 	}
 }
 
-// Close ends all sessions, and waits until their streams were served.
+// Close ends all sessions and waits until Serve and Watch have returned.
 func (d *Server) Close() {
 	d.mu.Lock()
 	d.draining = true
@@ -446,8 +446,7 @@ type Held struct {
 	Session *session.Session
 }
 
-// Sessions are those that are held now, in the order of their clients and
-// numbers.
+// Sessions returns all sessions, by client name and session number.
 func (d *Server) Sessions() []Held {
 	d.mu.Lock()
 	defer d.mu.Unlock()

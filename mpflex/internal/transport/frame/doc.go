@@ -1,5 +1,5 @@
-// Package frame is the format of what passes on a path of a session: frames of
-// a header and a payload, one after the other. See mpflex/spec.md.
+// Package frame encodes and decodes the frames of a path: a header and a payload. See
+// mpflex/session.md.
 //
-// What the frames mean is decided by session.
+// Package session defines how to process the frames.
 package frame

@@ -9,48 +9,48 @@ import (
 // HeaderSize is the size of a header in bytes.
 const HeaderSize = 12
 
-// MaxPayload is the most bytes of payload that a frame has.
+// MaxPayload is the maximum payload of a frame in bytes.
 const MaxPayload = 1<<16 - 1
 
-// Type says what a frame is.
+// Type is the type of a frame.
 type Type uint8
 
 // The types of frames.
 const (
 	Data     Type = 1 // bytes of a stream
-	Ack      Type = 2 // how far a stream came, and how far it may go
-	Reset    Type = 3 // a stream is over, whatever it still had to say
-	Ping     Type = 4 // to be answered by Pong on the same path, with the same payload
-	Pong     Type = 5 // …
-	PathEnd  Type = 6 // a path has ended; how much of it was taken
+	Ack      Type = 2 // offset that arrived, and limit of the other side's offset
+	Reset    Type = 3 // ends both directions of a stream
+	Ping     Type = 4 // answered by Pong on the same path with the same payload
+	Pong     Type = 5 // answer to Ping
+	PathEnd  Type = 6 // a path has ended; number of its bytes that were taken
 	Datagram Type = 7 // a UDP datagram with its address
 	GoAway   Type = 8 // the session ends
 	last          = GoAway
 )
 
-// Flags are those of a header. What they mean depends on the type.
+// Flags are the flags of a header. Their meaning depends on the type.
 type Flags uint8
 
-// The flags of Data.
+// The flags.
 const (
-	Fin      Flags = 1 << 0 // the stream ends behind this payload
-	Again    Flags = 1 << 1 // a copy of what another path carried; of Datagram: there are copies
-	Answered Flags = 1 << 0 // of Reset: it answers one
+	Fin      Flags = 1 << 0 // of Data: the stream ends after this payload
+	Again    Flags = 1 << 1 // of Data: a copy of a message on another path; of Datagram: copies exist
+	Answered Flags = 1 << 0 // of Reset: answers a reset
 )
 
-// Header begins a frame.
+// Header is the header of a frame.
 type Header struct {
 	Type   Type
 	Flags  Flags
-	Size   uint16 // of the payload
+	Size   uint16 // of the payload, in bytes
 	Stream uint32
-	Seq    uint32 // low half of an offset, or what the type says
+	Seq    uint32 // low 32 bits of an offset, or a value that depends on the type
 }
 
-// ErrFormat: what was read is no frame.
+// ErrFormat reports bytes that are not a frame.
 var ErrFormat = errors.New("not a frame")
 
-// sizes are the least and most bytes of payload of a type.
+// sizes holds the bounds of the payload of each type, in bytes.
 var sizes = [last + 1]struct{ least, most uint16 }{
 	Data: {0, MaxPayload}, Ack: {4, 4}, Ping: {8, 8}, Pong: {8, 8}, PathEnd: {8, 8}, Datagram: {1, MaxPayload},
 }
@@ -63,7 +63,8 @@ func (h Header) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, h.Seq)
 }
 
-// Parse reads the header in b.
+// Parse decodes a header. It fails with ErrFormat for an unknown type or a size that
+// the type cannot have.
 func Parse(b *[HeaderSize]byte) (Header, error) {
 	h := Header{
 		Type: Type(b[0]), Flags: Flags(b[1]), Size: binary.BigEndian.Uint16(b[2:]),
@@ -78,17 +79,16 @@ func Parse(b *[HeaderSize]byte) (Header, error) {
 	return h, nil
 }
 
-// DatagramSeq is the sequence of a datagram: its label, and the low 24 bits of
-// its number.
+// DatagramSeq returns the sequence of a datagram: its label and the low 24 bits of its
+// number.
 func DatagramSeq(label byte, number uint32) uint32 { return uint32(label)<<24 | number&(1<<24-1) }
 
-// SplitDatagramSeq is the reverse of DatagramSeq.
+// SplitDatagramSeq is the inverse of DatagramSeq.
 func SplitDatagramSeq(seq uint32) (label byte, number uint32) {
 	return byte(seq >> 24), seq & (1<<24 - 1)
 }
 
-// Unwrap is the offset with the low half seq that is nearest to an offset near
-// it.
+// Unwrap returns the offset closest to near whose low 32 bits are seq.
 func Unwrap(near uint64, seq uint32) uint64 {
 	return near + uint64(int64(int32(seq-uint32(near))))
 }

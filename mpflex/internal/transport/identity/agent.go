@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Agent opens connections to the proxy that knows the same secret.
+// Agent opens connections to the proxy that has the same secret.
 type Agent struct {
 	options     Options
 	client      Client
@@ -21,7 +21,7 @@ type Agent struct {
 	proxy       ed25519.PublicKey
 }
 
-// NewAgent returns the agent that holds a secret of at least MinSecret bytes.
+// NewAgent returns an agent with a secret of at least MinSecret bytes.
 func NewAgent(secret []byte, options Options) (*Agent, error) {
 	if err := checkSecret(secret); err != nil {
 		return nil, err
@@ -43,10 +43,11 @@ func NewAgent(secret []byte, options Options) (*Agent, error) {
 	}, nil
 }
 
-// Handshake makes conn private. When it returns, the proxy has proved to know
-// the secret; whether the proxy has accepted the agent the agent learns from
-// the answer to its first message (RFC 8446 §4.4.4). It ends with ctx or after
-// the timeout. On an error conn is closed.
+// Handshake authenticates and encrypts conn. After it, the proxy has proved that it has
+// the secret. Whether the proxy accepted the agent is known only from the answer to the
+// agent's first message (RFC 8446 §4.4.4). Handshake ends with ctx or after the
+// timeout. It returns ErrSilent if the proxy closed the connection without an answer.
+// On an error conn is closed.
 func (a *Agent) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
 	secure, err := handshake(ctx, conn, a.options.Timeout, tls.Client(conn, a.config(time.Now())), func() Client { return a.client })
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
@@ -55,17 +56,17 @@ func (a *Agent) Handshake(ctx context.Context, conn net.Conn) (*Conn, error) {
 	return secure, err
 }
 
-// config returns the tls.Config for one connection, opened now.
+// config returns the tls.Config of one connection that is opened now.
 func (a *Agent) config(now time.Time) *tls.Config {
 	config := base(a.options, a.certificate, a.proxy)
 	config.ServerName = sealName(a.naming, now)
-	// Names and authorities say nothing here: base's VerifyConnection judges.
+	// Names and authorities are not used: base's VerifyConnection decides.
 	config.InsecureSkipVerify = true
 	return config
 }
 
-// handshake runs a handshake to its end or its timeout. The client is asked for
-// when it has succeeded.
+// handshake runs a handshake until it ends or times out. It calls client after a
+// success.
 func handshake(ctx context.Context, conn net.Conn, timeout time.Duration, secure *tls.Conn, client func() Client) (*Conn, error) {
 	err := conn.SetDeadline(time.Now().Add(timeout))
 	if err == nil {

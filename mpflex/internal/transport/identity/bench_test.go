@@ -24,8 +24,8 @@ func BenchmarkHandshake(b *testing.B) {
 	}
 }
 
-// BenchmarkStranger is what a whole ClientHello costs that names no client,
-// with so many clients to compare it with.
+// BenchmarkStranger measures the cost of a complete ClientHello that names no client,
+// for a number of clients to compare it with.
 func BenchmarkStranger(b *testing.B) {
 	for name, clients := range map[string]int{"1 client": 1, "100 clients": 100} {
 		b.Run(name, func(b *testing.B) {
@@ -52,8 +52,8 @@ func BenchmarkStranger(b *testing.B) {
 	}
 }
 
-// BenchmarkThroughput is one direction of a connection over loopback, in
-// messages of one record, both ends on this machine.
+// BenchmarkThroughput measures one direction of a connection over loopback, in messages
+// of one record. Both ends are on this machine.
 func BenchmarkThroughput(b *testing.B) {
 	atAgent, atProxy := meet(b, newAgent(b, secretA), newProxy(b, Options{}, alice))
 	message := make([]byte, 16384)

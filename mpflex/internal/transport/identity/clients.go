@@ -12,9 +12,10 @@ import (
 
 var clientName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// ReadClients reads a directory with one file for each client: the file's name
-// is the client's, its content the secret (secretfile.Read). Names that begin
-// with a dot are passed over. What is not a client is an error that names it.
+// ReadClients reads a directory with one file per client. The file's name is the
+// client's name, its content is the secret (secretfile.Read). Names that start with a
+// dot are skipped. All other entries must be clients: if one is not, the error names
+// it.
 func ReadClients(directory string) ([]Credential, error) {
 	info, err := os.Stat(directory)
 	if err != nil {

@@ -12,7 +12,7 @@ func TestReadClients(t *testing.T) {
 	const good = "0123456789abcdef0123456789abcdef"
 	for name, c := range map[string]struct {
 		make func(directory string) error
-		want string // DIR stands for the directory; "": alice and phone-2
+		want string // DIR is the directory; "": alice and phone-2
 	}{
 		"two clients":         {func(string) error { return nil }, ""},
 		"a file of an editor": {func(d string) error { return os.WriteFile(d+"/.alice.swp", nil, 0o644) }, ""},

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// flood is a proxy that serves a listener, a goroutine for each connection.
+// flood is a proxy that serves a listener, with a goroutine for each connection.
 type flood struct {
 	address string
 	proxy   *Proxy
 	came    atomic.Int64 // connections accepted
-	inside  atomic.Int64 // handshakes under way
+	inside  atomic.Int64 // running handshakes
 	refused atomic.Int64
 	crowded atomic.Int64
 	done    sync.WaitGroup
@@ -59,7 +59,7 @@ func (f *flood) serve(conn net.Conn) {
 	_ = secure.Close()
 }
 
-// settle waits until a condition holds, for long.
+// settle waits until a condition holds, for up to 30 s.
 func settle(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
@@ -76,8 +76,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// Connections that keep silent, or send the beginning of something endless, hold
-// no more than the places of strangers, and an agent gets through between them.
+// Connections that are silent, or send the start of an endless message, occupy only the
+// places of strangers. An agent still gets through.
 func TestFlood(t *testing.T) {
 	const limit, rounds = 16, 400
 	f := startFlood(t, Options{MaxStrangers: limit, Timeout: time.Minute})
@@ -125,16 +125,16 @@ func TestFlood(t *testing.T) {
 	if f.crowded.Load() != rounds-limit || f.inside.Load() != limit {
 		t.Errorf("%d crowded out, %d inside", f.crowded.Load(), f.inside.Load())
 	}
-	// Two goroutines for each place: the caller's, and one of crypto/tls.
+	// Two goroutines per place: the caller's, and one of crypto/tls.
 	if n := runtime.NumGoroutine() - goroutines; n > 3*limit {
 		t.Errorf("%d goroutines more", n)
 	}
-	// The ends held here cost some, too: well below a kilobyte each.
+	// The connections held here cost memory, too: well below a kilobyte each.
 	if now := heap(); now > memory+limit*64<<10+rounds<<10 {
 		t.Errorf("%d kB more", (now-memory)>>10)
 	}
 	for i, conn := range held {
-		_ = conn.(*net.TCPConn).CloseWrite() // so that the last are dropped, too
+		_ = conn.(*net.TCPConn).CloseWrite() // so that the last ones are dropped, too
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("connection %d read %d bytes, %v", i, n, err)
 		}

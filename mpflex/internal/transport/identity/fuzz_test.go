@@ -10,7 +10,7 @@ import (
 
 // cannedConn is a connection on which some bytes arrive, and then the end.
 type cannedConn struct {
-	net.Conn // of which nothing is used
+	net.Conn // not used
 	rest     []byte
 	written  int
 }
@@ -32,7 +32,7 @@ func (c *cannedConn) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// clientHello is what a handshake begins with.
+// clientHello returns the first bytes of a handshake.
 func clientHello(f *testing.F, agent *Agent) []byte {
 	client, server := net.Pipe()
 	go func() { _, _ = agent.Handshake(context.Background(), client) }()
@@ -45,7 +45,8 @@ func clientHello(f *testing.F, agent *Agent) []byte {
 	return b[:n]
 }
 
-// Whatever a stranger sends, the proxy says nothing and takes nobody in.
+// FuzzStranger: for any bytes of a stranger, the proxy sends no byte and accepts no
+// client.
 func FuzzStranger(f *testing.F) {
 	f.Add(clientHello(f, newAgent(f, secretC)))
 	f.Add([]byte{22, 3, 1, 0, 4, 1, 0, 0, 0})
@@ -62,7 +63,7 @@ func FuzzStranger(f *testing.F) {
 	})
 }
 
-// Whatever answers the agent without the proxy's key, the agent takes it not.
+// FuzzFalseProxy: the agent accepts no answer that is made without the proxy's key.
 func FuzzFalseProxy(f *testing.F) {
 	f.Add([]byte{22, 3, 3, 0, 4, 2, 0, 0, 0})
 	f.Add([]byte{21, 3, 3, 0, 2, 2, 40})
@@ -74,7 +75,7 @@ func FuzzFalseProxy(f *testing.F) {
 	})
 }
 
-// What is read as a server name is written the same again.
+// FuzzServerName: an accepted server name is the same after decoding and encoding.
 func FuzzServerName(f *testing.F) {
 	f.Add(goldenName)
 	f.Add("proxy.example.org")

@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// What is read at most of a stranger, and from there to the end of the
-// handshake, in bytes. A ClientHello has about 1.6 kB and the rest of an agent's
-// part 0.5 kB; what follows at once may be read along with it, some kB.
+// Bounds of the bytes read from a stranger, and from then until the end of the
+// handshake. A ClientHello has about 1.6 kB and the rest of an agent's part 0.5 kB. Up
+// to some kB of the following messages may be read with it.
 const (
 	maxClientHello = 8 << 10
 	maxHandshake   = 32 << 10
 )
 
-// errTalkative: the peer sends more than a handshake is made of.
+// errTalkative reports a peer that sends more bytes than a handshake has.
 var errTalkative = errors.New("more bytes than a handshake has")
 
-// guard is a connection that reads no more than it must and says nothing until
-// the peer is admitted. It is used by one goroutine until done.
+// guard is a connection that bounds the bytes read, and writes none before the peer is
+// admitted. Only one goroutine may use it until done.
 type guard struct {
 	net.Conn
 	left     int  // bytes that may still be read
-	admitted bool // the peer may be spoken to
-	done     bool // the handshake is through
+	admitted bool // bytes may be written to the peer
+	done     bool // the handshake has ended
 }
 
-// admit lets the peer be spoken to, and it may send the rest of a handshake.
+// admit allows writing, and reading the rest of a handshake.
 func (g *guard) admit() { g.admitted, g.left = true, maxHandshake }
 
 // Read implements net.Conn.
@@ -43,7 +43,7 @@ func (g *guard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. Alerts to a stranger are swallowed.
+// Write implements net.Conn. It drops alerts to a peer that is not admitted.
 func (g *guard) Write(b []byte) (int, error) {
 	if !g.admitted {
 		return len(b), nil
@@ -51,22 +51,21 @@ func (g *guard) Write(b []byte) (int, error) {
 	return g.Conn.Write(b)
 }
 
-// strangers are the connections that have not shown yet that they know a secret,
-// a bounded number. An agent's ClientHello arrives with its first packet, so it
-// is a stranger for a moment only; who holds a place to keep others out loses it
-// to the next that comes.
+// strangers holds the connections that have not yet proved that they know a secret.
+// Their number is bounded. An agent's ClientHello arrives with its first packet, so an
+// agent is a stranger only briefly. A peer that occupies places to block others loses
+// them to newer connections.
 type strangers struct {
 	limit int
 
-	mu    sync.Mutex // guards what follows
-	queue *list.List // of net.Conn, oldest in front
+	mu    sync.Mutex // guards the fields below
+	queue *list.List // of net.Conn, the oldest first
 }
 
 func newStrangers(limit int) *strangers { return &strangers{limit: limit, queue: list.New()} }
 
-// enter takes in a connection and closes the oldest if they are too many. The
-// function that it returns takes the connection out again; it may be called more
-// than once.
+// enter adds a connection. If there are too many, it closes the oldest. The returned
+// function removes the connection and may be called more than once.
 func (s *strangers) enter(conn net.Conn) (leave func()) {
 	s.mu.Lock()
 	var oldest net.Conn
@@ -81,6 +80,6 @@ func (s *strangers) enter(conn net.Conn) (leave func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.queue.Remove(place) // does nothing when it is out
+		s.queue.Remove(place) // no effect if it was removed before
 	}
 }

@@ -64,7 +64,7 @@ func tcpPair(t testing.TB) (client, server net.Conn) {
 	return client, server
 }
 
-// outcome is how a handshake ended at one side.
+// outcome is the result of a handshake at one side.
 type outcome struct {
 	conn *Conn
 	err  error
@@ -80,7 +80,7 @@ func serve(proxy *Proxy, conn net.Conn) <-chan outcome {
 	return done
 }
 
-// meet runs both sides of a handshake that succeeds.
+// meet runs both sides of a successful handshake.
 func meet(t testing.TB, agent *Agent, proxy *Proxy) (atAgent, atProxy *Conn) {
 	t.Helper()
 	client, server := tcpPair(t)
@@ -125,8 +125,8 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// An attach is read on the connection that it was made for; on another one of
-// the same client, and on a connection without TLS, it is worth nothing.
+// An attach is valid only on the connection that it was made for. It is refused on
+// another connection of the same client, and on one without TLS.
 func TestAttachIsBoundToItsConnection(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	agent := newAgent(t, secretA)
@@ -164,7 +164,7 @@ func TestSessionsBelongToTheirClient(t *testing.T) {
 	if got, there := sessions[ofBob.Client.Key(session)]; there {
 		t.Errorf("bob finds %s", got)
 	}
-	// The same secret under another name is the same client.
+	// The same secret with another name is the same client.
 	if err := proxy.SetClients([]Credential{{"alice's new phone", secretA}}); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestSessionsBelongToTheirClient(t *testing.T) {
 	}
 }
 
-// countingConn counts the TLS records that are written through it.
+// countingConn counts the TLS records that are written to it.
 type countingConn struct {
 	net.Conn
 	mu      sync.Mutex
@@ -263,7 +263,7 @@ func refuse(t *testing.T, agent *Agent, proxy *Proxy, atAgent, atProxy error) {
 	}
 }
 
-// In a bubble of its own time, the whole timeout passes at once.
+// In a bubble with virtual time, the whole timeout passes at once.
 func TestWhoIsSlowIsDropped(t *testing.T) {
 	for name, send := range map[string]func(net.Conn){
 		"sends nothing": func(net.Conn) {},
@@ -320,7 +320,7 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
-// The timeout is of the handshake: later a connection may be silent for long.
+// The timeout applies to the handshake. Later a connection may be silent for long.
 func TestSilenceAfterTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

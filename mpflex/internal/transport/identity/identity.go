@@ -11,52 +11,50 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Protocol is what agent and proxy call themselves in the handshake (ALPN, RFC
-// 7301).
+// Protocol is the protocol name in the handshake (ALPN, RFC 7301).
 const Protocol = "mplab-mpflex/1"
 
-// MinSecret is the size of the shortest secret, in bytes. What an agent sends
-// lets who records it try guesses, so a secret is drawn at random.
+// MinSecret is the minimum size of a secret in bytes. An observer can test guesses
+// against the recorded bytes of an agent, so secrets must be random.
 const MinSecret = 32
 
 // bindingLabel is the label of the exporter (RFC 8446 §7.5) for wire.Binding.
 const bindingLabel = "EXPORTER-mplab-mpflex/1 attach"
 
-// Errors of a handshake. What else goes wrong is an error of crypto/tls or of
-// the connection.
+// Errors of a handshake. Other failures are errors of crypto/tls or of the connection.
 var (
-	// ErrSecret: a secret is shorter than MinSecret.
+	// ErrSecret reports a secret shorter than MinSecret.
 	ErrSecret = errors.New("the secret is too short")
-	// ErrStranger: the peer shows no knowledge of a secret that is known here.
+	// ErrStranger reports a peer that did not prove that it has a known secret.
 	ErrStranger = errors.New("not a client with a known secret")
-	// ErrPeer: the peer does not hold the key that it must hold.
+	// ErrPeer reports a peer with a wrong key.
 	ErrPeer = errors.New("the peer holds another key")
-	// ErrCrowded: too many who did not show a secret yet; the oldest is dropped.
+	// ErrCrowded reports a connection that was closed because there were too many
+	// without a proof.
 	ErrCrowded = errors.New("dropped for a newer connection before it said who it is")
-	// ErrSilent: the proxy closed the connection without a word.
+	// ErrSilent reports that the proxy closed the connection without an answer.
 	ErrSilent = errors.New("the proxy closed the connection without an answer: it knows another secret, or is no mpflex proxy")
 )
 
-// DefaultTimeout is how long a handshake may take.
+// DefaultTimeout is the maximum duration of a handshake.
 const DefaultTimeout = 5 * time.Second
 
-// DefaultMaxStrangers is how many connections may be open at a time that have
-// not shown yet that they know a secret.
+// DefaultMaxStrangers is the maximum number of open connections that have not yet
+// proved that they have a secret.
 const DefaultMaxStrangers = 256
 
-// Options of both sides; the zero Options are the defaults.
+// Options are the options of both sides. A zero value selects the default.
 type Options struct {
 	// Timeout bounds the whole handshake; 0: DefaultTimeout.
 	Timeout time.Duration
-	// DynamicRecords lets crypto/tls begin with short records. Without it a
-	// write of up to 16384 bytes is one record.
+	// DynamicRecords lets crypto/tls start with short records. Without it, a write of
+	// up to 16384 bytes is one record.
 	DynamicRecords bool
-	// MaxStrangers bounds, at the proxy, the connections that have not shown
-	// yet that they know a secret; 0: DefaultMaxStrangers. One more closes the
-	// oldest of them.
+	// MaxStrangers bounds, at the proxy, the connections that have not yet proved that
+	// they have a secret; 0: DefaultMaxStrangers. A further one closes the oldest.
 	MaxStrangers int
-	// Hellos says that the proxy speaks no TLS: secrets may be shorter than
-	// MinSecret then.
+	// Hellos means that the proxy does not use TLS. Secrets may then be shorter than
+	// MinSecret.
 	Hellos bool
 }
 
@@ -70,37 +68,36 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ID tells clients apart: the public key of the agent that knows a secret. It
-// stays the same as long as the secret does, whatever the client is called.
+// ID identifies a client: the public key of the agent that has the secret. It changes
+// only with the secret, not with the client's name.
 type ID [ed25519.PublicKeySize]byte
 
-// String is the beginning of the ID, enough for a log.
+// String returns the first 6 bytes of the ID in hexadecimal, for logs.
 func (id ID) String() string { return hex.EncodeToString(id[:6]) }
 
-// Client is one who knows a secret that the proxy knows.
+// Client is a holder of a secret that the proxy has, too.
 type Client struct {
-	Name   string // for the log; "" where there is but one
+	Name   string // for logs; "" if there is only one client
 	ID     ID
 	Secret []byte // authenticates the messages of package wire
 
-	replay *wire.Replay // of what it sent to the proxy without TLS; nil at an agent
-	names  *wire.Memory // that it has shown; nil at an agent
+	replay *wire.Replay // of its messages without TLS; nil at an agent
+	names  *wire.Memory // nonces of its server names; nil at an agent
 }
 
-// SessionKey is what the proxy keeps its sessions under: a session belongs to
-// the client that made it, so what another client asks for under the same
-// SessionID is another session.
+// SessionKey is the key under which the proxy stores a session. A session belongs to
+// the client that made it: the same SessionID of another client is another session.
 type SessionKey struct {
 	Client  ID
 	Session wire.SessionID
 }
 
-// Key returns what a session of this client is kept under.
+// Key returns the key of a session of this client.
 func (c Client) Key(session wire.SessionID) SessionKey { return SessionKey{c.ID, session} }
 
-// Conn is a connection on which both sides have proved to know the secret of
-// Client. It is a tls.Conn for all else; a write of up to 16384 bytes is one
-// record unless Options.DynamicRecords is set.
+// Conn is a connection on which both sides have proved that they have the secret of
+// Client. A write of up to 16384 bytes is one record unless Options.DynamicRecords is
+// set.
 type Conn struct {
 	*tls.Conn
 	Client Client
@@ -117,7 +114,7 @@ func newConn(conn *tls.Conn, client Client) (*Conn, error) {
 	return &Conn{conn, client, wire.Binding(material)}, nil
 }
 
-// base is what the tls.Config of both sides have in common. The peer must hold
+// base returns the parts of the tls.Config that both sides share. The peer must have
 // the key peer.
 func base(options Options, certificate tls.Certificate, peer ed25519.PublicKey) *tls.Config {
 	return &tls.Config{
@@ -132,8 +129,8 @@ func base(options Options, certificate tls.Certificate, peer ed25519.PublicKey) 
 	}
 }
 
-// verify accepts a connection to the holder of one key. That the peer holds the
-// private key to it is for crypto/tls to check.
+// verify accepts a connection to the holder of one key. crypto/tls checks that the peer
+// has the private key.
 func verify(state tls.ConnectionState, peer ed25519.PublicKey) error {
 	switch {
 	case state.Version != tls.VersionTLS13:

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The labels of HKDF (RFC 5869): the salt, and what each key is for.
+// The labels of HKDF (RFC 5869): the salt, and the info of each key.
 const (
 	salt       = "mplab-mpflex/1"
 	agentInfo  = "agent ed25519"
@@ -20,13 +20,13 @@ const (
 	namingInfo = "server name"
 )
 
-// keys are what a secret gives.
+// keys holds the values derived from a secret.
 type keys struct {
 	agent, proxy ed25519.PrivateKey
-	naming       []byte // seals server names
+	naming       []byte // authenticates server names
 }
 
-// checkSecret refuses a secret that is too short for TLS.
+// checkSecret returns ErrSecret for a secret that is too short for TLS.
 func checkSecret(secret []byte) error {
 	if len(secret) < MinSecret {
 		return fmt.Errorf("%w: %d bytes; %d are needed, drawn at random", ErrSecret, len(secret), MinSecret)
@@ -50,9 +50,9 @@ func derive(secret []byte) (keys, error) {
 
 func public(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
-// certify returns the self-signed certificate that TLS wants around a key. But
-// for the key nothing in it counts. It is the same each time; its end is the
-// date that stands for none (RFC 5280 §4.1.2.5).
+// certify returns the self-signed certificate of a key, as TLS requires one. Only the
+// key in it is used. The certificate is always the same. Its end date means "no expiry"
+// (RFC 5280 §4.1.2.5).
 func certify(key ed25519.PrivateKey) (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber:       big.NewInt(1),

@@ -16,7 +16,7 @@ func testSecret() []byte {
 	return secret
 }
 
-// The keys and the server name were made by another implementation of HKDF,
+// The keys and the server name were computed with another implementation of HKDF,
 // Ed25519 and HMAC.
 const (
 	goldenAgentKey  = "f4274116292c7aec3fdd0dd76cb06dc36ad8174a2fee30fe6517c23ebe1f0eac"
@@ -82,7 +82,7 @@ func TestNames(t *testing.T) {
 	if !ok || !name.by(keys.naming) || !name.at.Equal(now) {
 		t.Errorf("%+v", name)
 	}
-	// Every other character in every place makes it another name.
+	// Any other character in any position makes the name invalid.
 	for i := range first {
 		for _, c := range []byte("abcdefghijklmnopqrstuvwxyz234567A1.") {
 			changed := []byte(first)

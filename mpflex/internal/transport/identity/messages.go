@@ -10,14 +10,14 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Stranger takes note of a connection without TLS whose first message is still
-// to come; beyond Options.MaxStrangers the oldest is closed. leave is called when
-// the message was read; it may be called more than once.
+// Stranger registers a connection without TLS whose first message has not arrived.
+// Beyond Options.MaxStrangers, the oldest one is closed. Call leave when the message
+// was read. It may be called more than once.
 func (p *Proxy) Stranger(conn net.Conn) (leave func()) { return p.strangers.enter(conn) }
 
-// ReadHello reads the hello of a connection without TLS, and finds out which
-// client it is from. A hello that was seen before, or is not of about now
-// (wire.ErrSkew), is refused. A command that is not known is left to the caller.
+// ReadHello reads the hello of a connection without TLS and identifies its client. It
+// refuses a hello that was seen before, and one whose time is wrong (wire.ErrSkew). A
+// hello with an unknown command is returned without an error: the caller must check it.
 func (p *Proxy) ReadHello(r io.Reader) (wire.Hello, Client, error) {
 	clients := p.Clients()
 	hello, which, err := wire.ReadHello(r, secrets(clients)...)
@@ -27,11 +27,11 @@ func (p *Proxy) ReadHello(r io.Reader) (wire.Hello, Client, error) {
 	return hello, clients[which], clients[which].once(hello.Time, hello.Nonce)
 }
 
-// ReadAttach reads the attach of a connection with this binding, and finds out
-// which client it is from. With TLS it must be from the one that TLS has
-// authenticated; without it that is nil, and a message that was seen before, or
-// is not of about now (wire.ErrSkew), is refused: the binding of a connection with
-// TLS was never there before.
+// ReadAttach reads the attach of a connection with this binding and identifies its
+// client. With TLS, the client must be the authenticated one. Without TLS,
+// authenticated is nil, and ReadAttach refuses an attach that was seen before or whose
+// time is wrong (wire.ErrSkew). With TLS the binding is unique, so these checks are not
+// needed.
 func (p *Proxy) ReadAttach(r io.Reader, binding wire.Binding, authenticated *Client) (wire.Attach, Client, error) {
 	clients := p.Clients()
 	if authenticated != nil {
@@ -47,7 +47,7 @@ func (p *Proxy) ReadAttach(r io.Reader, binding wire.Binding, authenticated *Cli
 	return attach, clients[which], clients[which].once(attach.Time, attach.Nonce)
 }
 
-// Now is the clock by which messages of the client are judged.
+// Now returns the time against which messages of the client are checked.
 func (c *Client) Now() time.Time { return c.replay.Now() }
 
 func secrets(clients []Client) [][]byte {
@@ -58,7 +58,7 @@ func secrets(clients []Client) [][]byte {
 	return all
 }
 
-// once refuses what the client has sent before.
+// once refuses a message that the client has sent before.
 func (c *Client) once(at time.Time, nonce [wire.NonceSize]byte) error {
 	if err := c.replay.Once(at, nonce, c.Now()); err != nil {
 		return c.Fault(err)
@@ -86,7 +86,7 @@ func (c *Client) Fault(err error) error {
 	return &FaultError{c.Name, err}
 }
 
-// crowded tells that a connection was closed for a newer one.
+// crowded returns ErrCrowded if the connection was closed for a newer one.
 func crowded(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return ErrCrowded

@@ -10,19 +10,19 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// The server name (SNI, RFC 6066 §3) of a ClientHello says which secret the
-// agent holds, to who holds it too: time, nonce, and a MAC of both under the
-// naming key, in base32 (RFC 4648 §6) of small letters without padding. To
-// others it is noise, another each time.
+// The server name (SNI, RFC 6066 §3) of a ClientHello identifies the agent's secret to
+// a holder of the same secret. It consists of a time, a nonce, and a MAC of both under
+// the naming key, in base32 (RFC 4648 §6) with lower-case letters and no padding. To
+// others it looks random, and it differs in each connection.
 const (
-	nameTime  = 6 // milliseconds since 1970
+	nameTime  = 6 // milliseconds since 1970-01-01 UTC
 	nameMAC   = 16
 	nameBytes = nameTime + wire.NonceSize + nameMAC
 )
 
 var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// serverName is an opened server name.
+// serverName is a decoded server name.
 type serverName struct {
 	at    time.Time
 	nonce [wire.NonceSize]byte
@@ -30,7 +30,7 @@ type serverName struct {
 	signed, tag []byte
 }
 
-// sealName returns a server name of this moment.
+// sealName returns a server name with this time.
 func sealName(naming []byte, at time.Time) string {
 	b := make([]byte, nameTime+wire.NonceSize, nameBytes)
 	ms := uint64(at.UnixMilli())
@@ -41,7 +41,7 @@ func sealName(naming []byte, at time.Time) string {
 	return nameEncoding.EncodeToString(append(b, macName(naming, b)...))
 }
 
-// parseName reads a server name; it is not authenticated yet.
+// parseName decodes a server name without authenticating it.
 func parseName(name string) (serverName, bool) {
 	if len(name) != nameEncoding.EncodedLen(nameBytes) {
 		return serverName{}, false
@@ -58,7 +58,7 @@ func parseName(name string) (serverName, bool) {
 	return serverName{time.UnixMilli(int64(ms)), [wire.NonceSize]byte(b[nameTime:end]), b[:end], b[end:]}, true
 }
 
-// by tells whether the holder of this naming key sealed the name.
+// by reports whether a holder of this naming key made the name.
 func (n serverName) by(naming []byte) bool { return hmac.Equal(n.tag, macName(naming, n.signed)) }
 
 func macName(naming, signed []byte) []byte {

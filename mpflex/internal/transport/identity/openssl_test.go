@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// openssl runs another implementation of all that mpflex/spec.md asks for.
+// openssl runs openssl, an independent implementation of the primitives in
+// mpflex/spec.md.
 func openssl(t *testing.T, args ...string) string {
 	t.Helper()
 	output, err := exec.Command("openssl", args...).Output()
@@ -37,7 +38,7 @@ func needOpenSSL(t *testing.T) {
 	}
 }
 
-// opensslKey derives a key from secretA and makes a certificate of its own kind
+// opensslKey derives a key from secretA and makes a certificate that differs from ours
 // around it. It returns the files of both.
 func opensslKey(t *testing.T, info string) (key, certificate string) {
 	t.Helper()
@@ -47,7 +48,7 @@ func opensslKey(t *testing.T, info string) (key, certificate string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A private key of Ed25519 in PKCS #8 (RFC 8410 §7) is a prefix and the seed.
+	// An Ed25519 private key in PKCS #8 (RFC 8410 §7) is a prefix and the seed.
 	prefix, _ := hex.DecodeString("302e020100300506032b657004220420")
 	key = filepath.Join(t.TempDir(), "key.pem")
 	block := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: append(prefix, raw...)})

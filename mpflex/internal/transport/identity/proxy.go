@@ -11,27 +11,27 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Credential is a secret and what the proxy calls who holds it.
+// Credential is a secret and the proxy's name for its holder.
 type Credential struct {
 	Name   string
 	Secret []byte
 }
 
-// Proxy takes connections of agents whose secrets it knows.
+// Proxy accepts connections of agents whose secrets it has.
 type Proxy struct {
 	options   Options
 	clients   atomic.Pointer[[]known]
 	strangers *strangers
 }
 
-// known is a client with the keys of its secret.
+// known is a client with the keys derived from its secret.
 type known struct {
 	Client
 	naming []byte
 	config *tls.Config
 }
 
-// NewProxy returns a proxy that knows these clients.
+// NewProxy returns a proxy with these clients.
 func NewProxy(credentials []Credential, options Options) (*Proxy, error) {
 	options = options.withDefaults()
 	p := &Proxy{options: options, strangers: newStrangers(options.MaxStrangers)}
@@ -39,9 +39,9 @@ func NewProxy(credentials []Credential, options Options) (*Proxy, error) {
 	return p, p.SetClients(credentials)
 }
 
-// SetClients replaces the clients; on an error nothing is changed. What a client
-// that stays has sent is not taken once more. Connections that are open stay so:
-// whoever keeps them asks Knows and closes those of clients that are gone.
+// SetClients replaces the clients. On an error nothing changes. Clients that stay keep
+// their replay protection. Open connections stay open: their owner must call Knows and
+// close those of removed clients.
 func (p *Proxy) SetClients(credentials []Credential) error {
 	clients := make([]known, 0, len(credentials))
 	names := make(map[ID]string, len(credentials))
@@ -83,12 +83,12 @@ func (p *Proxy) know(credential Credential) (known, error) {
 		return known{}, err
 	}
 	config := base(p.options, certificate, public(keys.agent))
-	config.ClientAuth = tls.RequireAnyClientCert // base's VerifyConnection judges it
+	config.ClientAuth = tls.RequireAnyClientCert // base's VerifyConnection checks the key
 	client := Client{Name: credential.Name, ID: ID(public(keys.agent)), Secret: credential.Secret}
 	return known{client, keys.naming, config}, nil
 }
 
-// Clients returns the clients that are known now.
+// Clients returns the current clients.
 func (p *Proxy) Clients() []Client {
 	clients := make([]Client, 0, len(*p.clients.Load()))
 	for _, client := range *p.clients.Load() {
@@ -97,7 +97,7 @@ func (p *Proxy) Clients() []Client {
 	return clients
 }
 
-// Knows tells whether a client is known now, and by this name.
+// Knows reports whether there is a client with this ID and name.
 func (p *Proxy) Knows(who Client) bool {
 	for _, client := range *p.clients.Load() {
 		if client.ID == who.ID && client.Name == who.Name {
@@ -107,10 +107,10 @@ func (p *Proxy) Knows(who Client) bool {
 	return false
 }
 
-// Handshake makes conn private and finds out who the client is. It ends with
-// ctx or after the timeout. On an error conn is closed; who did not show that it
-// knows a secret has got no byte by then. As soon as the client has said who it
-// is, admit is asked, if it is not nil; its error ends the handshake.
+// Handshake authenticates and encrypts conn and identifies the client. It ends with ctx
+// or after the timeout. On an error conn is closed. A peer that did not prove that it
+// has a secret has received no byte. As soon as the client is identified, Handshake
+// calls admit, if not nil. An error of admit ends the handshake.
 func (p *Proxy) Handshake(ctx context.Context, conn net.Conn, admit func(Client) error) (*Conn, error) {
 	guarded := &guard{Conn: conn, left: maxClientHello}
 	leave := p.strangers.enter(conn)
@@ -146,10 +146,9 @@ func (p *Proxy) Handshake(ctx context.Context, conn net.Conn, admit func(Client)
 	return nil, err
 }
 
-// recognise finds the client that sealed a server name which was not shown
-// before. When it was sealed does not matter: an agent whose clock is wrong is
-// one, too, and a name that is shown again opens nothing but a handshake that
-// cannot be ended without the agent's key.
+// recognise returns the client that made a server name. The nonce must be new. The time
+// is not checked, so an agent's clock may be wrong. A replayed name that was forgotten
+// starts a handshake that only the agent's key can complete.
 func (p *Proxy) recognise(name string) (*known, error) {
 	opened, ok := parseName(name)
 	if !ok {

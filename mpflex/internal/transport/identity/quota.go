@@ -2,16 +2,17 @@ package identity
 
 import "sync"
 
-// Quota counts what each client has of something, so that none takes all of it.
-// The zero Quota counts without a bound.
+// Quota counts a resource per client and bounds each count, so that no client uses all
+// of it. The zero Quota has no bound.
 type Quota struct {
-	Most int // of each client; 0: no bound. Not changed once it is in use
+	Most int // maximum of each client; 0: no bound. Do not change it during use
 
 	mu   sync.Mutex
 	used map[ID]int
 }
 
-// Take counts one more for a client, unless it has Most and this many beyond.
+// Take adds one to the count of a client. It returns false if the count is Most +
+// beyond or more.
 func (q *Quota) Take(id ID, beyond int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -25,7 +26,7 @@ func (q *Quota) Take(id ID, beyond int) bool {
 	return true
 }
 
-// Give counts one less.
+// Give subtracts one.
 func (q *Quota) Give(id ID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,7 +35,7 @@ func (q *Quota) Give(id ID) {
 	}
 }
 
-// Over tells whether a client has more than Most.
+// Over reports whether the count of a client is above Most.
 func (q *Quota) Over(id ID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -27,7 +27,7 @@ func TestAnotherSecret(t *testing.T) {
 	refuse(t, newAgent(t, secretA), newProxy(t, Options{}), ErrSilent, ErrStranger)
 }
 
-// Clocks do not matter, and a name counts once at whatever time it was sealed.
+// Clocks do not matter. A server name is accepted once, with any time.
 func TestClocks(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour, 50 * 365 * 24 * time.Hour, -50 * 365 * 24 * time.Hour} {
@@ -79,13 +79,13 @@ func ecdsaCertificate(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// chain is a certificate with another one after it.
+// chain returns a certificate followed by another one.
 func chain(a, b tls.Certificate) tls.Certificate {
 	a.Certificate = slices.Concat(a.Certificate, b.Certificate)
 	return a
 }
 
-// Clients that can name themselves and fall short in something else.
+// Clients with a valid server name that fail another check.
 func TestProxyRefuses(t *testing.T) {
 	a, b := keysOf(t, secretA), keysOf(t, secretB)
 	own := certificateOf(t, a.agent)
@@ -115,7 +115,7 @@ func TestProxyRefuses(t *testing.T) {
 			client, server := tcpPair(t)
 			done := serve(newProxy(t, Options{}, alice, bob), server)
 			config := newAgent(t, secretA).config(time.Now())
-			config.VerifyConnection = nil // this client takes any proxy
+			config.VerifyConnection = nil // this client accepts any proxy
 			c.change(config)
 			conn := tls.Client(client, config)
 			_ = conn.Handshake()
@@ -141,7 +141,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// Servers that know who calls and fall short in something else.
+// Servers that know the client and fail another check.
 func TestAgentRefuses(t *testing.T) {
 	a, b := keysOf(t, secretA), keysOf(t, secretB)
 	cases := map[string]struct {
@@ -164,7 +164,7 @@ func TestAgentRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, server := tcpPair(t)
 			config := base(Options{}, certificateOf(t, a.proxy), nil)
-			config.VerifyConnection, config.ClientAuth = nil, tls.RequestClientCert // this server takes any agent
+			config.VerifyConnection, config.ClientAuth = nil, tls.RequestClientCert // this server accepts any agent
 			c.change(config)
 			go func() {
 				conn := tls.Server(server, config)
@@ -188,8 +188,7 @@ func TestAgentRefuses(t *testing.T) {
 	})
 }
 
-// The proxy gives out nothing to resume with, so each connection proves both
-// identities.
+// The proxy issues no session tickets, so each connection proves both identities.
 func TestNothingIsResumed(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	cache := &countingCache{ClientSessionCache: tls.NewLRUClientSessionCache(8)}
@@ -207,7 +206,7 @@ func TestNothingIsResumed(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		_, _ = got.conn.Write([]byte("x"))
-		if _, err := conn.Read(make([]byte, 1)); err != nil { // a ticket would come before this
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // a ticket would arrive before this byte
 			t.Fatal(err)
 		}
 	}
@@ -223,7 +222,7 @@ type countingCache struct {
 
 func (c *countingCache) Get(key string) (*tls.ClientSessionState, bool) {
 	c.asked++
-	return c.ClientSessionCache.Get("any") // the names differ each time
+	return c.ClientSessionCache.Get("any") // the names differ in each connection
 }
 
 func (c *countingCache) Put(_ string, state *tls.ClientSessionState) {
@@ -233,7 +232,7 @@ func (c *countingCache) Put(_ string, state *tls.ClientSessionState) {
 	c.ClientSessionCache.Put("any", state)
 }
 
-// recordingConn keeps what is written through it.
+// recordingConn records the bytes written to it.
 type recordingConn struct {
 	net.Conn
 	mu   sync.Mutex
@@ -278,14 +277,14 @@ func TestRecordedHandshakeIsRefused(t *testing.T) {
 	if answer, err := replay(proxy); !errors.Is(err, wire.ErrReplay) || len(answer) != 0 {
 		t.Errorf("%v after %d bytes", err, len(answer))
 	}
-	// A proxy that has forgotten the name has another key share this time, so
-	// the rest of the recording means nothing to it.
+	// A proxy that has forgotten the name uses another key share, so it cannot decrypt
+	// the rest of the recording.
 	if _, err := replay(newProxy(t, Options{}, alice)); err == nil || !strings.Contains(err.Error(), "bad record MAC") {
 		t.Errorf("after a restart: %v", err)
 	}
 }
 
-// Whoever does not speak TLS, or sends more than a handshake has, gets no byte.
+// A peer that does not use TLS, or sends more than a handshake has, gets no byte.
 func TestOthersGetNoByte(t *testing.T) {
 	hello := wire.NewHello(wire.Connect, netip.AddrPort{}, netip.MustParseAddrPort("192.0.2.1:80")).Append(nil, secretA)
 	attach := wire.Attach{Fresh: true, Settings: wire.Settings{MaxStreams: 1, InitialWindow: wire.MinWindow}}

@@ -2,7 +2,7 @@ package sched
 
 func init() { register("backup", func() Scheduler { return backup{} }) }
 
-// backup takes the first path; the others wait for it to stall or to go.
+// backup uses the first path. It uses another one only while that is stalled or gone.
 type backup struct{}
 
 func (backup) pinned() {}

@@ -2,11 +2,11 @@ package sched
 
 func init() { register("earliest", func() Scheduler { return earliest{} }) }
 
-// earliest takes the path on which the message arrives first, among those with
-// room. Unlike txDelay it counts with the rate that a path has really
-// delivered: congestion windows that are larger than the path needs (BBR's, or
-// a grown cubic one) make it look faster than it is. The least round trip
-// stands for an empty path, what is queued for its filling.
+// earliest chooses, among the paths with room, the one on which the message arrives
+// first. Unlike txDelay it uses the delivery rate that a path has reached. A congestion
+// window that is larger than the path needs (BBR's, or a grown cubic one) would make
+// the path look faster than it is. The minimum RTT is the delay of the empty path. The
+// bytes in TCP add their transmission time.
 type earliest struct{}
 
 func (earliest) Place(m Message, paths []Path) Paths {

@@ -2,8 +2,8 @@ package sched
 
 func init() { register("minrtt", func() Scheduler { return minRTT{} }) }
 
-// minRTT takes the path with the least smoothed round trip among those with
-// room, as the default scheduler of Multipath TCP in Linux did (nikravesh2016 §4.3).
+// minRTT chooses the path with the lowest smoothed RTT among those with room, as the
+// former default scheduler of Multipath TCP in Linux (nikravesh2016 §4.3).
 type minRTT struct{}
 
 func (minRTT) Place(_ Message, paths []Path) Paths { return One(least(paths, true, rtt)) }

@@ -2,12 +2,11 @@ package sched
 
 func init() { register("redundant", func() Scheduler { return redundant{} }) }
 
-// small is up to which offset a stream counts as small messages.
+// small is the stream length, in bytes, up to which all paths are used.
 const small = 16 << 10
 
-// redundant sends small messages on all paths: the first copy that arrives
-// counts. What follows in longer streams goes to the path with the least round
-// trip.
+// redundant sends short streams on all paths. The copy that arrives first counts.
+// Messages of longer streams use the path with the lowest RTT.
 type redundant struct{}
 
 func (redundant) Place(m Message, paths []Path) Paths {

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Path is what is known of a path when a message is to be placed. Sizes are in
-// bytes, rates in bytes a second.
+// Path is the state of a path when a message is placed. Sizes are in bytes, rates in
+// bytes per second.
 type Path struct {
 	ID      uint8
-	Backup  bool          // to be used only when no other path can be
+	Backup  bool          // use only while no other path can be used
 	RTT     time.Duration // smoothed; 0 before the first sample
-	MinRTT  time.Duration // the least of late
-	Rate    float64       // that it has delivered at best of late; 0: not known
+	MinRTT  time.Duration // recent minimum
+	Rate    float64       // highest recent delivery rate; 0: unknown
 	Window  int           // congestion window
-	Queued  int           // written and not acknowledged
-	Room    int           // may be written now; 0: not one byte
-	Stalled bool          // has made no progress for too long
+	Queued  int           // written to TCP and not acknowledged
+	Room    int           // bytes that may be written now; 0: none
+	Stalled bool          // no progress for too long
 }
 
-// Message is what is to be placed.
+// Message is a message that waits for a path.
 type Message struct {
 	Size    int    // bytes
-	Left    int    // bytes of the stream that wait behind it, as far as they are known
+	Left    int    // unsent bytes of the stream behind the message, as far as known
 	Sent    uint64 // bytes of the stream that were placed before
-	Waiting int    // bytes of all streams that wait beside it, Left among them
+	Waiting int    // unsent bytes of all streams without this message; Left is included
 }
 
-// Paths is a set of paths, by their index in the list that was given.
+// Paths is a set of paths, by their index in the list passed to Place.
 type Paths uint64
 
-// One is the set of one path; it is empty for an index below 0.
+// One returns the set with one path. It is empty if i is below 0.
 func One(i int) Paths {
 	if i < 0 {
 		return 0
@@ -40,20 +40,20 @@ func One(i int) Paths {
 	return 1 << i
 }
 
-// Has says whether the path with an index is in the set.
+// Has reports whether the set contains the path with index i.
 func (p Paths) Has(i int) bool { return p>>i&1 != 0 }
 
-// Scheduler places messages. It is used by one goroutine at a time, for the
-// streams of one direction of a session.
+// Scheduler places messages. One goroutine at a time uses it, for the streams of one
+// direction of a session.
 type Scheduler interface {
-	// Place returns the paths that are to carry a message, a copy each. Those
-	// without room are left out by the caller; when none is left the message
-	// waits. There are at most 64 paths.
+	// Place returns the paths for a message; each carries a copy. The caller skips
+	// paths without room. If none remains, the message waits. There are at most 64
+	// paths.
 	Place(m Message, paths []Path) Paths
 }
 
-// Pinned is a scheduler whose streams stay on the path that Place names, whatever
-// room it has: copies of late messages take no other one either.
+// Pinned is a scheduler whose streams stay on the path that Place names, even if it has
+// no room. Copies of late messages stay on it, too.
 type Pinned interface {
 	Scheduler
 	pinned()
@@ -61,13 +61,13 @@ type Pinned interface {
 
 var registry = map[string]func() Scheduler{}
 
-// register makes a scheduler known by its constructor; each file of one calls it.
+// register adds a scheduler. Each file with a scheduler calls it.
 func register(name string, create func() Scheduler) { registry[name] = create }
 
-// Default is the name of the scheduler that is used where none is asked for.
+// Default is the name of the scheduler that is used if none is configured.
 const Default = "earliest"
 
-// New makes the scheduler of a name; "" is the default one.
+// New returns a new scheduler; "" means Default. An unknown name is an error.
 func New(name string) (Scheduler, error) {
 	if name == "" {
 		name = Default
@@ -78,7 +78,7 @@ func New(name string) (Scheduler, error) {
 	return nil, fmt.Errorf("no scheduler %q; there are %s", name, strings.Join(Names(), ", "))
 }
 
-// Names are those of all schedulers, sorted.
+// Names returns the names of all schedulers, sorted.
 func Names() []string {
 	names := make([]string, 0, len(registry))
 	for name := range registry {
@@ -88,8 +88,8 @@ func Names() []string {
 	return names
 }
 
-// usable says whether a path may be chosen at all: a backup only when there is
-// nothing else, a stalled one only when all are.
+// usable returns a function that reports whether a path may be chosen: a backup only if
+// there is no other path, a stalled path only if all paths are stalled.
 func usable(paths []Path) func(p *Path) bool {
 	regular, alive := false, false
 	for i := range paths {
@@ -101,8 +101,8 @@ func usable(paths []Path) func(p *Path) bool {
 	return func(p *Path) bool { return !(alive && p.Stalled) && !(regular && p.Backup) }
 }
 
-// least returns the index of the usable path with the least cost, −1 without
-// any. With room, those that have none are left out.
+// least returns the index of the usable path with the lowest cost, or −1. With room,
+// paths without room are skipped.
 func least(paths []Path, room bool, cost func(p *Path) float64) int {
 	ok, best, least := usable(paths), -1, 0.0
 	for i := range paths {

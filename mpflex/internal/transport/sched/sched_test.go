@@ -10,7 +10,7 @@ import (
 
 const ms = time.Millisecond
 
-// wifi and lte are the paths of nikravesh2016, idle.
+// wifi and lte return the idle paths of nikravesh2016.
 func wifi() Path {
 	return Path{ID: 0, RTT: 50 * ms, MinRTT: 50 * ms, Rate: 880e3, Window: 44e3, Room: 3000}
 }
@@ -89,8 +89,8 @@ func TestRoundRobinTakesTurns(t *testing.T) {
 	}
 }
 
-// TestAnyPaths: whatever is known of paths, a scheduler chooses among them, and
-// always when all have room.
+// TestAnyPaths: for any state of the paths, a scheduler chooses only among them, and
+// always chooses if all have room.
 func TestAnyPaths(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {

@@ -2,8 +2,8 @@ package sched
 
 func init() { register("single", func() Scheduler { return single{} }) }
 
-// single takes the path with the lowest number, and another one only when that
-// has stalled or gone.
+// single uses the path with the lowest number. It uses another one only while that is
+// stalled or gone.
 type single struct{}
 
 func (single) pinned() {}

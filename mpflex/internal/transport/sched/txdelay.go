@@ -2,14 +2,14 @@ package sched
 
 func init() { register("txdelay", func() Scheduler { return txDelay{} }) }
 
-// txDelay takes the path on which the message arrives first by the paper's
-// estimate, srtt + B / (cwnd / srtt) with B the bytes in the send buffer,
-// whether its congestion window has room or not (nikravesh2016 §4.3, "TxDelay").
+// txDelay chooses the path on which the message arrives first by the paper's estimate,
+// srtt + B / (cwnd / srtt), where B is the number of bytes in the send buffer. The path
+// is chosen even if its congestion window is full (nikravesh2016 §4.3, "TxDelay").
 //
-// In the paper a message waits for its path in that path's send buffer, which is
-// the case where send buffers are filled. With late binding it waits in the
-// session, with all that waits there, so B is what they come to together: a path
-// with room is left alone only if the last of them arrives earlier without.
+// In the paper a message waits in the send buffer of its path. With late binding it
+// waits in the session, together with all other unsent bytes, so B includes these. A
+// path with room stays unused only if the last of these bytes would still arrive
+// earlier on the other path.
 type txDelay struct{}
 
 func (txDelay) Place(m Message, paths []Path) Paths {
@@ -24,7 +24,8 @@ func (txDelay) Place(m Message, paths []Path) Paths {
 	return One(free)
 }
 
-// delay estimates when so many bytes more have arrived over a path, in seconds.
+// delay returns a function that estimates, in seconds, when size more bytes have
+// arrived over a path.
 func delay(size int) func(*Path) float64 {
 	return func(p *Path) float64 {
 		if p.Window == 0 {

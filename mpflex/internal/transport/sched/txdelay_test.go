@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// recorded is what a session knew of a path when it placed a message: of a
-// download of 250 kB over the links of nikravesh2016 figure 17, with BBR.
+// recorded returns a path's recorded state when a session placed a message. The session
+// downloaded 250 kB over the links of nikravesh2016 figure 17, with BBR.
 func recorded(id uint8, rttUS, minRTTUS, rate, window, queued, room int) Path {
 	return Path{
 		ID: id, RTT: time.Duration(rttUS) * time.Microsecond, MinRTT: time.Duration(minRTTUS) * time.Microsecond,
@@ -14,8 +14,8 @@ func recorded(id uint8, rttUS, minRTTUS, rate, window, queued, room int) Path {
 	}
 }
 
-// TestTxDelayOnRecordedPaths: how TxDelay and min-RTT differ, for each way of
-// feeding the paths.
+// TestTxDelayOnRecordedPaths: the difference between TxDelay and min-RTT, for both ways
+// of feeding the paths.
 func TestTxDelayOnRecordedPaths(t *testing.T) {
 	for _, c := range []struct {
 		name            string

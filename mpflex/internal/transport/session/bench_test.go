@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkStream sends one stream from TCP to TCP through a session on
-// loopback: as agent and proxy do.
+// BenchmarkStream sends one stream from TCP to TCP through a session on loopback, as
+// agent and proxy do.
 func BenchmarkStream(b *testing.B) {
 	for name, paths := range map[string]int{"1": 1, "2": 2, "2 with TLS": 2} {
 		b.Run(name, func(b *testing.B) {
@@ -47,7 +47,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// zeros is a source of bytes that costs nothing.
+// zeros is a source of bytes without cost.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -9,34 +9,33 @@ import (
 	"time"
 )
 
-// ErrMemory: the memory for sessions is used up. No stream is opened. A session
-// ends with it when it refuses more streams than it can remember.
+// ErrMemory reports that the memory for sessions is used up. Open fails with it. A
+// session ends with it when it would have to remember too many refused streams.
 var ErrMemory = errors.New("the memory for sessions is used up")
 
-// Budget bounds the memory of all sessions that use it: buffers of received
-// bytes and of bytes that may have to be sent again, datagrams that wait to be
-// sent, and a fixed cost for each open stream. The memory of a path (buffers,
-// TLS, up to [mostControl] bytes of answers) is not part of it.
+// Budget bounds the memory of all sessions that use it: received bytes that wait for
+// readers, sent bytes that are not acknowledged, datagrams that wait to be sent, and a
+// fixed cost of each open stream. The memory of a path (buffers, TLS, up to
+// [mostControl] bytes of answers) is not included.
 //
-// Each client has an [Account]. An account may use at most half of what the
-// other accounts leave, so that a client never shuts out another one. Each
-// account applies these marks to its own share:
+// Each client has an [Account]. An account may use at most half of the memory that the
+// other accounts leave, so a client cannot shut out another one. Each account applies
+// these watermarks to its share:
 //
-//   - From a quarter on, streams that wait to be sent keep little; from half on,
-//     all streams keep less.
-//   - From three quarters on, windows are small and a stream keeps one block.
-//   - From seven eighths on, new streams are refused.
-//   - When the rest is full, the session slows down: it reads no more from
-//     applications, and takes received bytes as fast as readers free memory.
-//   - A stream is reset with [NoMemory] only then, and only when it has stood
-//     still for [standstill], or for [deadlock] while nothing else moves.
+//   - 1/4: streams keep few unsent bytes; from 1/2 on, all streams keep fewer bytes.
+//   - 3/4: windows are small, and a stream keeps one block.
+//   - 7/8: new streams are refused.
+//   - Full: the session slows down. It reads no more from applications, and takes
+//     received bytes only as fast as readers free memory.
+//   - Only when full, a stream is reset with [NoMemory], and only if it made no
+//     progress for [standstill], or for [deadlock] while nothing else progresses.
 //
-// The other side may send the initial window of each stream without asking.
-// Windows beyond that are promises of at most a quarter of the share.
+// The other side may send the initial window of each stream without an acknowledgement.
+// Windows beyond that are promises. Their sum is at most a quarter of the share.
 type Budget struct {
 	limit  int64
 	report func(Shortage)
-	// How long a stream stands still before it may be reset.
+	// How long a stream must make no progress before it may be reset.
 	standstill, deadlock time.Duration
 
 	used     atomic.Int64 // bytes
@@ -50,78 +49,74 @@ type Budget struct {
 	sessions map[*Session]bool
 }
 
-// Account is the memory that the sessions of one client use together.
+// Account counts the memory of the sessions of one client.
 type Account struct {
 	budget *Budget
 	client string
-	parts  int64 // the share is 1/parts of what other accounts leave
+	parts  int64 // the share is 1/parts of the memory that other accounts leave
 
-	used     atomic.Int64 // bytes, in and out included
-	in, out  atomic.Int64 // bytes of buffers: received, and not acknowledged by the other side
+	used     atomic.Int64 // bytes, with those of in and out
+	in, out  atomic.Int64 // bytes of buffers: received; sent and not acknowledged
 	promised atomic.Int64
-	freed    atomic.Int64  // bytes of all that was given back
+	freed    atomic.Int64  // sum of all bytes released
 	told     atomic.Int64  // time of the last report, unix nanoseconds
 	gate     chan struct{} // held by the path that waits in slow
 }
 
-// Shortage reports that a client's share is nearly used up: sessions slow down
-// or refuse streams. Refused and Reset count since the budget was made.
+// Shortage reports that a client's share is nearly used up, so sessions slow down or
+// refuse streams. Refused and Reset count since the budget was made.
 type Shortage struct {
 	Client         string // empty at the agent
-	Own, Share     int64  // bytes that the client uses, and may use now
+	Own, Share     int64  // bytes that the client uses; bytes that it may use now
 	Used, Limit    int64  // bytes of the whole budget
 	Refused, Reset int64  // streams
 }
 
 const (
-	// shortageEvery is the least time between two reports about a client.
+	// shortageEvery is the minimum time between two reports about a client.
 	shortageEvery = 10 * time.Second
-	// streamCost is the memory of an open stream without any bytes: the stream,
-	// and what serves it at the agent or at the proxy (docs/mpflex.md has the
-	// measurement).
+	// streamCost is the memory of an open stream without payload: the stream and the
+	// code that serves it at the agent or the proxy (measured: docs/mpflex.md).
 	streamCost = 20 << 10
-	// overCost is the memory of a stream that was reset, until the other side
-	// has answered.
+	// overCost is the memory of a reset stream until the other side has answered.
 	overCost = 1 << 10
-	// pieceCost is the memory of a received message beside its bytes.
+	// pieceCost is the memory of a received message without its payload.
 	pieceCost = 64
-	// growth is how many bytes a window grows for each byte that the reader
-	// takes: enough that it never holds up a stream that did not fill its initial
+	// growth is how many bytes a window grows for each byte that the reader takes. It
+	// is large enough that a stream is not limited if it did not fill its initial
 	// window in a round trip. Streams of a few bytes hold no promise.
 	growth = 8
-	// shareOfFree is the part of the remaining promises that one stream gets.
+	// shareOfFree: 1/shareOfFree of the remaining promises is available to one stream.
 	shareOfFree = 4
-	// shareOfRoom is the part of the memory below a mark that one stream may
-	// keep for the other side, or gets as its window when memory is scarce. It
-	// always gets the least.
+	// shareOfRoom: one stream may keep 1/shareOfRoom of the memory below a watermark
+	// unacknowledged, and has a window of that size while memory is scarce. leastKept
+	// and leastWindow are the minima.
 	shareOfRoom = 16
 	leastKept   = 64 << 10
 	leastWindow = 32 << 10
-	// shareOfWaiting is the part of the memory below a mark that may wait to be
-	// sent in one stream.
+	// shareOfWaiting: 1/shareOfWaiting of the memory below a watermark may wait unsent in one stream.
 	shareOfWaiting = 128
-	// leastData is what all streams of an account may always hold in buffers, so
-	// that they go on when other clients have made its share smaller.
+	// leastData is the minimum buffer memory of all streams of an account. With it they
+	// make progress even if other clients have made the account's share smaller.
 	leastData = 512 << 10
-	// standstill is how long a stream stands still before it is reset to make
-	// room. Readers that are slow, and outages of a path, are shorter.
+	// standstill is how long a stream makes no progress before it is reset to free
+	// memory. Pauses of slow readers and outages of a path are shorter.
 	standstill = 30 * time.Second
-	// deadlock is the same while all readers of the account stand still.
+	// deadlock is the same while all readers of the account make no progress.
 	deadlock = 5 * time.Second
-	// slowTick is how often a path that waits for memory looks again, slowIdle
-	// how long it waits while no memory is freed, slowMost how long in all. It
-	// then takes one frame: acknowledgements, which free memory, may be behind it.
+	// slowTick is how often a path that waits for memory checks again, slowIdle the
+	// maximum wait while no memory is freed, slowMost the maximum in total. Then the
+	// path takes one frame: acknowledgements, which free memory, may follow it.
 	slowTick = time.Millisecond
 	slowIdle = 100 * time.Millisecond
 	slowMost = time.Second
-	// relieveEvery is the least time between two attempts to make room for
-	// streams that wait to send.
+	// relieveEvery is the minimum time between two attempts to free memory for streams
+	// that wait to send.
 	relieveEvery = time.Second
 )
 
-// NewBudget returns a budget of limit bytes. It calls report, if not nil, at
-// most every ten seconds for each client that is short of memory; report must
-// not block.
+// NewBudget returns a budget of limit bytes. It calls report, if not nil, at most once
+// in 10 s for each client that is short of memory. report must not block.
 func NewBudget(limit int64, report func(Shortage)) *Budget {
 	if report == nil {
 		report = func(Shortage) {}
@@ -129,8 +124,8 @@ func NewBudget(limit int64, report func(Shortage)) *Budget {
 	return &Budget{limit: limit, report: report, standstill: standstill, deadlock: deadlock, sessions: map[*Session]bool{}}
 }
 
-// Account returns the account of one of several clients. Its sessions may use
-// half of what other accounts leave.
+// Account returns a new account for one of several clients. Its sessions may use half
+// of the memory that other accounts leave.
 func (b *Budget) Account(client string) *Account { return b.account(client, 2) }
 
 func (b *Budget) account(client string, parts int64) *Account {
@@ -145,14 +140,14 @@ func (a *Account) share() int64 {
 	return (a.budget.limit - a.budget.used.Load() + a.used.Load()) / a.parts
 }
 
-// data returns how many bytes of the share are left for buffers: all but the
-// fixed cost of streams.
+// data returns how many bytes of the share are for buffers: all except the fixed costs
+// of streams.
 func (a *Account) data() int64 {
 	return max(a.share()-a.used.Load()+a.in.Load()+a.out.Load(), leastData)
 }
 
 // roomIn and roomOut return how many bytes may be added to the buffers of each
-// direction. A quarter is reserved for the other one.
+// direction. At least a quarter is reserved for the other direction.
 func (a *Account) roomIn() int64 {
 	data := a.data()
 	return data - a.in.Load() - max(a.out.Load(), data/4)
@@ -163,13 +158,13 @@ func (a *Account) roomOut() int64 {
 	return data - a.out.Load() - max(a.in.Load(), data/4)
 }
 
-// pressure is how short memory is.
+// pressure is the level of memory use.
 type pressure uint8
 
 const (
 	plenty pressure = iota
-	scarce          // three quarters are used
-	short           // seven eighths
+	scarce          // 3/4 of the share is used
+	short           // 7/8 of the share is used
 )
 
 func (a *Account) pressure() pressure {
@@ -182,12 +177,11 @@ func (a *Account) pressure() pressure {
 	return short
 }
 
-// room returns how many bytes may be used until so many eighths of the share
-// are; it may be negative.
+// room returns the bytes left below a watermark, given in eighths of the share. It may
+// be negative.
 func (a *Account) room(eighths int64) int64 { return a.share()/8*eighths - a.used.Load() }
 
-// add charges bytes to the account and to the session; a negative number gives
-// them back.
+// add charges bytes to the account and the session. A negative number releases bytes.
 func (s *Session) add(bytes int64) {
 	a := s.config.Account
 	s.memory.Add(bytes)
@@ -198,19 +192,18 @@ func (s *Session) add(bytes int64) {
 	}
 }
 
-// mayWait returns how many bytes of a stream may wait to be sent, beyond the
-// least. Streams that do not get on are the first to be kept short.
+// mayWait returns how many bytes of a stream may wait unsent, if that is more than
+// unsentLeast. This limit falls first when memory runs short.
 func (s *Session) mayWait() uint64 {
 	return uint64(min(max(s.config.Account.room(2)/shareOfWaiting, 0), unsentMost))
 }
 
-// mayKeep returns how many bytes a stream may hold that the other side does not
-// have.
+// mayKeep returns how many unacknowledged bytes a stream may hold.
 func (st *Stream) mayKeep() uint64 {
 	a := st.s.config.Account
 	switch {
 	case a.pressure() == plenty:
-	case st.limit <= st.next && st.next < st.out.end: // the window is closed
+	case st.limit <= st.next && st.next < st.out.end: // the other side's window is closed
 		return 0
 	default:
 		return blockSize
@@ -218,7 +211,7 @@ func (st *Stream) mayKeep() uint64 {
 	return uint64(min(max(a.room(4)/shareOfRoom, leastKept), int64(st.s.config.Window)+unsentMost))
 }
 
-// window returns how many bytes of a stream may be under way.
+// window returns the receive window of a stream, in bytes.
 func (st *Stream) window() uint64 {
 	s, a := st.s, st.s.config.Account
 	initial := uint64(s.config.InitialWindow)
@@ -233,10 +226,10 @@ func (st *Stream) window() uint64 {
 	return initial + min(uint64(s.config.Window)-initial, growth*st.taken, uint64(max(free, 0)/shareOfFree))
 }
 
-// charges are the bytes that the account is charged with for a stream.
+// charges holds the bytes that a stream charges to the account.
 type charges struct{ memory, in, out, promise int64 }
 
-// charge updates the charges of a stream, with the session locked.
+// charge updates the charges of a stream. The session must be locked.
 func (st *Stream) charge() {
 	now := charges{memory: overCost}
 	switch {
@@ -267,7 +260,7 @@ func (st *Stream) charge() {
 	}
 }
 
-// forget takes a stream that is over for both sides out of the session.
+// forget removes a stream that is over at both sides.
 func (s *Session) forget(st *Stream) {
 	delete(s.streams, st.id)
 	s.settled++
@@ -279,8 +272,8 @@ func (s *Session) forget(st *Stream) {
 	st.charge()
 }
 
-// refuse resets a stream of the other side that is not opened. The session ends
-// when it would have to remember too many of them.
+// refuse resets a stream of the other side without opening it. The session ends if it
+// would have to remember too many refused streams.
 func (s *Session) refuse(st *Stream, why Reason) {
 	if why == NoMemory {
 		s.config.Account.refuse()
@@ -293,7 +286,7 @@ func (s *Session) refuse(st *Stream, why Reason) {
 	}
 }
 
-// enter and leave: the budget knows the sessions that use it.
+// enter adds a session to those that use the budget; leave removes it.
 func (b *Budget) enter(s *Session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -306,13 +299,13 @@ func (b *Budget) leave(s *Session) {
 	delete(b.sessions, s)
 }
 
-// refuse counts a stream that is not opened.
+// refuse counts a refused stream.
 func (a *Account) refuse() {
 	a.budget.refused.Add(1)
 	a.tell()
 }
 
-// tell reports a shortage, unless that was done a moment ago.
+// tell reports a shortage, at most once in shortageEvery.
 func (a *Account) tell() {
 	now, last := time.Now().UnixNano(), a.told.Load()
 	if time.Duration(now-last) < shortageEvery || !a.told.CompareAndSwap(last, now) {
@@ -324,7 +317,8 @@ func (a *Account) tell() {
 	})
 }
 
-// starves says whether only memory keeps a stream from taking another byte.
+// starves reports whether only a lack of memory stops a stream from taking another
+// byte.
 func (st *Stream) starves() bool {
 	return st.out.full() && st.s.config.Account.roomOut() <= 0 && st.out.end-st.out.base < st.mayKeep()
 }
@@ -338,8 +332,8 @@ func (st *Stream) starve() {
 	}
 }
 
-// feed wakes the streams that wait for memory, in their order, as many as there
-// is memory for. It says whether some are left.
+// feed wakes streams that wait for memory, in order, as many as the free memory allows.
+// It reports whether some are left.
 func (s *Session) feed() bool {
 	for room := s.config.Account.roomOut(); room > 0 && len(s.hungry) > 0; s.hungry = s.hungry[1:] {
 		st := s.hungry[0]
@@ -352,8 +346,9 @@ func (s *Session) feed() bool {
 	return len(s.hungry) > 0
 }
 
-// hunger is feed for the watch: memory of other sessions of the client may be
-// free. When there is none for long, it makes room.
+// hunger calls feed for watch: other sessions of the client may have freed memory. If
+// streams still wait, it resets streams that make no progress, at most once in
+// relieveEvery. It reports whether streams still wait.
 func (s *Session) hunger(now int64) bool {
 	if !s.feed() {
 		return false
@@ -365,8 +360,9 @@ func (s *Session) hunger(now int64) bool {
 	return true
 }
 
-// slow delays received bytes of a stream while the account has no memory for
-// them: until readers have freed some, and not for long when they do not.
+// slow delays received bytes of a stream while the account has no memory for them. It
+// waits until readers have freed some, for at most slowIdle without progress and
+// slowMost in total.
 func (s *Session) slow(id uint32) {
 	a := s.config.Account
 	if a.roomIn() > 0 {
@@ -407,8 +403,8 @@ func (s *Session) slow(id uint32) {
 	}
 }
 
-// relieve resets streams that have stood still: those of the account for so
-// long, and those of other accounts that are full for standstill.
+// relieve resets streams that make no progress: in this account after patience, in
+// other full accounts after standstill.
 func (a *Account) relieve(patience time.Duration) {
 	b := a.budget
 	if !b.relieving.CompareAndSwap(false, true) {
@@ -433,8 +429,8 @@ func (a *Account) relieve(patience time.Duration) {
 	}
 }
 
-// shed resets streams that have stood still, the largest first, until so many
-// bytes are free.
+// shed resets streams that make no progress, the largest first, until excess bytes are
+// free.
 func (s *Session) shed(patience time.Duration, excess int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -450,7 +446,7 @@ func (s *Session) shed(patience time.Duration, excess int64) {
 	for before := s.memory.Load(); len(list) > 0 && before-s.memory.Load() < excess; list = list[1:] {
 		st := list[0]
 		s.config.Budget.reset.Add(1)
-		if st.abort(NoMemory); st.reset == nil { // nothing of it is left to be told
+		if st.abort(NoMemory); st.reset == nil { // no frame of it was sent
 			st.over(&ResetError{Reason: NoMemory})
 			st.settle()
 		}
@@ -458,19 +454,19 @@ func (s *Session) shed(patience time.Duration, excess int64) {
 	}
 }
 
-// stuck says whether a stream has held bytes for so long without any progress.
-// What waits for a path does not count while all of them are stalled.
+// stuck reports whether a stream has held bytes for patience without progress. Bytes
+// that wait for a path do not count while all paths are stalled.
 func (st *Stream) stuck(patience time.Duration) bool {
 	s := st.s
 	moving := slices.ContainsFunc(s.paths, func(p *Path) bool { return !p.stalled })
 	switch {
 	case st.reset != nil || time.Duration(s.nowNS()-st.stillNS) < patience:
 		return false
-	case st.in.waiting > st.in.behind: // its reader takes nothing
+	case st.in.waiting > st.in.behind: // its reader takes no bytes
 		return true
-	case st.in.behind > 0: // what is missing does not come
+	case st.in.behind > 0: // the missing bytes do not arrive
 		return moving
 	}
-	// The other side's reader takes nothing.
+	// The other side's reader takes no bytes.
 	return patience >= s.config.Budget.standstill && moving && len(st.out.blocks) > 0 && st.limit <= st.next
 }

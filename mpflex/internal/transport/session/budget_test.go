@@ -12,7 +12,7 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// peak is the most that is used of a budget until the test ends.
+// peak returns a function that stops sampling and returns the peak use of a budget.
 func peak(t *testing.T, b *Budget) func() int64 {
 	var most atomic.Int64
 	stop := make(chan struct{})
@@ -34,7 +34,7 @@ func peak(t *testing.T, b *Budget) func() int64 {
 	return most.Load
 }
 
-// slowly is a reader that takes little at a time.
+// slowly is a reader that reads few bytes at a time.
 type slowly struct{ io.Reader }
 
 func (s slowly) Read(b []byte) (int, error) {
@@ -42,8 +42,8 @@ func (s slowly) Read(b []byte) (int, error) {
 	return s.Reader.Read(b[:min(len(b), 16<<10)])
 }
 
-// TestTinyBudget: however slow the readers of many streams are, the bytes come
-// and are right, and memory stays within the budget.
+// TestTinyBudget: with any number of slow readers, all bytes arrive and are right, and
+// memory stays within the budget.
 func TestTinyBudget(t *testing.T) {
 	const streams, size, limit = 40, 1 << 20, 32 << 20
 	b := NewBudget(limit, nil)
@@ -88,7 +88,7 @@ func TestTinyBudget(t *testing.T) {
 	}
 }
 
-// stuck opens streams that nobody reads at the proxy, whose windows fill.
+// stuck opens streams that are not read at the proxy and fills their windows.
 func (k *pair) stuck(streams int) []*Stream {
 	k.t.Helper()
 	var all []*Stream
@@ -108,7 +108,7 @@ func (k *pair) stuck(streams int) []*Stream {
 	return all
 }
 
-// full waits until a session receives no more.
+// full waits until a session receives no more bytes.
 func full(t *testing.T, s *Session) int {
 	t.Helper()
 	for last, since := -1, time.Now(); time.Since(since) < 300*time.Millisecond; time.Sleep(10 * time.Millisecond) {
@@ -119,13 +119,13 @@ func full(t *testing.T, s *Session) int {
 	return s.Status().Received
 }
 
-// TestOthersHoldTheBudget: streams whose readers have stopped hold all that may
-// be promised; another one goes on.
+// TestOthersHoldTheBudget: streams whose readers have stopped hold all promises.
+// Another stream still makes progress.
 func TestOthersHoldTheBudget(t *testing.T) {
 	const limit = 64 << 20
 	b := NewBudget(limit, nil)
 	k := newPair(t, Config{Budget: b}, 2)
-	for range 30 { // readers that have taken enough for large windows
+	for range 30 { // readers that have taken enough bytes for large windows
 		st, other := k.stream("x")
 		go func() { _, _ = io.Copy(st, text(1, 16<<20)) }()
 		if _, err := io.CopyN(io.Discard, other, 1<<20); err != nil {
@@ -164,8 +164,9 @@ func TestOthersHoldTheBudget(t *testing.T) {
 	}
 }
 
-// TestHoarder: one client's streams are never read and hold more than there is.
-// It loses the largest of them; another client's go on; that is told once.
+// TestHoarder: one client's streams are never read and hold more bytes than the budget
+// allows. It loses the largest ones. Another client's streams continue. The shortage is
+// reported once.
 func TestHoarder(t *testing.T) {
 	const limit = 32 << 20
 	var told atomic.Int32
@@ -217,8 +218,8 @@ func (st *Stream) mu(f func()) {
 	f()
 }
 
-// TestSessionsOfAClientShareAnAccount: they open streams until their half of the
-// budget is used up. Another client does not notice.
+// TestSessionsOfAClientShareAnAccount: a client's sessions open streams until their
+// half of the budget is used. Another client is not affected.
 func TestSessionsOfAClientShareAnAccount(t *testing.T) {
 	const limit = 16 << 20
 	b := NewBudget(limit, nil)
@@ -256,12 +257,12 @@ func TestSessionsOfAClientShareAnAccount(t *testing.T) {
 	}
 }
 
-// TestBusySession: many streams leave less memory for buffers than their answers
-// need, all at once. All readers read, so all answers come: the session slows
-// down and resets nothing.
+// TestBusySession: many streams leave less memory for buffers than their answers need
+// at the same time. All readers read, so all answers arrive: the session slows down and
+// resets nothing.
 func TestBusySession(t *testing.T) {
 	const streams, answer = 600, 2 * blockSize
-	const limit = streams * streamCost * 5 / 4 // a fifth is left, for 3 MB of 20 MB
+	const limit = streams * streamCost * 5 / 4 // leaves a fifth: 3 MB for 20 MB of answers
 	agent, proxy := NewBudget(limit, nil), NewBudget(limit, nil)
 	k := newPairOf(t, Config{Budget: agent}, Config{Budget: proxy}, 2)
 	most := peak(t, proxy)
@@ -301,9 +302,9 @@ func TestBusySession(t *testing.T) {
 	}
 }
 
-// TestStuckReadersGiveWay: downloads whose readers have stopped hold all memory
-// for what is sent. They are reset when they have stood still for long, and not
-// before; another stream of the same client then goes on.
+// TestStuckReadersGiveWay: downloads whose readers have stopped hold all memory for
+// sent bytes. They are reset only after standstill. Then another stream of the same
+// client makes progress.
 func TestStuckReadersGiveWay(t *testing.T) {
 	b := NewBudget(4<<20, nil)
 	b.standstill = 2 * time.Second
@@ -347,8 +348,8 @@ func TestStuckReadersGiveWay(t *testing.T) {
 	}
 }
 
-// TestNoMemoryToOpen: a session opens no stream when its budget is used up, and
-// opens one when it is not any more.
+// TestNoMemoryToOpen: a session opens no stream while its budget is used up, and opens
+// one afterwards.
 func TestNoMemoryToOpen(t *testing.T) {
 	k := newPair(t, Config{Budget: NewBudget(4<<20, nil)}, 1)
 	var open []*Stream
@@ -371,8 +372,8 @@ func TestNoMemoryToOpen(t *testing.T) {
 	}
 }
 
-// TestSmallMessages: messages of a byte take no more than a few times their
-// bytes, in order or behind a gap.
+// TestSmallMessages: messages of one byte use at most a few times their size in memory,
+// in order or behind a gap.
 func TestSmallMessages(t *testing.T) {
 	for name, first := range map[string]uint32{"in order": 0, "behind a gap": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -395,8 +396,8 @@ func TestSmallMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesFullOfGaps: a peer that sends every other byte, so that each takes
-// a buffer, loses the stream before it has used up the memory.
+// TestMessagesFullOfGaps: a peer sends every other byte, so that each byte needs a
+// buffer. Its stream is reset before the memory is used up.
 func TestMessagesFullOfGaps(t *testing.T) {
 	const limit = 8 << 20
 	b := NewBudget(limit, nil)
@@ -431,8 +432,7 @@ func TestMessagesFullOfGaps(t *testing.T) {
 	}
 }
 
-// TestResetsThatNobodyAnswers: what is remembered of streams that were refused
-// is bounded, too.
+// TestResetsThatNobodyAnswers: the memory for refused streams is bounded.
 func TestResetsThatNobodyAnswers(t *testing.T) {
 	s, conn := peer(t, Config{MaxStreams: 10, Budget: NewBudget(4<<20, nil)})
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
@@ -450,8 +450,8 @@ func TestResetsThatNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyReads: nor are the answers that wait for a peer that only
-// writes.
+// TestAnswersThatNobodyReads: the answers that wait for a peer that only writes are
+// bounded.
 func TestAnswersThatNobodyReads(t *testing.T) {
 	s, conn := peer(t, Config{})
 	ping := append(frame.Header{Type: frame.Ping, Size: 8}.Append(nil), "12345678"...)

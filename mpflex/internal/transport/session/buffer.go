@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// blockSize is how much memory a stream takes at a time.
+// blockSize is the unit in which a stream allocates memory, in bytes.
 const blockSize = 16 << 10
 
-// block is memory of streams. Whoever uses it holds a reference; all of them
-// are counted under the session's lock.
+// block is memory for unacknowledged bytes. Each user holds a reference. The session's
+// lock guards the count.
 type block struct {
 	b    [blockSize]byte
 	refs int32
@@ -30,20 +30,20 @@ func (b *block) drop() {
 	}
 }
 
-// outgoing are the bytes of a stream that were written and are not known to
-// have arrived: offsets from base to end.
+// outgoing holds the bytes of a stream that were written and may not have arrived: the
+// offsets from base to end.
 type outgoing struct {
-	blocks    []*block // the first one has base in it; each begins at a multiple of blockSize
+	blocks    []*block // the first one contains base; each starts at a multiple of blockSize
 	base, end uint64
 }
 
-// full says whether the next byte needs another block.
+// full reports whether the next byte needs another block.
 func (o *outgoing) full() bool {
 	return o.base&^(blockSize-1)+uint64(len(o.blocks))*blockSize <= o.end
 }
 
-// place returns where the next bytes go, at least one, with a reference to
-// their block; they count when end is set behind them.
+// place returns the memory for the next bytes, at least one, and a reference to its
+// block. The caller counts the bytes by raising end.
 func (o *outgoing) place() ([]byte, *block) {
 	if o.full() {
 		o.blocks = append(o.blocks, newBlock())
@@ -53,8 +53,8 @@ func (o *outgoing) place() ([]byte, *block) {
 	return last.b[o.end%blockSize:], last
 }
 
-// slices appends the bytes [lo, hi) to what is to be written, and a reference
-// to each of their blocks to held.
+// slices appends the bytes [lo, hi) to the buffers in to, and a reference to each of
+// their blocks to held.
 func (o *outgoing) slices(lo, hi uint64, to net.Buffers, held []*block) (net.Buffers, []*block) {
 	first := o.base &^ (blockSize - 1)
 	for lo < hi {
@@ -68,7 +68,7 @@ func (o *outgoing) slices(lo, hi uint64, to net.Buffers, held []*block) (net.Buf
 	return to, held
 }
 
-// release gives back what lies below an offset.
+// release frees the blocks below an offset.
 func (o *outgoing) release(to uint64) {
 	first := o.base &^ (blockSize - 1)
 	n := 0
@@ -78,13 +78,13 @@ func (o *outgoing) release(to uint64) {
 	}
 	o.blocks = slices.Delete(o.blocks, 0, n)
 	o.base = to
-	if o.base == o.end && len(o.blocks) > 0 && o.blocks[0].refs == 1 { // nobody fills it
+	if o.base == o.end && len(o.blocks) > 0 && o.blocks[0].refs == 1 { // no one fills it
 		o.blocks[0].drop()
 		o.blocks = o.blocks[:0]
 	}
 }
 
-// clear gives back everything.
+// clear releases all blocks.
 func (o *outgoing) clear() {
 	for _, b := range o.blocks {
 		b.drop()
@@ -92,7 +92,7 @@ func (o *outgoing) clear() {
 	o.blocks, o.base = nil, o.end
 }
 
-// piece is a run of received bytes that begins at an offset.
+// piece is a run of received bytes that starts at an offset.
 type piece struct {
 	lo   uint64
 	data []byte
@@ -101,12 +101,11 @@ type piece struct {
 
 func (p *piece) hi() uint64 { return p.lo + uint64(len(p.data)) }
 
-// cost is the memory that a piece takes.
+// cost returns the memory of a piece, in bytes.
 func (p *piece) cost() int { return classes[p.held.class] + pieceCost }
 
-// join takes over the bytes of a small piece that follows, and its buffer, if
-// there is room for them. Thousands of small messages would else take a buffer
-// each.
+// join appends a small piece that follows, if the buffer has room, and frees the buffer
+// of that piece. Otherwise thousands of small messages would use a buffer each.
 func (p *piece) join(next piece) bool {
 	const small = 512
 	if len(next.data) > small || cap(p.data)-len(p.data) < len(next.data) {
@@ -117,28 +116,28 @@ func (p *piece) join(next piece) bool {
 	return true
 }
 
-// incoming are the bytes of a stream that arrived and were not taken.
+// incoming holds the received bytes of a stream that the reader has not taken.
 type incoming struct {
-	next    uint64  // all below has arrived
-	ready   []piece // the bytes below next that were not taken, in order
-	later   pieces  // what lies behind a gap
-	waiting int     // bytes of both
-	memory  int     // that both take
+	next    uint64  // all bytes below have arrived
+	ready   []piece // bytes below next that the reader has not taken, in order
+	later   pieces  // bytes behind a gap
+	waiting int     // bytes in ready and later
+	memory  int     // memory of ready and later, in bytes
 
-	behind  int     // bytes of later
-	sinceNS int64   // when the account was made
-	waited  float64 // how long bytes were in later, ns · bytes, until then
+	behind  int     // bytes in later
+	sinceNS int64   // time of the last call of account
+	waited  float64 // sum over the bytes in later of their time there, up to sinceNS; ns · bytes
 }
 
-// account adds up how long bytes wait for those before them; it is made
-// whenever bytes come, before they do.
+// account adds the time that bytes have waited behind a gap. Call it before new bytes
+// are added.
 func (in *incoming) account(nowNS int64) {
 	in.waited += float64(in.behind) * float64(nowNS-in.sinceNS)
 	in.sinceNS = nowNS
 }
 
-// waitedMS is how long a byte has waited for those before it, the mean over all
-// that came in order since.
+// waitedMS returns the mean time that a byte waited for missing bytes before it, over
+// all bytes that are now in order.
 func (in *incoming) waitedMS() float64 {
 	if in.next == 0 {
 		return 0
@@ -146,8 +145,7 @@ func (in *incoming) waitedMS() float64 {
 	return in.waited / float64(in.next) / 1e6
 }
 
-// add takes received bytes, and keeps those that are new. It says whether it
-// took over the memory of the piece.
+// add stores the new bytes of a piece. It reports whether it keeps the piece's buffer.
 func (in *incoming) add(p piece) bool {
 	if p.hi() <= in.next {
 		return false
@@ -171,7 +169,7 @@ func (in *incoming) add(p piece) bool {
 	return true
 }
 
-// append takes a piece that begins at next or below and ends above.
+// append takes a piece that starts at or below next and ends above it.
 func (in *incoming) append(p piece) {
 	p.data = p.data[in.next-p.lo:]
 	p.lo = in.next
@@ -184,7 +182,8 @@ func (in *incoming) append(p piece) {
 	in.ready = append(in.ready, p)
 }
 
-// keep keeps a piece behind a gap, unless all of it is there.
+// keep stores a piece behind a gap, unless all its bytes are there. It reports whether
+// it keeps the buffer.
 func (in *incoming) keep(p piece) bool {
 	place := in.later.search(p.lo)
 	before := in.later.before(place)
@@ -212,7 +211,7 @@ func (in *incoming) keep(p piece) bool {
 	return true
 }
 
-// clear gives back everything.
+// clear frees all buffers.
 func (in *incoming) clear() {
 	for _, list := range append(in.later.chunks, in.ready) {
 		for _, p := range list {
@@ -228,8 +227,8 @@ type buffer struct {
 	class int
 }
 
-// classes are the sizes of buffers: for a few bytes, for a message of one
-// segment, for a record of TLS, for several segments, and for the largest.
+// classes are the sizes of buffers: a few bytes, a message of one segment, a large
+// message in a TLS record, several segments, and the largest payloads.
 var (
 	classes = [...]int{512, 2 << 10, 4 << 10, 8 << 10, 32 << 10, 64 << 10}
 	buffers [len(classes)]sync.Pool

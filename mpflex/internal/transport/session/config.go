@@ -15,28 +15,28 @@ const (
 	Proxy
 )
 
-// Config are the settings of a session. Zero values stand for the defaults.
-// They bound the data that this side accepts. [Session.SetPeer] sets the bounds
-// of the other side.
+// Config holds the settings of a session. A zero value selects the default. The bounds
+// apply to the data that this side accepts. [Session.SetPeer] sets the bounds of the
+// other side.
 type Config struct {
-	Window        int           // bytes of a stream that may be under way before the reader has taken them; default 4 MiB
-	InitialWindow int           // of Window, what the other side may send of a stream unasked; default 256 KiB
-	Memory        int           // received bytes of all streams that may wait before windows shrink; default 64 MiB
-	MaxStreams    int           // streams at a time, those of this side included; default 16384
-	Scheduler     string        // of streams without a scheme of their own; see package sched
-	SendBuffer    int           // bytes that the TCP of each path is given without an acknowledgement, whatever its window (nikravesh2016 §4.3); 0: late binding
-	PathTimeout   time.Duration // without any path for so long the session ends; default 60 s
-	Keepalive     time.Duration // how long a path may be silent while there are streams; default 15 s
+	Window        int           // receive window of a stream, in bytes; default 4 MiB
+	InitialWindow int           // bytes of Window that the other side may send before an acknowledgement; default 256 KiB
+	Memory        int           // received bytes, not yet read, of all streams, above which windows shrink; default 64 MiB
+	MaxStreams    int           // open streams of both sides; default 16384
+	Scheduler     string        // of streams without their own scheme; see package sched
+	SendBuffer    int           // bytes that a path's TCP may hold unacknowledged (nikravesh2016 §4.3); 0: late binding
+	PathTimeout   time.Duration // the session ends after this time without a path; default 60 s
+	Keepalive     time.Duration // longest silence of a path while streams are open; then it is pinged; default 15 s
 	Reinjection   Reinjection
-	Budget        *Budget  // of memory, shared with other sessions; default: one of its own, of 512 MiB
-	Account       *Account // of the client in a budget; default: the session may use all of Budget
-	// Incoming counts the streams that the other side opens, from their first
-	// frame on. Who accepts a stream gives its place back. It is called with the
-	// session locked and must not block. nil: they are not counted.
+	Budget        *Budget  // of memory, shared with other sessions; default: a separate one of 512 MiB
+	Account       *Account // of the client in a budget; default: the session may use the whole Budget
+	// Incoming counts the streams that the other side opens, from their first frame.
+	// The code that accepts a stream must call Give when the stream ends. Take is
+	// called with the session locked and must not block. nil: no limit.
 	Incoming Quota
-	// Log is told what happens to the paths, and how the session ended: one event
-	// after the other in their order, in a goroutine of its own, which Close waits
-	// for. It may use the session, but not close it. nil: nobody is told.
+	// Log receives the events of the paths and the end of the session, one at a time
+	// and in order. It runs in a goroutine that Close waits for. It may use the
+	// session, but must not close it. nil: no log.
 	Log func(Event)
 }
 
@@ -46,14 +46,14 @@ type Quota interface {
 	Give()
 }
 
-// Reinjection says which copies are made of messages that are late. The zero
-// value switches all on.
+// Reinjection selects the copies that are made of late messages. The zero value enables
+// all of them.
 type Reinjection struct {
-	NoTail   bool    // not of the last messages, when another path is free and would be faster
-	NoStall  bool    // not of what a path holds that makes no progress
-	NoBuffer bool    // not of the message that a full reordering buffer waits for
-	Eta      float64 // how full: nikravesh2016 §4.4; default 0.75
-	Share    float64 // most bytes of tail copies, as a share of all; default 0.05
+	NoTail   bool    // do not copy the last messages of a stream, even if another path is free and faster
+	NoStall  bool    // do not copy the messages of a stalled path
+	NoBuffer bool    // do not copy the message that a full reordering buffer waits for
+	Eta      float64 // part of the window that counts as full: nikravesh2016 §4.4; default 0.75
+	Share    float64 // maximum bytes of tail copies, as a part of all bytes sent; default 0.05
 }
 
 const (
@@ -94,14 +94,14 @@ func set[T comparable](value *T, otherwise T) {
 	}
 }
 
-// Scheme says how the messages of a stream are spread over the paths.
+// Scheme defines how the messages of a stream are spread over the paths.
 type Scheme struct {
 	Scheduler sched.Scheduler
-	Paths     func(name string) (allowed, backup bool) // nil: all, none a backup
+	Paths     func(name string) (allowed, backup bool) // nil: all paths; Link.Backup marks the backups
 }
 
-// Peer are the bounds of the other side, which this side must obey as a sender.
+// Peer holds the bounds of the other side. This side must obey them as a sender.
 type Peer struct {
-	InitialWindow int // bytes of each stream before its first acknowledgement
-	MaxStreams    int // streams of this side at a time
+	InitialWindow int // of each stream before its first acknowledgement, in bytes
+	MaxStreams    int // open streams of this side
 }

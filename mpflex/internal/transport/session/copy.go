@@ -7,15 +7,13 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// copyBudgetMost bounds the tail copies that may be made at once, in bytes.
+// copyBudgetMost bounds the tail copies that may be made in a burst, in bytes.
 const copyBudgetMost = 256 << 10
 
-// tailMargin is how much earlier a copy of a message must arrive to be worth
-// its bytes.
+// tailMargin is the minimum gain for which a tail copy is made.
 const tailMargin = 5 * time.Millisecond
 
-// duplicate notes that a message which is placed now is to go over another path
-// too.
+// duplicate queues a copy of the message that is being placed on another path for q.
 func (s *Session) duplicate(q *Path, st *Stream, size int) {
 	q.twins = append(q.twins, entry{st: st, lo: st.next, size: uint32(size), fin: st.finished && st.next+uint64(size) == st.out.end})
 	if q.idle {
@@ -23,8 +21,8 @@ func (s *Session) duplicate(q *Path, st *Stream, size int) {
 	}
 }
 
-// fillLate takes a copy that cannot wait: one that a scheduler asked for, or of
-// a message that a stalled path holds, or that the receiver's buffer waits for.
+// fillLate adds an urgent copy: one that a scheduler requested, of a message on a
+// stalled path, or of the message that a full receive buffer waits for.
 func (s *Session) fillLate(p *Path, b *batch) bool {
 	for len(p.twins) > 0 {
 		e := p.twins[0]
@@ -38,7 +36,7 @@ func (s *Session) fillLate(p *Path, b *batch) bool {
 	return s.copyFrom(p, b, s.late)
 }
 
-// fillTail takes a copy of the end of a stream, when that would arrive earlier.
+// fillTail adds a copy of the last message of a stream if it would arrive earlier.
 func (s *Session) fillTail(p *Path, b *batch) bool {
 	if s.config.Reinjection.NoTail || s.copyBudget <= 0 {
 		return false
@@ -46,7 +44,7 @@ func (s *Session) fillTail(p *Path, b *batch) bool {
 	return s.copyFrom(p, b, s.tail)
 }
 
-// copyFrom takes a copy of a message that find finds on another path.
+// copyFrom adds a copy of a message that find returns for another path.
 func (s *Session) copyFrom(p *Path, b *batch, find func(flying []entry, from, to *Path) *entry) bool {
 	if p.stalled {
 		return false
@@ -65,8 +63,8 @@ func (s *Session) copyFrom(p *Path, b *batch, find func(flying []entry, from, to
 	return false
 }
 
-// late finds the first message that a stalled path holds, or the one that a
-// receiver's buffer waits for.
+// late finds the first message on a stalled path that is not copied, or the one that a
+// full receive buffer waits for.
 func (s *Session) late(flying []entry, from, to *Path) *entry {
 	r := &s.config.Reinjection
 	if from.stalled {
@@ -85,8 +83,8 @@ func (s *Session) late(flying []entry, from, to *Path) *entry {
 	return nil
 }
 
-// tail finds the last message on a path, when nothing of its stream waits and
-// it would arrive earlier on the other path.
+// tail finds the last message on a path, if its stream has no unsent bytes and the
+// message would arrive earlier on the other path.
 func (s *Session) tail(flying []entry, from, to *Path) *entry {
 	for i := len(flying) - 1; i >= 0; i-- {
 		e := &flying[i]
@@ -103,7 +101,7 @@ func (s *Session) tail(flying []entry, from, to *Path) *entry {
 	return nil
 }
 
-// allowed says whether a stream may use a path: also for what was sent already.
+// allowed reports whether a stream may use a path, also for copies.
 func (s *Session) allowed(st *Stream, p *Path) bool {
 	scheme := st.group.scheme
 	if ok, _ := scheme.use(p); !ok {
@@ -113,7 +111,7 @@ func (s *Session) allowed(st *Stream, p *Path) bool {
 	return !pinned || s.pinnedTo(scheme) == p
 }
 
-// pinnedTo is the path of the streams of a scheme that is pinned to one.
+// pinnedTo returns the path of a pinned scheme's streams, or nil.
 func (s *Session) pinnedTo(scheme *Scheme) *Path {
 	views, paths := s.candidates(scheme)
 	where := scheme.Scheduler.Place(sched.Message{}, views)
@@ -125,15 +123,15 @@ func (s *Session) pinnedTo(scheme *Scheme) *Path {
 	return nil
 }
 
-// holdsUp says whether the receiver keeps so much behind a message that its
-// window is nearly full (nikravesh2016 §4.4): what was sent behind it stands
-// for what the receiver has.
+// holdsUp reports whether the bytes that the receiver holds behind a message nearly fill
+// its window (nikravesh2016 §4.4). The bytes sent behind the message are the
+// estimate.
 func (s *Session) holdsUp(e *entry) bool {
 	return float64(e.st.next-e.lo) >= s.config.Reinjection.Eta*float64(s.config.Window)
 }
 
-// faster says whether a message that flies on q would arrive earlier if it were
-// sent on p now.
+// faster reports whether a message in flight on q would arrive earlier if it were sent
+// on p now.
 func (s *Session) faster(e *entry, q, p *Path) bool {
 	flown := time.Duration(s.nowNS() - e.timeNS)
 	left := q.info.RTT - flown
@@ -141,7 +139,7 @@ func (s *Session) faster(e *entry, q, p *Path) bool {
 		ahead := time.Duration(float64(e.end-q.delivery) / q.rate.best * float64(time.Second))
 		left = max(left, ahead)
 	}
-	if left < -max(q.info.RTT/8, 2*q.info.Variation) { // it was probably lost at the end of what was sent, and TCP probes after two round trips
+	if left < -max(q.info.RTT/8, 2*q.info.Variation) { // probably a tail loss: TCP sends a probe after two round trips
 		left = max(3*q.info.RTT-flown, q.info.RTT)
 	}
 	other := p.minRTT
@@ -151,7 +149,7 @@ func (s *Session) faster(e *entry, q, p *Path) bool {
 	return left > other+tailMargin
 }
 
-// repeat puts a message into a batch once more.
+// repeat adds a message to a batch again.
 func (s *Session) repeat(p *Path, b *batch, e *entry) {
 	flags := frame.Again
 	if e.fin {
@@ -161,7 +159,7 @@ func (s *Session) repeat(p *Path, b *batch, e *entry) {
 	p.stats.CopiesOut += int64(e.size)
 }
 
-// fillLost takes a message that was lost with its path.
+// fillLost adds a message that was lost with its path.
 func (s *Session) fillLost(p *Path, b *batch) bool {
 	for i := 0; i < len(s.lost); i++ {
 		e := s.lost[i]

@@ -2,8 +2,8 @@ package session
 
 import "testing"
 
-// TestCopiesOfPinnedStreams: copies of late messages leave the path of a scheme
-// that is pinned to one only when that path has stalled.
+// TestCopiesOfPinnedStreams: copies of late messages leave the path of a pinned scheme
+// only when that path has stalled.
 func TestCopiesOfPinnedStreams(t *testing.T) {
 	for scheduler, pinned := range map[string]bool{"single": true, "backup": true, "minrtt": false, "earliest": false} {
 		t.Run(scheduler, func(t *testing.T) {
@@ -25,8 +25,8 @@ func TestCopiesOfPinnedStreams(t *testing.T) {
 	}
 }
 
-// TestCopiesOfPinnedStreamsBesideABackup: nor do they leave it for the path that
-// is a backup, whatever its number.
+// TestCopiesOfPinnedStreamsBesideABackup: copies do not use a backup path either,
+// whatever its number.
 func TestCopiesOfPinnedStreamsBesideABackup(t *testing.T) {
 	k := newPair(t, Config{Scheduler: "single"}, 2)
 	st, _ := k.stream("hello")

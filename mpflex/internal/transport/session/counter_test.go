@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// calls counts what TCP is given.
+// calls records the sizes of the writes to TCP.
 type calls struct {
 	*net.TCPConn
 	sizes []int
@@ -26,7 +26,8 @@ func (c *calls) Write(b []byte) (int, error) {
 	return c.TCPConn.Write(b)
 }
 
-// private makes both ends of a connection private, as agent and proxy do; who the other is does not matter here.
+// private starts TLS on both ends of a connection, as agent and proxy do, but without
+// checking identities.
 func private(t testing.TB, a, b net.Conn) (agent, proxy *tls.Conn) {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(nil)
@@ -51,8 +52,8 @@ func private(t testing.TB, a, b net.Conn) (agent, proxy *tls.Conn) {
 	return agent, proxy
 }
 
-// The records of a batch are full, and reach TCP by few calls; what is written
-// beside batches is not kept back.
+// The records of a batch are full and reach TCP in few calls. Writes outside batches
+// are not held back.
 func TestRecordsReachTCPTogether(t *testing.T) {
 	a, b := link(t)
 	tcp := &calls{TCPConn: a}
@@ -74,7 +75,7 @@ func TestRecordsReachTCPTogether(t *testing.T) {
 	} {
 		tcp.sizes = nil
 		var batch batch
-		for rest := sent[c.from:c.to]; len(rest) > 0; { // in pieces that are no records
+		for rest := sent[c.from:c.to]; len(rest) > 0; { // in pieces smaller than a record
 			n := min(len(rest), 1436)
 			batch.bytes = append(batch.bytes, rest[:n])
 			rest = rest[n:]

@@ -8,55 +8,56 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// Datagram is one that a session carries, without any promise but that it never
-// comes twice.
+// Datagram is a datagram of a session. Delivery is not guaranteed, but it is never
+// delivered twice.
 type Datagram struct {
 	Association uint32
-	Label       byte // of the scheme by which the other side is to send what comes back
+	Label       byte // scheme by which the other side must send answers
 	Payload     []byte
 }
 
 const (
-	// mostWaiting bounds the memory of the datagrams of a session that wait to be
-	// sent, in bytes. The oldest one is dropped for a new one.
+	// mostWaiting bounds the memory of a session's unsent datagrams, in bytes. Beyond
+	// it, the oldest one is dropped.
 	mostWaiting = 4 << 20
-	// datagramCost is the memory of a waiting datagram beside its bytes.
+	// datagramCost is the memory of a waiting datagram without its payload, in bytes.
 	datagramCost = 256
-	// datagramAge is how long a datagram waits to be sent while others of its
-	// association wait behind it. Older ones are dropped, so that no queue lasts.
+	// datagramAge is how long a datagram may wait to be sent while others of its
+	// association wait behind it. Older ones are dropped, so no queue persists.
 	datagramAge = 100 * time.Millisecond
-	// datagramAgeMost is the same for the last one of its association.
+	// datagramAgeMost is the same limit for the last one of its association.
 	datagramAgeMost = time.Second
 )
 
-// queued is a datagram that waits.
+// queued is a datagram that waits to be sent.
 type queued struct {
 	Datagram
-	number  uint32 // of a copy
+	number  uint32 // only with copies on several paths
 	sinceNS int64
 }
 
-// cost returns the memory that a waiting datagram takes.
+// cost returns the memory of a waiting datagram, in bytes.
 func (d *queued) cost() int64 { return int64(len(d.Payload)) + datagramCost }
 
-// flow are the waiting datagrams of an association, never none. The flows of a
+// flow holds the waiting datagrams of an association, at least one. The flows of a
 // group take turns.
 type flow struct {
 	association uint32
 	list        []queued
 }
 
-// OnDatagram sets who takes received datagrams. It is called by the reader of
-// a path and must not block; the payload is valid during the call.
+// OnDatagram sets the function that takes received datagrams. A path's reader calls it.
+// It must not block. The payload is valid only during the call.
 func (s *Session) OnDatagram(take func(Datagram)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.datagram = take
 }
 
-// SendDatagram sends a datagram by a scheme, nil for the session's own. It says
-// whether the datagram waits to be sent: not without a path that the scheme
-// allows. Datagrams that wait may be dropped later, see Counters.
+// SendDatagram queues a datagram with a scheme; nil means the session's default. It
+// returns false if no path of the scheme exists, the payload is empty or too large,
+// memory is short, or the session has ended. A queued datagram may still be dropped,
+// see Counters.
 func (s *Session) SendDatagram(d Datagram, scheme *Scheme) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,17 +87,17 @@ func (s *Session) SendDatagram(d Datagram, scheme *Scheme) bool {
 	return true
 }
 
-// keepDatagram charges the memory of a waiting datagram; a negative number gives
-// it back.
+// keepDatagram charges the memory of a waiting datagram. A negative number releases it.
 func (s *Session) keepDatagram(cost int64) {
 	s.waiting += cost
 	s.add(cost)
 }
 
-// mayHold returns how much memory the waiting datagrams of the session may take.
+// mayHold returns how many bytes of memory the session's waiting datagrams may use.
 func (s *Session) mayHold() int64 { return min(mostWaiting, s.config.Account.data()/8) }
 
-// makeRoom drops the oldest datagrams until another one may wait.
+// makeRoom drops the oldest datagrams until a new one fits. It returns false if it
+// never fits.
 func (s *Session) makeRoom(cost int64) bool {
 	for most := s.mayHold(); s.waiting+cost > most; {
 		var where *group
@@ -117,7 +118,7 @@ func (s *Session) makeRoom(cost int64) bool {
 	return true
 }
 
-// takeDatagram takes the first datagram of a flow out.
+// takeDatagram removes the first datagram of a flow and returns it.
 func (g *group) takeDatagram(s *Session, turn int) queued {
 	f := g.flows[turn]
 	d := f.list[0]
@@ -129,14 +130,14 @@ func (g *group) takeDatagram(s *Session, turn int) queued {
 	return d
 }
 
-// stale says whether the first datagram of a list has waited for too long.
+// stale reports whether the first datagram of a list has waited too long.
 func (s *Session) stale(list []queued) bool {
 	age := time.Duration(s.nowNS() - list[0].sinceNS)
 	return age > s.datagramAge && len(list) > 1 || age > datagramAgeMost/datagramAge*s.datagramAge
 }
 
-// expire drops stale datagrams of the flow whose turn it is, and of those after
-// it when nothing of it is left.
+// expire drops the stale datagrams of the flow whose turn it is. If the flow becomes
+// empty, expire continues with the next one.
 func (g *group) expire(s *Session) {
 	for len(g.flows) > 0 && s.stale(g.flows[0].list) {
 		g.takeDatagram(s, 0)
@@ -144,19 +145,19 @@ func (g *group) expire(s *Session) {
 	}
 }
 
-// allows says whether a path may carry what has the scheme of the group.
+// allows reports whether the scheme of the group allows a path.
 func (g *group) allows(p *Path) bool {
 	allowed, _ := g.scheme.use(p)
 	return allowed
 }
 
-// hasDatagrams says whether some wait for their schemes.
+// hasDatagrams reports whether datagrams wait for a path.
 func (s *Session) hasDatagrams() bool {
 	return slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.flows) > 0 })
 }
 
-// dropDatagrams drops those that no path that is left may carry, all when the
-// session is over.
+// dropDatagrams drops the datagrams that no attached path may carry. When the session
+// is over, these are all.
 func (s *Session) dropDatagrams() {
 	for _, g := range s.groups {
 		for len(g.flows) > 0 && !slices.ContainsFunc(s.paths, g.allows) {
@@ -166,7 +167,7 @@ func (s *Session) dropDatagrams() {
 	}
 }
 
-// dropCopies drops the datagrams that wait for a path.
+// dropCopies drops the copies that wait for a path.
 func (s *Session) dropCopies(p *Path) {
 	for len(p.copies) > 0 {
 		s.takeCopy(p)
@@ -181,7 +182,7 @@ func (s *Session) takeCopy(p *Path) queued {
 	return d
 }
 
-// fillDatagram takes one datagram, when a scheduler gives the path one.
+// fillDatagram adds one datagram if a scheduler chooses the path for it.
 func (s *Session) fillDatagram(p *Path, b *batch) bool {
 	for len(p.copies) > 0 {
 		stale := s.stale(p.copies)
@@ -233,9 +234,8 @@ func (s *Session) fillDatagram(p *Path, b *batch) bool {
 	return false
 }
 
-// bear returns the paths that are to carry the first datagram of a group, none
-// when it is to wait. As with messages of streams a choice holds until it is
-// carried out, or cannot be any more.
+// bear returns the paths for the first datagram of a group, or none if it must wait. As
+// in choose, a choice stays valid until it is used or one of its paths is not ready.
 func (s *Session) bear(g *group) []*Path {
 	if len(g.bearers) > 0 && !slices.ContainsFunc(g.bearers, func(p *Path) bool { return p.stalled || !p.ready() }) {
 		return g.bearers
@@ -246,7 +246,7 @@ func (s *Session) bear(g *group) []*Path {
 	return g.bearers
 }
 
-// putDatagram puts a datagram into a batch.
+// putDatagram adds a datagram to a batch.
 func (s *Session) putDatagram(p *Path, b *batch, d Datagram, number uint32, flags frame.Flags) {
 	at := len(b.headers)
 	b.headers = frame.Header{
@@ -261,8 +261,8 @@ func (s *Session) putDatagram(p *Path, b *batch, d Datagram, number uint32, flag
 	p.stats.DatagramsOut++
 }
 
-// takeDatagram takes note of a datagram, and says whether it is to be delivered:
-// not when a copy of it was.
+// takeDatagram counts a received datagram. It reports whether to deliver it: not if a
+// copy of it was delivered.
 func (s *Session) takeDatagram(p *Path, h frame.Header) bool {
 	p.stats.DatagramsIn++
 	if _, number := frame.SplitDatagramSeq(h.Seq); h.Flags&frame.Again != 0 && !s.datagramsSeen.add(number) {
@@ -273,18 +273,18 @@ func (s *Session) takeDatagram(p *Path, h frame.Header) bool {
 	return true
 }
 
-// numbers are those of datagrams that came, as far as they are not numbersKept
-// or more behind the highest. Of each come the low 24 bits.
+// numbers is the set of received datagram numbers, except those numbersKept or more
+// behind the highest. The wire has the low 24 bits of a number.
 type numbers struct {
-	next int64    // behind the highest
-	seen []uint64 // a bit each, as a ring
+	next int64    // highest number + 1
+	seen []uint64 // ring, one bit per number
 }
 
-// numbersKept is so many that what is further behind was under way for seconds,
-// at any rate of a radio link.
+// numbersKept is so large that a datagram further behind must have been in flight for
+// seconds, at any rate of a radio link.
 const numbersKept = 1 << 16
 
-// add says whether a number is new. One that is too far behind counts as known.
+// add reports whether a number is new. A number too far behind counts as known.
 func (n *numbers) add(low uint32) bool {
 	const half = 1 << 23
 	if n.seen == nil {
@@ -294,7 +294,7 @@ func (n *numbers) add(low uint32) bool {
 	if number < 0 || number < n.next-numbersKept {
 		return false
 	}
-	if number >= n.next+numbersKept { // none of those that came is kept
+	if number >= n.next+numbersKept { // no number of the ring is near enough
 		clear(n.seen)
 		n.next = number
 	}

@@ -13,12 +13,12 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// arrivals sends datagrams up and returns how often each of them came, once all
-// that was sent of them has.
+// arrivals sends n datagrams up. When all copies that were sent have arrived, it
+// returns how often each datagram was delivered.
 func (k *pair) arrivals(t *testing.T, n int, scheme *Scheme) []int {
 	t.Helper()
 	k.agent.mu.Lock()
-	k.agent.datagramAge = time.Minute // however slow this machine is
+	k.agent.datagramAge = time.Minute // so that a slow machine drops none
 	k.agent.mu.Unlock()
 	came := make(chan Datagram, 10*n)
 	k.proxy.OnDatagram(func(d Datagram) {
@@ -45,8 +45,8 @@ func (k *pair) arrivals(t *testing.T, n int, scheme *Scheme) []int {
 	return counts
 }
 
-// quiet says whether the agent has sent so many datagrams, and the proxy has all
-// of them and of their copies.
+// quiet reports whether the agent has sent n datagrams, and all of them and their
+// copies have arrived.
 func (k *pair) quiet(n int64) bool {
 	k.agent.mu.Lock()
 	waiting := k.agent.hasDatagrams()
@@ -82,7 +82,8 @@ func scheme(t *testing.T, scheduler string, paths ...string) *Scheme {
 	return made
 }
 
-// TestDatagramsBySchemes: each datagram comes once, over the paths of its scheme.
+// TestDatagramsBySchemes: each datagram is delivered once, over the paths of its
+// scheme.
 func TestDatagramsBySchemes(t *testing.T) {
 	const n = 500
 	for name, c := range map[string]struct {
@@ -117,8 +118,8 @@ func TestDatagramsBySchemes(t *testing.T) {
 	}
 }
 
-// TestDatagramsWithoutAPath: what no path may carry is refused, and dropped when
-// the last one has gone.
+// TestDatagramsWithoutAPath: a datagram without an allowed path is refused, and dropped
+// when its last path ends.
 func TestDatagramsWithoutAPath(t *testing.T) {
 	k := newPair(t, Config{}, 1)
 	nowhere, d := scheme(t, "single", "path1"), Datagram{Association: 1, Payload: []byte("x")}
@@ -143,13 +144,13 @@ func TestDatagramsWithoutAPath(t *testing.T) {
 	}
 }
 
-// TestNumbers: a number is new once, in whatever order they come, and those that
-// are too far behind are not.
+// TestNumbers: a number is new once, in any order of arrival. Numbers too far behind
+// are not new.
 func TestNumbers(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var n numbers
 	seen, highest := map[int64]bool{}, int64(-1)
-	for at := int64(0); at < 5<<24; at += random.Int64N(numbersKept / 50) { // the low bits begin again, several times
+	for at := int64(0); at < 5<<24; at += random.Int64N(numbersKept / 50) { // the low bits wrap around several times
 		if random.IntN(100) == 0 {
 			at += numbersKept * random.Int64N(20)
 		}
@@ -163,8 +164,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// withPath runs f with a session that is locked and its path, which takes what
-// it is given and sends nothing, in virtual time.
+// withPath runs f in virtual time, with a locked session and its path. The path accepts
+// data and sends nothing.
 func withPath(t *testing.T, c Config, f func(t *testing.T, s *Session, p *Path)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +188,7 @@ func withPath(t *testing.T, c Config, f func(t *testing.T, s *Session, p *Path))
 	})
 }
 
-// send gives a locked session a datagram.
+// send passes a datagram to a locked session.
 func (s *Session) send(t *testing.T, association uint32, scheme *Scheme, payload []byte) {
 	t.Helper()
 	s.mu.Unlock()
@@ -197,7 +198,7 @@ func (s *Session) send(t *testing.T, association uint32, scheme *Scheme, payload
 	}
 }
 
-// sent returns the payloads of datagrams in a batch.
+// sent returns the payloads of the datagrams in a batch.
 func (b *batch) sent() (all []string) {
 	for i := 1; i < len(b.bytes); i += 2 {
 		all = append(all, string(b.bytes[i]))
@@ -205,9 +206,9 @@ func (b *batch) sent() (all []string) {
 	return all
 }
 
-// TestWaitingDatagramsAreBounded: however many schemes a session has, its waiting
-// datagrams are charged to the budget and take a bounded part of it. The oldest
-// ones are dropped.
+// TestWaitingDatagramsAreBounded: with any number of schemes, the waiting datagrams of
+// a session are charged to the budget and use a bounded part of it. The oldest ones are
+// dropped.
 func TestWaitingDatagramsAreBounded(t *testing.T) {
 	const limit, schemes, each = 16 << 20, 64, 70
 	withPath(t, Config{Budget: NewBudget(limit, nil)}, func(t *testing.T, s *Session, p *Path) {
@@ -236,8 +237,8 @@ func TestWaitingDatagramsAreBounded(t *testing.T) {
 	})
 }
 
-// TestDatagramsOfALongQueue: a datagram waits 100 ms, the last one of its
-// association 1 s. Associations take turns.
+// TestDatagramsOfALongQueue: a datagram waits for at most 100 ms, the last one of its
+// association for at most 1 s. Associations take turns.
 func TestDatagramsOfALongQueue(t *testing.T) {
 	withPath(t, Config{}, func(t *testing.T, s *Session, p *Path) {
 		wait := func(d time.Duration) {
@@ -276,8 +277,8 @@ func TestDatagramsOfALongQueue(t *testing.T) {
 	})
 }
 
-// TestDatagramsAndStreamsShareAPath: while both wait, each has half of the bytes,
-// whatever the sizes; without the other one, each has all of them.
+// TestDatagramsAndStreamsShareAPath: while both wait, each gets half of the bytes, for
+// any sizes. If only one waits, it gets all.
 func TestDatagramsAndStreamsShareAPath(t *testing.T) {
 	for _, size := range []int{100, 1200, 50_000} {
 		withPath(t, Config{}, func(t *testing.T, s *Session, p *Path) {
@@ -304,7 +305,7 @@ func TestDatagramsAndStreamsShareAPath(t *testing.T) {
 			if diff := datagrams - stream; diff > 64<<10 || diff < -64<<10 || stream < 100_000 {
 				t.Errorf("datagrams of %d bytes: %d bytes of datagrams, %d of the stream", size, datagrams, stream)
 			}
-			for range 3 { // nothing is made up for later
+			for range 3 { // no credit is kept
 				b.reset()
 				if !s.fillNext(p, &b) || len(b.held) == 0 {
 					t.Error("the stream has nothing")

@@ -2,17 +2,17 @@ package session
 
 import "time"
 
-// What an event is about: a path, but for Over.
+// The kinds of events. All but Over concern a path.
 const (
 	Attached  = "attached"
-	Stalled   = "stalled"   // it makes no progress
-	Recovered = "recovered" // it does again
+	Stalled   = "stalled"   // no progress
+	Recovered = "recovered" // progress again
 	Ended     = "ended"
 	Over      = "over" // the session has ended
 )
 
-// Event is something that happened to a path, or the end of the session. A
-// session that never had a path nor a stream ends without.
+// Event is a change of a path, or the end of the session. A session that never had a
+// path or a stream ends without an event.
 type Event struct {
 	Time        time.Time
 	What        string
@@ -20,15 +20,15 @@ type Event struct {
 	Name        string // of the interface
 	Incarnation uint32
 	Err         error
-	Streams     int // with Over: that were open, and are lost
-	Suppressed  int // by who reports: failures that were not told before this
+	Streams     int // with Over: streams that were open and are lost
+	Suppressed  int // set by the reporter: failures left out before this one
 }
 
-// mostEvents bounds the events that wait to be told.
+// mostEvents bounds the events that wait for delivery. Later ones are dropped.
 const mostEvents = 1024
 
-// Report puts an event of the caller's among those of the session, in its place.
-// It does nothing when the session has ended.
+// Report queues an event of the caller behind those of the session. It does nothing
+// when the session has ended.
 func (s *Session) Report(e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Session) Report(e Event) {
 	}
 }
 
-// tell has an event told, with the session locked.
+// tell queues an event. The session must be locked.
 func (s *Session) tell(e Event) {
 	if s.config.Log == nil || len(s.events) >= mostEvents {
 		return
@@ -46,7 +46,8 @@ func (s *Session) tell(e Event) {
 	s.telling.Signal()
 }
 
-// deliver tells the events until the session has ended and none is left.
+// deliver passes events to Config.Log until the session has ended and the queue is
+// empty.
 func (s *Session) deliver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

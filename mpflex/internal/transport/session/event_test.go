@@ -11,15 +11,15 @@ import (
 
 var errGivenUp = errors.New("given up")
 
-// TestEvents: they are told in their order, while the session is not locked, and
-// all before Close returns.
+// TestEvents: events are delivered in order, with the session unlocked, and all before
+// Close returns.
 func TestEvents(t *testing.T) {
 	var k *pair
 	var told []Event
 	ready := make(chan struct{})
 	k = newPair(t, Config{Log: func(e Event) {
 		<-ready
-		if _, of := k.agent.Status(), k.proxy.Status(); of.Paths == nil { // both would wait for ever if they were locked
+		if _, of := k.agent.Status(), k.proxy.Status(); of.Paths == nil { // would block forever if they were locked
 			t.Error("no status")
 		}
 		k.mu.Lock()
@@ -79,7 +79,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNoEventOfNothing: a session that never did anything ends in silence.
+// TestNoEventOfNothing: a session that was never used ends without an event.
 func TestNoEventOfNothing(t *testing.T) {
 	var told []Event
 	s, err := New(Agent, Config{Log: func(e Event) { told = append(told, e) }})
@@ -91,11 +91,10 @@ func TestNoEventOfNothing(t *testing.T) {
 	}
 }
 
-// TestFarewellUnderLoad: that a session ends is heard, also by a side that sends
-// all the time.
+// TestFarewellUnderLoad: go away arrives, even at a side that sends all the time.
 func TestFarewellUnderLoad(t *testing.T) {
 	for range 10 {
-		// The window bounds what is queued before the farewell.
+		// The window bounds the bytes that are queued before go away.
 		k := newPair(t, Config{Window: 1 << 20, InitialWindow: 1 << 20}, 2)
 		st, other := k.stream("x")
 		go func() { _, _ = io.Copy(st, text(1, 1<<30)) }()

@@ -7,13 +7,12 @@ import (
 	"mplab/internal/netx"
 )
 
-// DefaultSendBuffer is how much is committed to the TCP of each path where its
-// send buffer is to be filled.
+// DefaultSendBuffer is how many bytes are committed to each path's TCP if send buffers
+// are filled.
 const DefaultSendBuffer = 256 << 10
 
-// commit prepares a path whose send buffer is to be filled: what may be written
-// to TCP and not acknowledged is as much as was asked for, or as much as the
-// kernel takes without letting the writer wait.
+// commit prepares a path whose send buffer is filled. It sets the limit of
+// unacknowledged bytes: Config.SendBuffer, or fewer if the kernel grants fewer.
 func (p *Path) commit() error {
 	if p.s.config.SendBuffer == 0 {
 		return nil
@@ -23,17 +22,16 @@ func (p *Path) commit() error {
 	return err
 }
 
-// slack is how many bytes may wait in the kernel beyond what it has sent. With
-// late binding these are two segments, or what leaves within a millisecond;
-// else what the send buffer has room for beside what is under way.
+// slack returns how many unsent bytes may wait in the kernel. With late binding: two
+// segments, or the bytes that leave within 1 ms. Otherwise: the send buffer minus the
+// bytes in flight.
 func (p *Path) slack() int {
 	late := max(2*p.mss(), int(p.rate.max(p.s.nowNS())/1000))
 	return max(late, p.buffer-(p.info.Unacked-p.info.Unsent))
 }
 
-// queued is what TCP was given and the other side has not acknowledged. Where
-// send buffers are filled that is much at a time, so what is about to be written
-// counts, too.
+// queued returns how many bytes are in TCP and not acknowledged. If send buffers are
+// filled, one batch is large, so the batch that is about to be written is included.
 func (p *Path) queued() int {
 	queued := int(p.written - p.delivery)
 	if p.buffer > 0 {
@@ -43,18 +41,17 @@ func (p *Path) queued() int {
 }
 
 const (
-	// ceilingFactor is how many times what a path holds while the queues on its
-	// way are empty it is given at most: the factor of BBR.
+	// ceilingFactor bounds the bytes in flight, in units of the bandwidth-delay product
+	// with empty queues. 2 is the factor of BBR.
 	ceilingFactor = 2
-	// ceilingLeast is what a path may hold however short its round trip is, as a
-	// time at its rate.
+	// ceilingLeast is the minimum of that bound, as a time at the path's rate.
 	ceilingLeast = 20 * time.Millisecond
 )
 
-// ceiling is how many bytes that are not acknowledged a path may hold. Congestion
-// control that looks for losses fills the queue before the bottleneck, in which
-// short streams would wait behind long ones, however late these are bound. BBR
-// does not, and has bounds of its own.
+// ceiling returns how many unacknowledged bytes a path may hold. Loss-based congestion
+// control fills the queue before the bottleneck. Short streams would then wait there
+// behind long ones, despite late binding. BBR keeps the queue short and has its own
+// bounds.
 func (p *Path) ceiling() int {
 	rate := p.rate.max(p.s.nowNS())
 	if p.buffer > 0 || p.stats.CongestionControl == "bbr" || rate <= 0 || p.minRTT <= 0 {
@@ -63,8 +60,8 @@ func (p *Path) ceiling() int {
 	return max(int(ceilingFactor*rate*p.minRTT.Seconds()), int(rate*ceilingLeast.Seconds()), 10*p.mss())
 }
 
-// drain is after how long a path that is at its ceiling may be looked at again;
-// 0: it is not. The kernel does not tell when some of it has been acknowledged.
+// drain returns when to look again at a path that is at its ceiling; 0: it is below.
+// The kernel sends no event when part of the bytes are acknowledged.
 func (p *Path) drain() time.Duration {
 	const least, most = 200 * time.Microsecond, 10 * time.Millisecond
 	excess := p.info.Unacked - p.ceiling()

@@ -8,10 +8,10 @@ import (
 	"mplab/internal/netx"
 )
 
-// TestCeiling: what a path holds is bounded by what it carries, but for BBR and
-// where its send buffer is to be filled.
+// TestCeiling: the bytes in flight on a path are bounded by its rate and RTT, except
+// with BBR or filled send buffers.
 func TestCeiling(t *testing.T) {
-	const wifi, gigabit = 880_000, 125_000_000 // bytes a second
+	const wifi, gigabit = 880_000, 125_000_000 // bytes per second
 	for _, c := range []struct {
 		name       string
 		rate       float64

@@ -8,16 +8,16 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// batch is what is written to a path at once.
+// batch is the data of one write to a path.
 type batch struct {
 	headers []byte
 	bytes   net.Buffers
-	left    net.Buffers // of bytes, while they are written
+	left    net.Buffers // unwritten part of bytes during a write
 	held    []*block
-	record  []byte // for TLS: what the next record is made of
+	record  []byte // plaintext of the next TLS record
 	size    int
-	entries int  // messages of it, the last of the path's
-	payload bool // it has a message or a datagram
+	entries int  // messages of the batch: the last ones of the path's list
+	payload bool // it contains a message or a datagram
 }
 
 const (
@@ -28,11 +28,11 @@ const (
 func (b *batch) reset() {
 	b.headers, b.bytes, b.held, b.size, b.entries = b.headers[:0], b.bytes[:0], b.held[:0], 0, 0
 	if b.headers == nil {
-		b.headers = make([]byte, 0, batchFrames*frame.HeaderSize) // grows never: bytes points into it
+		b.headers = make([]byte, 0, batchFrames*frame.HeaderSize) // never grows: bytes points into it
 	}
 }
 
-// drop gives back the memory that the batch held, with the session locked.
+// drop releases the memory that the batch held. The session must be locked.
 func (b *batch) drop() {
 	for _, block := range b.held {
 		block.drop()
@@ -41,13 +41,13 @@ func (b *batch) drop() {
 	b.held = b.held[:0]
 }
 
-// full says whether another message fits.
+// full reports whether the batch takes no further message.
 func (b *batch) full() bool {
 	return b.size >= batchSize || len(b.headers)+2*frame.HeaderSize > cap(b.headers)
 }
 
-// send writes a batch and returns how many bytes were written; behind TLS its
-// counter tells.
+// send writes a batch and returns the number of bytes written. With TLS it returns 0:
+// the path's Counter has the number.
 func (p *Path) send(b *batch) (int, error) {
 	if p.link.Counter == nil {
 		b.left = b.bytes
@@ -57,10 +57,11 @@ func (p *Path) send(b *batch) (int, error) {
 	return 0, b.encrypt(p.conn, p.link.Counter)
 }
 
-// recordSize is how much a record of TLS holds (RFC 8446 §5.1).
+// recordSize is the payload of a full TLS record (RFC 8446 §5.1).
 const recordSize = 16 << 10
 
-// encrypt writes a batch to TLS in full records, which reach TCP together.
+// encrypt writes a batch to TLS in full records, and passes the records to TCP
+// together.
 func (b *batch) encrypt(conn net.Conn, counter *Counter) error {
 	if b.record == nil {
 		b.record = make([]byte, 0, recordSize)
@@ -88,8 +89,8 @@ func (b *batch) encrypt(conn net.Conn, counter *Counter) error {
 	return counter.flush()
 }
 
-// fill makes the batch that a path is to write next; false: there is nothing
-// for it now. The path has room, and the session is locked.
+// fill makes the next batch of a path. It returns false if there is nothing to send
+// now. The path must have room, and the session must be locked.
 func (s *Session) fill(p *Path, b *batch) bool {
 	b.reset()
 	s.fillControl(p, b)
@@ -100,8 +101,8 @@ func (s *Session) fill(p *Path, b *batch) bool {
 	return b.size > 0
 }
 
-// fillNext takes a datagram or a message of a stream. While both wait, each gets
-// half of the path's bytes (deficit round robin); else datagrams go at once.
+// fillNext adds one datagram or one message of a stream. While both wait, each gets
+// half of the path's bytes (deficit round robin). Otherwise datagrams go first.
 func (s *Session) fillNext(p *Path, b *batch) bool {
 	size := b.size
 	if p.ahead <= 0 || len(p.copies) == 0 && !s.hasDatagrams() {
@@ -119,8 +120,8 @@ func (s *Session) fillNext(p *Path, b *batch) bool {
 	return s.fillDatagram(p, b)
 }
 
-// fillControl takes what is no data: of the path itself, and of the session
-// when the path is the best one for it.
+// fillControl adds control frames: those of the path, and those of the session if the
+// path leads.
 func (s *Session) fillControl(p *Path, b *batch) {
 	c := p.control
 	p.control = nil
@@ -141,8 +142,8 @@ func (s *Session) hasControl() bool {
 	return len(s.control.list) > 0 || len(s.ends) > 0
 }
 
-// leads says whether a path is the one for control: the quickest that is not
-// stalled and not waiting for room; and lets that one work when it is another.
+// leads reports whether the path is the one for control frames: the one with the lowest
+// RTT that is neither stalled nor blocked. If another path leads, leads wakes it.
 func (s *Session) leads(p *Path) bool {
 	best := p
 	for _, q := range s.paths {
@@ -159,7 +160,7 @@ func (s *Session) leads(p *Path) bool {
 	return best == p
 }
 
-// appendControl appends the frames of the session that are due.
+// appendControl appends the control frames of the session that are due.
 func (s *Session) appendControl(c []byte) []byte {
 	const most = 16 << 10
 	for len(s.ends) > 0 {
@@ -174,7 +175,7 @@ func (s *Session) appendControl(c []byte) []byte {
 	return c
 }
 
-// fillData takes one message of a stream, when a scheduler gives the path one.
+// fillData adds one message of a stream if a scheduler chooses the path for it.
 func (s *Session) fillData(p *Path, b *batch) bool {
 	for i := range s.groups {
 		g := s.groups[(s.turn+i)%len(s.groups)]
@@ -205,9 +206,9 @@ func (s *Session) fillData(p *Path, b *batch) bool {
 	return false
 }
 
-// choose returns the paths that are to carry the next message of a stream,
-// none when it is to wait. A choice holds until it is carried out, or cannot be
-// any more: else paths that ask in turn could each be sent to the other.
+// choose returns the paths for the next message of a stream, or none if it must wait. A
+// choice stays valid until it is used or one of its paths is not ready. Otherwise two
+// paths that ask in turn could each be referred to the other.
 func (s *Session) choose(g *group, st *Stream) []*Path {
 	if len(g.chosen) > 0 && !slices.ContainsFunc(g.chosen, func(p *Path) bool { return p.stalled || !p.ready() }) {
 		return g.chosen
@@ -222,8 +223,8 @@ func (s *Session) choose(g *group, st *Stream) []*Path {
 	return g.chosen
 }
 
-// candidates are the paths that a scheme allows, and what its scheduler sees of
-// them, until the next call.
+// candidates returns the paths that a scheme allows, and their views for the scheduler.
+// Both are valid until the next call.
 func (s *Session) candidates(scheme *Scheme) ([]sched.Path, []*Path) {
 	s.views, s.scratch = s.views[:0], s.scratch[:0]
 	for _, p := range s.paths {
@@ -234,7 +235,7 @@ func (s *Session) candidates(scheme *Scheme) ([]sched.Path, []*Path) {
 	return s.views, s.scratch
 }
 
-// use says whether a scheme allows a path, and whether that is a backup to it.
+// use reports whether a scheme allows a path, and whether the path is a backup in it.
 func (c *Scheme) use(p *Path) (allowed, backup bool) {
 	if c.Paths == nil {
 		return true, p.link.Backup
@@ -242,8 +243,7 @@ func (c *Scheme) use(p *Path) (allowed, backup bool) {
 	return c.Paths(p.link.Name)
 }
 
-// readyOf appends those of the paths that a scheduler has named and that take
-// something now.
+// readyOf appends the paths that a scheduler named and that are ready.
 func readyOf(paths []*Path, named sched.Paths, to []*Path) []*Path {
 	for i, p := range paths {
 		if named.Has(i) && p.ready() {
@@ -253,10 +253,11 @@ func readyOf(paths []*Path, named sched.Paths, to []*Path) []*Path {
 	return to
 }
 
-// ready says whether the path takes a message now, or in a moment.
+// ready reports whether the path takes a message now.
 func (p *Path) ready() bool { return p.state == up && !p.blocked && p.room > 0 }
 
-// place puts the next size bytes of a stream into a batch, and its end with them.
+// place adds the next size bytes of a stream to a batch, and the end of the stream if
+// it follows them.
 func (s *Session) place(p *Path, b *batch, st *Stream, size int) {
 	flags := frame.Flags(0)
 	lo := st.next
@@ -271,7 +272,7 @@ func (s *Session) place(p *Path, b *batch, st *Stream, size int) {
 	st.offer()
 }
 
-// put appends a message to a batch and to the path's list of them.
+// put appends a message to a batch and to the path's list of sent messages.
 func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags frame.Flags) {
 	at := len(b.headers)
 	b.headers = frame.Header{Type: frame.Data, Flags: flags, Size: uint16(size), Stream: st.id, Seq: uint32(lo)}.Append(b.headers)
@@ -301,15 +302,15 @@ func (s *Session) put(p *Path, b *batch, st *Stream, lo uint64, size int, flags 
 type entry struct {
 	st     *Stream
 	lo     uint64
-	end    uint64 // of what was written to TCP, behind it
-	framed uint64 // of the frames of the path, behind it
+	end    uint64 // byte count written to TCP up to its end
+	framed uint64 // bytes of the path's frames up to its end
 	timeNS int64
 	size   uint32
 	fin    bool
-	again  bool // a copy, or copied: not to be copied any more
+	again  bool // a copy, or already copied: not copied again
 }
 
-// arrived says whether the other side has the message.
+// arrived reports whether the other side has the message or no longer needs it.
 func (e *entry) arrived() bool {
 	upTo := e.lo + uint64(e.size)
 	if e.fin {
@@ -318,14 +319,14 @@ func (e *entry) arrived() bool {
 	return e.st.reset != nil || e.st.acked >= upTo
 }
 
-// entries are the messages that were sent on a path and are not known to have
-// arrived, in their order.
+// entries holds the messages that were sent on a path and may not have arrived, in
+// order of sending.
 type entries struct {
 	list  []entry
-	acked int // of list: the other side's TCP has them
+	acked int // the first ones of list that the other side's TCP has acknowledged
 }
 
-// push appends a message, and says how many were forgotten for it.
+// push appends a message. It returns the number of arrived messages that it removed.
 func (q *entries) push(e entry) (forgotten int) {
 	if len(q.list) == cap(q.list) {
 		forgotten = q.tidy()
@@ -334,7 +335,7 @@ func (q *entries) push(e entry) (forgotten int) {
 	return forgotten
 }
 
-// tidy forgets what has arrived, and says how many messages that were.
+// tidy removes the messages that have arrived from the head and returns their number.
 func (q *entries) tidy() int {
 	n := 0
 	for n < q.acked && q.list[n].arrived() {
@@ -349,12 +350,12 @@ func (q *entries) tidy() int {
 	return n
 }
 
-// delivered takes note of how much the other side's TCP has acknowledged.
+// delivered updates acked: the other side's TCP has acknowledged the bytes below upTo.
 func (q *entries) delivered(upTo uint64) {
 	for q.acked < len(q.list) && q.list[q.acked].end <= upTo {
 		q.acked++
 	}
 }
 
-// flying are the messages that TCP has not delivered.
+// flying returns the messages that TCP has not delivered.
 func (q *entries) flying() []entry { return q.list[q.acked:] }

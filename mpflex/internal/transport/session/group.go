@@ -2,41 +2,42 @@ package session
 
 import "slices"
 
-// thresholds part streams by how much of them was sent. What has sent less goes
-// first, and among the short ones each in one go, in their order: short flows end
-// earlier on the average than if they shared, the links do not rest while all of
-// them wait for answers at once, and nothing has to be known of their lengths
-// (Bai et al., "Information-Agnostic Flow Scheduling", NSDI 2015, §4). The first
-// is as much as TCP's initial window (RFC 6928).
+// thresholds divides streams into queues by the bytes they have sent. A stream that has
+// sent less goes first. In the first queues each stream sends all its messages before
+// the next one starts: short flows then end earlier on average than if they shared the
+// path, the links are not idle while all streams wait for answers at once, and the
+// length of a stream need not be known (Bai et al., "Information-Agnostic Flow
+// Scheduling", NSDI 2015, §4). The first threshold is about TCP's initial window (RFC
+// 6928).
 var thresholds = [...]uint64{16 << 10, 128 << 10}
 
-// ahead is how many messages of a queue come before one of the queues behind it.
+// ahead is how many messages a queue sends before one message of a later queue.
 const ahead = 3
 
-// group are the streams with one scheme that have something to send.
+// group holds the streams of one scheme that have something to send.
 type group struct {
 	scheme *Scheme
-	queues [len(thresholds) + 1]queue // the last one's streams take turns
+	queues [len(thresholds) + 1]queue // the streams of the last one take turns
 	chosen []*Path                    // for the next message
 
-	flows   []*flow // datagrams with the scheme, to be sent
+	flows   []*flow // with datagrams to send
 	bearers []*Path // for the first of them
 
-	streams int // that have the scheme
+	streams int // all streams with the scheme, idle ones included
 }
 
-// mostGroups bounds how many schemes a session uses at a time. What has another
-// one goes by the session's own.
+// mostGroups bounds the schemes that a session uses at a time. Streams with another
+// scheme use the session's default.
 const mostGroups = 1024
 
-// queue is streams that wait.
+// queue holds waiting streams.
 type queue struct {
 	streams []*Stream
-	used    int // messages that it had since a queue behind it had one
+	used    int // messages sent since a later queue sent one
 }
 
-// groupOf returns the group of a scheme. A new one takes the place of those that
-// nothing uses any more.
+// groupOf returns the group of a scheme. If it is new, groupOf first removes unused
+// groups.
 func (s *Session) groupOf(scheme *Scheme) *group {
 	for _, g := range s.groups {
 		if g.scheme == scheme {
@@ -52,7 +53,7 @@ func (s *Session) groupOf(scheme *Scheme) *group {
 	return g
 }
 
-// next is the stream whose message is placed next; nil: none has one.
+// next returns the stream whose message is assigned next; nil: no stream has one.
 func (g *group) next() *Stream {
 	if q := g.turn(); q != nil {
 		return q.streams[0]
@@ -60,7 +61,7 @@ func (g *group) next() *Stream {
 	return nil
 }
 
-// turn is the queue whose stream is next; nil: all are empty.
+// turn returns the queue whose stream is next; nil: all are empty.
 func (g *group) turn() (best *queue) {
 	for i := range g.queues {
 		q := &g.queues[i]
@@ -77,8 +78,8 @@ func (g *group) turn() (best *queue) {
 	return best
 }
 
-// skip leaves out the streams at the head of a queue that have nothing any
-// more: their windows have closed.
+// skip removes streams from the head of a queue that have nothing to send any more,
+// because their windows have closed.
 func (q *queue) skip() {
 	for len(q.streams) > 0 && !q.streams[0].eager() {
 		q.streams[0].queued = false
@@ -86,11 +87,11 @@ func (q *queue) skip() {
 	}
 }
 
-// waits says whether a stream of the group has something to send.
+// waits reports whether a stream of the group has something to send.
 func (g *group) waits() bool { return g.next() != nil }
 
-// placed gives the turn to the next stream after a message of st, which next
-// had returned.
+// placed passes the turn on after a message of st was assigned to a path. next must
+// have returned st.
 func (g *group) placed(st *Stream) {
 	g.chosen = g.chosen[:0]
 	for i := range g.queues {
@@ -99,7 +100,7 @@ func (g *group) placed(st *Stream) {
 			continue
 		}
 		if q.streams[0] != st {
-			q.used = 0 // it had its messages, now one behind it has
+			q.used = 0 // it had its turns; now a later queue has one
 			continue
 		}
 		if g.behind(i) {
@@ -115,12 +116,12 @@ func (g *group) placed(st *Stream) {
 	st.enter()
 }
 
-// behind says whether streams wait in a queue behind one.
+// behind reports whether streams wait in a queue after queue i.
 func (g *group) behind(i int) bool {
 	return slices.ContainsFunc(g.queues[i+1:], func(q queue) bool { return len(q.streams) > 0 })
 }
 
-// enter puts a stream into a queue of its group, when it has something to send.
+// enter puts a stream into a queue of its group if it has something to send.
 func (st *Stream) enter() {
 	if st.queued || !st.eager() {
 		return
@@ -134,7 +135,7 @@ func (st *Stream) enter() {
 	q.streams = append(q.streams, st)
 }
 
-// leave takes it out.
+// leave removes a stream from its queue.
 func (st *Stream) leave() {
 	if !st.queued {
 		return

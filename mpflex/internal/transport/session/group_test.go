@@ -8,7 +8,7 @@ import (
 	"mplab/mpflex/internal/transport/sched"
 )
 
-// waiting is a group with streams that have so many bytes to send each.
+// waiting returns a group with streams that have these numbers of bytes to send.
 func waiting(sizes ...int) (*group, []*Stream) {
 	g := &group{scheme: &Scheme{Scheduler: sched.Scheduler(nil)}}
 	var streams []*Stream
@@ -21,7 +21,8 @@ func waiting(sizes ...int) (*group, []*Stream) {
 	return g, streams
 }
 
-// order places all messages of a group, of 1000 bytes each, and says whose each was.
+// order places messages of a group, of 1000 bytes each, until none is left or their
+// number is most. It returns the stream of each message.
 func order(g *group, most int) string {
 	var text bytes.Buffer
 	for range most {
@@ -56,7 +57,7 @@ func TestOrderOfStreams(t *testing.T) {
 	}
 }
 
-// TestLongStreamsTakeTurns: message by message.
+// TestLongStreamsTakeTurns: they alternate after each message.
 func TestLongStreamsTakeTurns(t *testing.T) {
 	g, _ := waiting(1<<20, 1<<20, 1<<20)
 	order(g, 600) // beyond the last threshold
@@ -65,8 +66,8 @@ func TestLongStreamsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestLongStreamsAreNotStarved: however many short ones come, the others have
-// their share.
+// TestLongStreamsAreNotStarved: with any number of short streams, long ones get their
+// share.
 func TestLongStreamsAreNotStarved(t *testing.T) {
 	g, streams := waiting(1<<20, 1<<20)
 	order(g, 400) // beyond the last threshold
@@ -99,8 +100,8 @@ func TestStreamsThatLeave(t *testing.T) {
 	}
 }
 
-// TestSchemesThatNothingUses: a session gives back the groups of schemes that no
-// stream has any more, and bounds those in use.
+// TestSchemesThatNothingUses: a session removes the groups of unused schemes and bounds
+// those in use.
 func TestSchemesThatNothingUses(t *testing.T) {
 	s, err := New(Agent, Config{})
 	if err != nil {

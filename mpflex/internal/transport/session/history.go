@@ -2,21 +2,21 @@ package session
 
 import "slices"
 
-// history is what the earlier connections of paths did. A path that has ended
-// is read for a moment more; until then it counts itself.
+// history holds the counters of paths' earlier incarnations. A path that has ended is
+// still read for a moment and kept in ending.
 type history struct {
 	ending []*Path
-	past   map[uint8]PathStatus // by the number of the path, all its incarnations that are over
+	past   map[uint8]PathStatus // by path number, over all closed incarnations
 }
 
-// ends takes note of a path that is not attached any more.
+// ends adds a path that is no longer attached.
 func (h *history) ends(p *Path) { h.ending = append(h.ending, p) }
 
-// over takes note of a path of which nothing is read any more.
+// over adds the counters of a path that is no longer read.
 func (h *history) over(p *Path) {
 	i := slices.Index(h.ending, p)
 	if i < 0 {
-		return // it is attached until the session ends
+		return // not recorded by ends
 	}
 	h.ending = slices.Delete(h.ending, i, i+1)
 	if h.past == nil {
@@ -25,7 +25,7 @@ func (h *history) over(p *Path) {
 	h.past[p.link.ID] = p.status().with(h.past[p.link.ID])
 }
 
-// all is what is over of each path.
+// all returns the counters of each path over all its earlier incarnations.
 func (h *history) all() map[uint8]PathStatus {
 	all := make(map[uint8]PathStatus, len(h.past)+len(h.ending))
 	for id, row := range h.past {
@@ -37,8 +37,8 @@ func (h *history) all() map[uint8]PathStatus {
 	return all
 }
 
-// with adds what another incarnation of a path did. How the path is, the later
-// one tells.
+// with adds the counters of another incarnation of a path. The state is that of the
+// later one.
 func (row PathStatus) with(other PathStatus) PathStatus {
 	if other.Incarnation > row.Incarnation {
 		row, other = other, row

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestStatusCountsAllIncarnations: what a path did is counted on when it is
-// attached again, and known when it has ended and when its session has.
+// TestStatusCountsAllIncarnations: the counters of a path continue when it is attached
+// again. They remain when the path or its session has ended.
 func TestStatusCountsAllIncarnations(t *testing.T) {
 	k := newPair(t, Config{}, 2)
 	st, other := k.stream("first")
@@ -70,8 +70,8 @@ func TestStatusCountsAllIncarnations(t *testing.T) {
 	}
 }
 
-// check compares the counters of the agent's session, as they were and are,
-// with one another and with those of its one stream.
+// check compares the counters of the agent's session, before and now, with each other
+// and with those of its only stream.
 func check(t *testing.T, k *pair, before, now Status) {
 	t.Helper()
 	streams := k.agent.Streams()
@@ -98,7 +98,7 @@ func check(t *testing.T, k *pair, before, now Status) {
 	}
 }
 
-// attached are the agent's connections of a path.
+// attached returns the agent's connections of a path.
 func (k *pair) attached(id uint8) (found []*Path) {
 	k.agent.mu.Lock()
 	defer k.agent.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *pair) attached(id uint8) (found []*Path) {
 	return found
 }
 
-// unread are the agent's connections that are over, and not read to their end.
+// unread returns the agent's ended connections that are still read.
 func (k *pair) unread() []*Path {
 	k.agent.mu.Lock()
 	defer k.agent.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// peer is a session of a proxy, and the other end of its only path.
+// peer returns a proxy's session and the other end of its only path.
 func peer(t testing.TB, c Config) (*Session, *net.TCPConn) {
 	t.Helper()
 	s, err := New(Proxy, c)
@@ -36,7 +36,7 @@ func ack(stream, seq, limit uint32) []byte {
 	return binary.BigEndian.AppendUint32(frame.Header{Type: frame.Ack, Size: 4, Stream: stream, Seq: seq}.Append(nil), limit)
 }
 
-// TestBrokenProtocol: what a side may not do ends the session, and nothing else.
+// TestBrokenProtocol: a protocol violation ends the session and has no other effect.
 func TestBrokenProtocol(t *testing.T) {
 	const window = 64 << 10
 	for name, b := range map[string][]byte{
@@ -67,7 +67,7 @@ func TestBrokenProtocol(t *testing.T) {
 	}
 }
 
-// TestStreamsWithoutEnd: more streams than there may be are refused one by one.
+// TestStreamsWithoutEnd: each stream beyond the limit is refused.
 func TestStreamsWithoutEnd(t *testing.T) {
 	s, conn := peer(t, Config{MaxStreams: 10})
 	go func() {
@@ -102,10 +102,10 @@ func TestStreamsWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestWithoutEnd: who opens streams and answers no reset, or asks for answers
-// that it does not read, has its session ended before it costs much memory. (Or
-// gets stuck: the kernel of one that does not read may drop what would tell it
-// that its own bytes have arrived.)
+// TestWithoutEnd: if a peer opens streams and answers no reset, or requests answers and
+// does not read them, its session ends before it uses much memory. (Or it blocks: the
+// kernel of a peer that does not read may drop the segments that acknowledge the peer's
+// own bytes.)
 func TestWithoutEnd(t *testing.T) {
 	ping := frame.Header{Type: frame.Ping, Size: 8}.Append(nil)
 	for name, next := range map[string]func(b []byte, i uint32) []byte{
@@ -158,7 +158,7 @@ func TestWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestOrderOfArrival: whatever the order, and however often, the bytes are right.
+// TestOrderOfArrival: in any order, and with any repetition, the bytes are right.
 func TestOrderOfArrival(t *testing.T) {
 	s, conn := peer(t, Config{})
 	for _, b := range [][]byte{
@@ -184,7 +184,7 @@ func TestOrderOfArrival(t *testing.T) {
 	}
 }
 
-// FuzzFrames gives a session any bytes: it ends or goes on, and is closed well.
+// FuzzFrames: for any bytes, a session ends or continues, and can be closed.
 func FuzzFrames(f *testing.F) {
 	f.Add(data(0, 1, 0, "hello"))
 	f.Add(append(data(frame.Fin, 1, 2, "x"), data(0, 1, 0, "ab")...))
@@ -232,9 +232,9 @@ func (q *few) Take() bool {
 
 func (q *few) Give() { q.free.Add(1) }
 
-// TestStreamsCountFromTheirFirstFrame: streams are counted, and those above the
-// quota reset, before anybody accepts one. A session that ends gives back what
-// nobody has accepted.
+// TestStreamsCountFromTheirFirstFrame: streams are counted, and those above the quota
+// reset, before they are accepted. A session that ends releases the places of streams
+// that were not accepted.
 func TestStreamsCountFromTheirFirstFrame(t *testing.T) {
 	var quota few
 	quota.free.Store(3)
@@ -263,7 +263,7 @@ func TestStreamsCountFromTheirFirstFrame(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Accept(t.Context()); err != nil { // this one is ours
+	if _, err := s.Accept(t.Context()); err != nil { // this test owns the place of this one
 		t.Fatal(err)
 	}
 	_ = s.Close()

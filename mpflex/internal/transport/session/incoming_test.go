@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// FuzzIncoming: in whatever pieces the bytes of a stream come, what is ready is
-// the stream, each byte once, and the account of memory is right. A piece is
-// four bytes: its offset, its size, and how many of what is ready are taken
-// before it comes.
+// FuzzIncoming: for any sequence of pieces, the ready bytes are the stream, each byte
+// once, and the memory is counted right. A piece is four bytes: its offset, its size,
+// and how many ready bytes are taken before it arrives.
 func FuzzIncoming(f *testing.F) {
 	f.Add([]byte{0, 0, 10, 0, 0, 10, 5, 3})
 	f.Add([]byte{0, 5, 10, 0, 0, 0, 7, 0, 0, 12, 9, 4})
@@ -52,7 +51,7 @@ func FuzzIncoming(f *testing.F) {
 	})
 }
 
-// compare compares what is held with what has come.
+// compare compares the stored bytes with those that arrived.
 func compare(t *testing.T, in *incoming, taken uint64, came map[uint64]bool) {
 	t.Helper()
 	next, waiting, memory, behind := taken, 0, 0, 0
@@ -86,8 +85,8 @@ func compare(t *testing.T, in *incoming, taken uint64, came map[uint64]bool) {
 	}
 }
 
-// A byte waits from when it came until all before it have come: here 20 bytes
-// for 6 ms, 10 of them, which the first 10 bytes do not free, for 4 ms more.
+// A byte waits from its arrival until all bytes before it have arrived: here 20 bytes
+// wait for 6 ms, and 10 of them for 4 ms more, because a second gap is before them.
 func TestWaitForTheOrder(t *testing.T) {
 	var in incoming
 	defer func() { in.clear() }()
@@ -113,8 +112,8 @@ func TestWaitForTheOrder(t *testing.T) {
 	}
 }
 
-// fillBackwards gives a stream n bytes with a gap before each, the last one
-// first, and returns how long that takes.
+// fillBackwards adds n one-byte pieces with a gap before each, the last one first. It
+// returns the duration.
 func fillBackwards(n int) time.Duration {
 	var in incoming
 	defer in.clear()
@@ -126,11 +125,10 @@ func fillBackwards(n int) time.Duration {
 	return time.Since(begun)
 }
 
-// TestManyGaps: the time that a piece takes does not grow with the number of
-// gaps before it.
+// TestManyGaps: the time per piece does not grow with the number of gaps before it.
 func TestManyGaps(t *testing.T) {
 	const n, times = 4000, 32
-	fillBackwards(n * times) // the buffers are there from now on
+	fillBackwards(n * times) // allocates the buffers
 	few, many := time.Duration(0), fillBackwards(n*times)
 	for range times {
 		few += fillBackwards(n)
@@ -140,13 +138,12 @@ func TestManyGaps(t *testing.T) {
 	}
 }
 
-// TestPiecesInAnyOrder: many pieces that come in any order, some of them twice,
-// make the stream.
+// TestPiecesInAnyOrder: many pieces in any order, some of them twice, make the stream.
 func TestPiecesInAnyOrder(t *testing.T) {
 	const n = 5 * chunk
 	random := rand.New(rand.NewPCG(1, 2))
 	order := append(random.Perm(n), random.Perm(n)...)
-	order = append(order[slices.Index(order, 0)+1:], order[:slices.Index(order, 0)+1]...) // the first one comes late
+	order = append(order[slices.Index(order, 0)+1:], order[:slices.Index(order, 0)+1]...) // the first piece arrives late
 	var in incoming
 	defer func() { in.clear() }()
 	came := map[uint64]bool{}

@@ -8,27 +8,26 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// formerPath is a path that has ended. TCP had delivered its messages, but the
-// other side may not have read them. A path end of the other side states how many
-// it took.
+// formerPath is a path that has ended. TCP had delivered its messages, but the other
+// side may not have read them. The path end of the other side states how many bytes it
+// took.
 type formerPath struct {
 	id          uint8
 	incarnation uint32
 	delivered   []entry
-	sinceNS     int64 // when the wait for the path end began; 0: not yet, there is no path
+	sinceNS     int64 // start of the wait for the path end; 0: not started, since no path exists
 }
 
 const (
-	// mostFormer bounds how many paths are waited for. Messages of older ones are
-	// sent again.
+	// mostFormer bounds the former paths that are waited for. Beyond it, the messages
+	// of the oldest one are sent again.
 	mostFormer = 64
-	// formerPatience is how long to wait for a path end while there is a path
-	// that it can come over. Then the messages are sent again: the other side
-	// may never have had the path.
+	// formerPatience bounds the wait for a path end while a path exists that can carry
+	// it. Then the messages are sent again: the other side may never have had the path.
 	formerPatience = 2 * time.Second
 )
 
-// pathEnd tells how many bytes of frames of a path were taken.
+// pathEnd reports how many bytes of a path's frames were taken.
 type pathEnd struct {
 	id          uint8
 	incarnation uint32
@@ -40,9 +39,9 @@ func (e pathEnd) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, e.taken)
 }
 
-// lose sends the messages of a path that has ended over others: those that TCP
-// had not delivered now, the others when the other side says that it did not
-// take them. What is told once, and may have been lost, is told again.
+// lose prepares the messages of an ended path for other paths. Messages that TCP had
+// not delivered are sent again now, the others when the path end reports that they were
+// not taken. Control frames that may be lost are repeated.
 func (s *Session) lose(p *Path) {
 	if p.endedThere {
 		s.lost = appendUntaken(s.lost, p.sent.list, p.tookThere)
@@ -64,8 +63,8 @@ func (s *Session) lose(p *Path) {
 	s.repeatControl(0)
 }
 
-// repeatFins sends the ends of streams again that are not acknowledged: the
-// acknowledgement may be lost, and the other side may have forgotten the stream.
+// repeatFins sends unacknowledged ends of streams again: the acknowledgement may be
+// lost, and the other side may have forgotten the stream.
 func (s *Session) repeatFins() {
 	for _, st := range s.streams {
 		if st.finSent && st.acked <= st.out.end && st.reset == nil {
@@ -74,9 +73,9 @@ func (s *Session) repeatFins() {
 	}
 }
 
-// repeatControl sends the control frames again that a path may have lost, or
-// holds: path ends, resets without an answer, and the acknowledgements that were
-// sent at this time of the session or later.
+// repeatControl repeats the control frames that a path may have lost or still holds:
+// path ends, unanswered resets, and the acknowledgements that were sent at sinceNS or
+// later.
 func (s *Session) repeatControl(sinceNS int64) {
 	s.ends = slices.Clone(s.ended)
 	for _, st := range s.streams {
@@ -91,7 +90,7 @@ func (s *Session) repeatControl(sinceNS int64) {
 	s.wake()
 }
 
-// appendUntaken appends the messages that lie behind what was taken of a path.
+// appendUntaken appends the messages of a path that lie beyond the bytes taken.
 func appendUntaken(to, list []entry, taken uint64) []entry {
 	for _, e := range list {
 		if e.framed > taken && !e.arrived() {
@@ -101,8 +100,7 @@ func appendUntaken(to, list []entry, taken uint64) []entry {
 	return to
 }
 
-// tookAll tells the other side how much of a path was taken, when no more of
-// it will be.
+// tookAll sends the path end of a path that is not read any more, and closes it.
 func (s *Session) tookAll(p *Path) {
 	s.sendEnd(pathEnd{p.link.ID, p.link.Incarnation, p.taken})
 	s.history.over(p)
@@ -125,8 +123,8 @@ func (s *Session) sendEnd(end pathEnd) {
 }
 
 // GiveUp sends a path end with 0 bytes taken for a connection that the other side may
-// have made a path. Call it when an attach was sent, or answered with ok, and
-// Attach is not called or fails.
+// have made a path. Call it if an attach was sent, or answered with ok, and Attach is
+// not called or fails.
 func (s *Session) GiveUp(id uint8, incarnation uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,16 +132,15 @@ func (s *Session) GiveUp(id uint8, incarnation uint32) {
 	s.repeatFins() // their acknowledgements may have gone over that path
 }
 
-// resolve sends the messages of a former path again that lie beyond what the
-// other side took of it.
+// resolve sends the messages of a former path again that lie beyond the bytes taken.
 func (s *Session) resolve(i int, taken uint64) {
 	s.lost = appendUntaken(s.lost, s.former[i].delivered, taken)
 	s.former = slices.Delete(s.former, i, i+1)
 	s.wake()
 }
 
-// overdue sends the messages of former paths again whose path end did not come
-// in time, and returns after how long the next ones are due.
+// overdue sends the messages of former paths again whose path end did not arrive in
+// time. It returns the time until the next one is due.
 func (s *Session) overdue(now int64) time.Duration {
 	next := never
 	for i := len(s.former) - 1; i >= 0; i-- {
@@ -165,7 +162,7 @@ func (s *Session) overdue(now int64) time.Duration {
 	return next
 }
 
-// pathEnded takes what the other side took of a path.
+// pathEnded processes a path end: it ends that path, or resolves the former one.
 func (s *Session) pathEnded(h frame.Header, taken uint64) {
 	id := uint8(h.Flags)
 	for _, p := range s.paths {

@@ -12,8 +12,8 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// halfAttach makes a connection a path at the proxy only, as when the agent
-// gives an attach up whose answer is under way. It returns both ends.
+// halfAttach makes a connection a path only at the proxy, as when the agent aborts an
+// attach whose answer is in flight. It returns both ends.
 func (k *pair) halfAttach(id uint8) (agent *net.TCPConn, proxy *Path) {
 	k.t.Helper()
 	k.incarnation[id]++
@@ -26,7 +26,7 @@ func (k *pair) halfAttach(id uint8) (agent *net.TCPConn, proxy *Path) {
 	return agent, proxy
 }
 
-// await waits until a condition holds, with the session locked.
+// await waits until a condition holds. It checks with the session locked.
 func await(t *testing.T, s *Session, what string, f func() bool) {
 	t.Helper()
 	for range 2000 {
@@ -41,7 +41,7 @@ func await(t *testing.T, s *Session, what string, f func() bool) {
 	t.Fatalf("did not come: %s", what)
 }
 
-// pass lets time pass for the session.
+// pass advances the session's clock.
 func (s *Session) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +49,9 @@ func (s *Session) pass(d time.Duration) {
 	s.watchOver()
 }
 
-// TestHalfAttached: the agent gives up an attach that the proxy has used. What
-// the agent's TCP acknowledged comes over the other path, when the agent says
-// so, and after formerPatience without a path end.
+// TestHalfAttached: the agent aborts an attach after the proxy has used the path. The
+// bytes that the agent's TCP acknowledged are sent again over the other path when the
+// path end of the agent arrives, or after formerPatience without one.
 func TestHalfAttached(t *testing.T) {
 	for name, giveUp := range map[string]bool{"given up": true, "nobody says so": false} {
 		t.Run(name, func(t *testing.T) {
@@ -84,8 +84,7 @@ func TestHalfAttached(t *testing.T) {
 	}
 }
 
-// TestManyFormerPaths: messages of more paths than are waited for are not
-// forgotten, whatever becomes of the paths.
+// TestManyFormerPaths: the messages of former paths beyond mostFormer are not lost.
 func TestManyFormerPaths(t *testing.T) {
 	k := newPair(t, Config{}, 0)
 	other, err := k.proxy.Open()
@@ -123,7 +122,7 @@ func TestManyFormerPaths(t *testing.T) {
 	}
 }
 
-// frames reads frames until one is the last.
+// frames reads frames until last returns true.
 func frames(t *testing.T, conn *net.TCPConn, last func(h frame.Header, payload []byte) bool) {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -146,8 +145,8 @@ func frames(t *testing.T, conn *net.TCPConn, last func(h frame.Header, payload [
 	}
 }
 
-// TestGiveUp: giving an attach up sends a path end with 0 bytes,
-// and sends the ends of streams again: their acknowledgements may be lost.
+// TestGiveUp: GiveUp sends a path end with 0 bytes. It also sends the ends of streams
+// again: their acknowledgements may be lost.
 func TestGiveUp(t *testing.T) {
 	s, conn := peer(t, Config{})
 	st, err := s.Open()
@@ -167,8 +166,8 @@ func TestGiveUp(t *testing.T) {
 	frames(t, conn, isFin)
 }
 
-// TestControlOfStalledPath: an acknowledgement that a stalled path holds is sent
-// again before that path ends: the other side may wait for nothing else.
+// TestControlOfStalledPath: an acknowledgement that a stalled path holds is sent again
+// before the path ends: the other side may wait only for it.
 func TestControlOfStalledPath(t *testing.T) {
 	s, conn := peer(t, Config{})
 	if _, err := conn.Write(data(0, 1, 0, "x")); err != nil {
@@ -180,14 +179,14 @@ func TestControlOfStalledPath(t *testing.T) {
 	frames(t, conn, isAck)
 	s.mu.Lock()
 	p := s.paths[0]
-	p.written++ // one byte is not acknowledged
+	p.written++ // one unacknowledged byte
 	p.progress = s.nowNS() - int64(time.Minute)
 	s.stall(p, s.nowNS())
 	s.mu.Unlock()
 	frames(t, conn, isAck)
 }
 
-// TestOlderIncarnation: a connection whose attach was overtaken does not replace
+// TestOlderIncarnation: a connection that a later attach has overtaken does not replace
 // the newer one.
 func TestOlderIncarnation(t *testing.T) {
 	k := newPair(t, Config{}, 0)

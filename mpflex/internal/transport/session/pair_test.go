@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// pair are both ends of a session, over TCP on loopback.
+// pair holds both ends of a session, over TCP on loopback.
 type pair struct {
 	t            testing.TB
 	agent, proxy *Session
-	private      bool // paths have TLS
+	private      bool // paths use TLS
 	mu           sync.Mutex
 	incarnation  map[uint8]uint32
 }
@@ -22,7 +22,7 @@ func newPair(t testing.TB, c Config, paths int) *pair {
 	return newPairOf(t, c, c, paths)
 }
 
-// newPairOf is newPair with settings of their own for the two sides.
+// newPairOf is newPair with different settings for the two sides.
 func newPairOf(t testing.TB, agent, proxy Config, paths int) *pair {
 	t.Helper()
 	k := &pair{t: t, incarnation: map[uint8]uint32{}}
@@ -49,7 +49,7 @@ func newPairOf(t testing.TB, agent, proxy Config, paths int) *pair {
 	return k
 }
 
-// link is a connection on loopback; both ends of it.
+// link returns both ends of a loopback connection.
 func link(t testing.TB) (a, b *net.TCPConn) {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -68,7 +68,7 @@ func link(t testing.TB) (a, b *net.TCPConn) {
 	return dialed, accepted
 }
 
-// attach sets up a path anew, and returns it as the agent sees it.
+// attach sets up a path again and returns the agent's side of it.
 func (k *pair) attach(id uint8) *Path {
 	k.t.Helper()
 	k.mu.Lock()
@@ -94,7 +94,7 @@ func (k *pair) attach(id uint8) *Path {
 	return pa
 }
 
-// stream opens a stream by writing first, and returns both ends.
+// stream opens a stream with its first bytes and returns both ends.
 func (k *pair) stream(first string) (agent, proxy *Stream) {
 	k.t.Helper()
 	st, err := k.agent.Open()

@@ -17,13 +17,13 @@ import (
 type Link struct {
 	Conn        net.Conn // to read and write: TCP itself, or TLS over it
 	TCP         *net.TCPConn
-	Counter     *Counter      // between Conn and TCP, when Conn is TLS
-	ID          uint8         // of the path, the same whenever it is set up again
-	Incarnation uint32        // counts how often it was
-	Name        string        // of the interface
-	Backup      bool          // used only when no other can be, by streams whose scheme does not name paths
+	Counter     *Counter      // writes TLS records to TCP, when Conn is TLS
+	ID          uint8         // number of the path, the same in all incarnations
+	Incarnation uint32        // counts the connections of the path
+	Name        string        // of the network interface
+	Backup      bool          // use only while no other path can be used; for schemes without a list of paths
 	Overhead    int           // bytes that Conn adds to each write
-	Keepalive   time.Duration // how long the path may be silent; 0: as Config has it
+	Keepalive   time.Duration // maximum silence before a ping; 0: Config.Keepalive
 }
 
 type pathState uint8
@@ -33,53 +33,54 @@ const (
 	gone
 )
 
-// Path is one connection of a session, from its attachment to its end.
+// Path is one connection of a session, from the attach to its end.
 type Path struct {
 	s    *Session
 	link Link
 	conn net.Conn
 
-	// Guarded by the session's lock:
+	// All fields below are guarded by the session's lock.
 	state    pathState
 	work     sync.Cond // there is something to send
-	idle     bool      // the writer waits for that
-	blocked  bool      // … for room in the kernel
+	idle     bool      // the writer waits on work
+	blocked  bool      // the writer waits for room in the kernel's send queue
 	room     int       // bytes that may be written now
-	written  uint64    // to TCP, as far as is known
-	delivery uint64    // of written, acknowledged by the other side's TCP
-	payload  uint64    // of written, behind the last message or datagram
+	written  uint64    // bytes written to TCP
+	delivery uint64    // bytes of written that the other side's TCP has acknowledged
+	payload  uint64    // value of written after the last message or datagram
 	sent     entries
 	info     netx.State
 	rate     rateMax
 	minRTT   time.Duration
 	progress int64 // when delivery last grew, or something was written to an empty connection
 	stalled  bool
-	copied   int      // of sent: looked at for copies since the path is stalled
-	control  []byte   // frames for this path alone
-	twins    []entry  // messages that go over this path too
-	copies   []queued // datagrams that go over this path too
-	ahead    int      // bytes that datagrams had before streams while both wait
-	taken    uint64   // bytes of frames that were read and done with
-	heardNS  int64    // when something was read
-	pingNS   int64    // when a ping was sent that was not answered; 0: none
+	copied   int      // entries of sent that were considered for copies since the stall
+	control  []byte   // control frames for this path only
+	twins    []entry  // copies of messages that a scheduler placed on several paths
+	copies   []queued // copies of datagrams that a scheduler placed on several paths
+	ahead    int      // bytes that datagrams are ahead of streams while both wait
+	taken    uint64   // bytes of received frames that were processed
+	heardNS  int64    // time of the last received frame
+	pingNS   int64    // time of the unanswered ping; 0: none
 	pings    uint64
 	stats    PathStatus
 	over     chan struct{}
 	once     sync.Once // closes over
 
-	goAway     bool   // the other side is to be told that the session ends
-	endedThere bool   // the other side took the path for ended,
-	tookThere  uint64 // after so many bytes of frames
+	goAway     bool   // send go away: the session ends
+	endedThere bool   // the other side sent a path end for this path,
+	tookThere  uint64 // with this many bytes of frames taken
 
 	gauge *netx.Gauge
 	gate  *netx.Gate
 
 	buffer  int // bytes that may be committed to TCP (feeding.go); 0: late binding
-	pending int // bytes of messages that are about to be written
+	pending int // bytes of messages in the batch that is about to be written
 }
 
-// Attach makes a path of an open connection. The path of an earlier
-// incarnation ends. Done of the path is closed when it has ended.
+// Attach makes an open connection a path. It ends the path's earlier incarnation. It
+// fails if the session has ended, if the path has a later incarnation, or if TCP's
+// state cannot be read.
 func (s *Session) Attach(l Link) (*Path, error) {
 	gauge, err := netx.NewGauge(l.TCP)
 	if err != nil {
@@ -149,21 +150,21 @@ func (s *Session) Attach(l Link) (*Path, error) {
 // Done is closed when the path has ended.
 func (p *Path) Done() <-chan struct{} { return p.over }
 
-// Stalled says whether the path makes no progress.
+// Stalled reports whether the path makes no progress.
 func (p *Path) Stalled() bool {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	return p.stalled
 }
 
-// view is what a scheduler sees of the path.
+// view returns the state of the path for a scheduler.
 func (p *Path) view(backup bool) sched.Path {
 	room := p.room
 	if p.blocked {
 		room = 0
 	}
 	rtt := p.info.RTT
-	if p.info.Unacked == 0 && p.minRTT < rtt { // it says little of now
+	if p.info.Unacked == 0 && p.minRTT < rtt { // the smoothed RTT is out of date
 		rtt = p.minRTT
 	}
 	return sched.Path{
@@ -179,13 +180,14 @@ func (p *Path) mss() int {
 	return 1448
 }
 
-// space is how many bytes may be written after the gauge was read. What the
-// congestion window has room for leaves at once, so only what is unsent counts,
-// up to the ceiling of the path.
+// space returns how many bytes may be written after the gauge was read. Bytes that fit
+// into the congestion window leave at once. So only unsent bytes count against slack,
+// and unacknowledged bytes against the ceiling.
 func (p *Path) space() int { return min(p.slack()-p.info.Unsent, p.ceiling()-p.info.Unacked) }
 
-// patience is after how long there may be room without an acknowledgement: when
-// it is not the congestion window that holds bytes back, pacing sends them on.
+// patience returns how long to wait for room if no acknowledgement arrives. If pacing
+// holds bytes back, not the congestion window, they leave without one. 0: wait for
+// acknowledgements.
 func (p *Path) patience() time.Duration {
 	const least, most = 200 * time.Microsecond, 20 * time.Millisecond
 	if p.info.Flight >= p.info.Window || p.info.Pacing <= 0 {
@@ -194,10 +196,10 @@ func (p *Path) patience() time.Duration {
 	return min(max(time.Duration(float64(p.mss()-p.space())/p.info.Pacing*float64(time.Second)), least), most)
 }
 
-// message is how many bytes of payload a message of a stream has on this path:
-// a segment, or on a fast path what leaves within half a millisecond. Where each
-// message is a record of its own, those of long streams are larger, so that
-// headers stay below a hundredth.
+// message returns the payload of a stream's message on this path, in bytes: one
+// segment, or on a fast path the bytes that leave within 0.5 ms. With TLS each message
+// may be a record: messages of long streams are then larger, so that headers stay below
+// 1 %.
 func (p *Path) message(st *Stream) int {
 	const (
 		large = 64<<10 - frame.HeaderSize
@@ -215,7 +217,7 @@ func (p *Path) message(st *Stream) int {
 	return max(segment, 512)
 }
 
-// refresh reads the gauge and takes note of what was delivered.
+// refresh reads the gauge and updates rate, RTT and the delivered messages.
 func (p *Path) refresh() error {
 	info, err := p.gauge.Read()
 	if err != nil {
@@ -245,7 +247,7 @@ func (p *Path) refresh() error {
 	return nil
 }
 
-// write sends what the session has for the path until it ends.
+// write sends batches of the session until the path ends.
 func (p *Path) write() {
 	s := p.s
 	var b batch
@@ -303,9 +305,9 @@ func (p *Path) write() {
 	p.once.Do(func() { close(p.over) })
 }
 
-// farewell tells the other side that the session ends. What still arrives is
-// read for a while: closing before that would be a reset, which overtakes what
-// was told.
+// farewell sends go away and closes the sending direction. The reader continues for a
+// while: closing the socket with unread bytes would send a reset, which can overtake
+// the frame.
 func (p *Path) farewell() error {
 	if _, err := p.conn.Write(frame.Header{Type: frame.GoAway}.Append(nil)); err != nil {
 		return err
@@ -313,7 +315,7 @@ func (p *Path) farewell() error {
 	return p.link.TCP.CloseWrite()
 }
 
-// account counts a batch, of which n bytes were written.
+// account counts a batch of which n bytes were written.
 func (p *Path) account(b *batch, n int) {
 	p.pending = 0
 	if p.written == p.delivery {
@@ -330,11 +332,11 @@ func (p *Path) account(b *batch, n int) {
 	}
 }
 
-// readAhead is how many bytes may be read before it is known what they belong
-// to, and are copied: larger payloads are read into their place.
+// readAhead is the size of the read buffer, in bytes. Larger payloads are read into
+// their final memory without a copy.
 const readAhead = 16 << 10
 
-// read takes what the other side sends until the path ends.
+// read processes received frames until the path ends.
 func (p *Path) read() {
 	r := bufio.NewReaderSize(p.conn, readAhead)
 	var err error
@@ -359,7 +361,7 @@ func (p *Path) read() {
 	p.s.mu.Unlock()
 }
 
-// end ends the path: its messages go over others.
+// end ends the path. Its messages go over other paths.
 func (p *Path) end(err error) {
 	s := p.s
 	s.mu.Lock()
@@ -384,35 +386,36 @@ func (p *Path) end(err error) {
 	}
 	s.tell(p.event(Ended, err))
 	_ = p.link.TCP.CloseWrite()
-	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // what has arrived is still read
+	_ = p.conn.SetReadDeadline(time.Now().Add(drainTime)) // read the bytes that have arrived
 	s.wake()
 }
 
-// drainTime bounds how long a path that has ended is read.
+// drainTime bounds how long an ended path is read.
 const drainTime = 50 * time.Millisecond
 
-// Abandon ends the path for a reason: its messages go over other paths at once,
-// and its connection is closed.
+// Abandon ends the path for a reason. Its messages go over other paths at once, and its
+// connection is closed.
 func (p *Path) Abandon(why error) { p.end(why) }
 
-// LocalAddr is the address of this end of the path's connection.
+// LocalAddr returns the local address of the path's connection.
 func (p *Path) LocalAddr() net.Addr { return p.link.TCP.LocalAddr() }
 
-// Why a path was given up.
+// The reasons why a path was abandoned.
 var (
 	errReplaced = errors.New("another connection has taken its place")
 	errThere    = errors.New("it has ended at the other side")
 )
 
-// rateMax is the highest delivery rate, in bytes a second. A sample that comes more
-// than rateMemory after the highest one replaces it, by the second highest or itself.
-// Without samples, which a path gives only at its full rate, it does not change.
+// rateMax holds the highest recent delivery rate, in bytes per second. A sample that
+// arrives more than rateMemory after the highest one replaces it by the second highest
+// or by itself. Only a path at its full rate gives samples. Without samples the value
+// stays.
 type rateMax struct {
 	best, next     float64
 	bestNS, nextNS int64
 }
 
-// rateMemory is for how long no later sample replaces a higher rate.
+// rateMemory is how long a rate stays the highest if later samples are lower.
 const rateMemory = int64(10 * time.Second)
 
 func (r *rateMax) add(nowNS int64, rate float64) {

@@ -7,14 +7,14 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// Messages are whole segments: one on slow paths, and more the faster a path is.
+// Messages are whole segments: one on slow paths, more on faster paths.
 func TestMessageSizes(t *testing.T) {
 	const mss, record, long = 1448, 22, 1 << 20
 	for _, c := range []struct {
 		mbps     float64
 		overhead int    // of TLS
-		sent     uint64 // of the stream
-		want     int    // with the header
+		sent     uint64 // by the stream before
+		want     int    // header included
 	}{
 		{0, 0, 0, mss}, {9, 0, long, mss}, {50, 0, 0, mss},
 		{9, record, 0, mss - record}, {9, record, long, 4<<10 - record},

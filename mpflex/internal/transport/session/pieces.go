@@ -5,19 +5,19 @@ import "slices"
 // chunk bounds how many pieces are moved when one is inserted.
 const chunk = 256
 
-// pieces are runs of received bytes behind a gap, ascending; none begins where
-// another one does. They are kept in chunks of at most 2·chunk pieces, none of
-// them empty: whatever order they come in, each costs about the same.
+// pieces holds runs of received bytes behind a gap, by ascending offset. No two start
+// at the same offset. They are kept in non-empty chunks of at most 2·chunk pieces, so
+// an insertion costs about the same in any order of arrival.
 type pieces struct {
 	chunks [][]piece
 	n      int
 }
 
-// at is a place among pieces: before piece i of chunk c. i may be the length of
-// the last chunk.
+// at is a position among pieces: before piece i of chunk c. i may be the length of the
+// last chunk.
 type at struct{ c, i int }
 
-// search returns the place of the first piece that begins at an offset or above.
+// search returns the position of the first piece that starts at lo or above.
 func (l *pieces) search(lo uint64) at {
 	c, _ := slices.BinarySearchFunc(l.chunks, lo, func(list []piece, lo uint64) int {
 		if list[len(list)-1].lo < lo {
@@ -40,7 +40,7 @@ func (l *pieces) search(lo uint64) at {
 	return at{c, i}
 }
 
-// get returns the piece at a place; nil: there is none.
+// get returns the piece at a position, or nil.
 func (l *pieces) get(a at) *piece {
 	if a.c == len(l.chunks) || a.i == len(l.chunks[a.c]) {
 		return nil
@@ -48,7 +48,7 @@ func (l *pieces) get(a at) *piece {
 	return &l.chunks[a.c][a.i]
 }
 
-// before returns the piece before a place; nil: there is none.
+// before returns the piece before a position, or nil.
 func (l *pieces) before(a at) *piece {
 	switch {
 	case a.i > 0:
@@ -60,7 +60,7 @@ func (l *pieces) before(a at) *piece {
 	return nil
 }
 
-// insert inserts a piece at a place.
+// insert inserts a piece at a position.
 func (l *pieces) insert(a at, p piece) {
 	l.n++
 	if len(l.chunks) == 0 {
@@ -75,13 +75,13 @@ func (l *pieces) insert(a at, p piece) {
 	}
 }
 
-// first returns the first piece; nil: there is none.
+// first returns the first piece, or nil.
 func (l *pieces) first() *piece { return l.get(at{}) }
 
-// last returns the last piece; nil: there is none.
+// last returns the last piece, or nil.
 func (l *pieces) last() *piece { return l.before(at{len(l.chunks), 0}) }
 
-// drop takes the first piece out.
+// drop removes the first piece.
 func (l *pieces) drop() {
 	l.n--
 	list := l.chunks[0]

@@ -9,7 +9,7 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// readFrame takes one frame of a path.
+// readFrame reads one frame of a path and processes it.
 func (p *Path) readFrame(r *bufio.Reader) error {
 	head, err := r.Peek(frame.HeaderSize)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Path) readFrame(r *bufio.Reader) error {
 // mostControl bounds the answers that wait to be sent on a path, in bytes.
 const mostControl = 1 << 20
 
-// take takes a frame, and says whether its payload is kept.
+// take processes a frame. It reports whether the payload is kept.
 func (s *Session) take(p *Path, h frame.Header, held *buffer) (bool, error) {
 	var b []byte
 	if held != nil {
@@ -123,7 +123,7 @@ func (s *Session) takeOfStream(p *Path, h frame.Header, b []byte, held *buffer) 
 	return st.takeData(h, b, held)
 }
 
-// answerEnd answers the end of a stream that is over: the acknowledgement of it
+// answerEnd acknowledges the end of a stream that is over: the first acknowledgement
 // may have been lost with a path.
 func (s *Session) answerEnd(p *Path, h frame.Header) {
 	end := h.Seq + uint32(h.Size)
@@ -132,7 +132,7 @@ func (s *Session) answerEnd(p *Path, h frame.Header) {
 	p.work.Signal()
 }
 
-// takeReset ends a stream, and answers.
+// takeReset ends a stream and answers the reset.
 func (s *Session) takeReset(p *Path, h frame.Header, st *Stream) {
 	if h.Flags&frame.Answered != 0 {
 		if st != nil && st.told != 0 {
@@ -149,7 +149,8 @@ func (s *Session) takeReset(p *Path, h frame.Header, st *Stream) {
 	}
 }
 
-// takeAck takes how far the other side came, and how far it lets this side go.
+// takeAck processes an acknowledgement: the offset that arrived and the new limit for
+// sending.
 func (st *Stream) takeAck(acked, limit uint32) error {
 	upTo := frame.Unwrap(st.acked, acked)
 	if end := st.out.end; upTo > st.next+1 || upTo > st.next && !(st.finSent && upTo == end+1) {
@@ -158,7 +159,7 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 	if upTo > st.acked {
 		st.acked, st.stillNS = upTo, st.s.nowNS()
 		if upTo >= st.out.end {
-			st.writable.Broadcast() // Flush waits for that
+			st.writable.Broadcast() // wakes Flush
 		}
 		st.out.release(min(upTo, st.out.end))
 		st.charge()
@@ -173,7 +174,7 @@ func (st *Stream) takeAck(acked, limit uint32) error {
 	return nil
 }
 
-// takeData takes bytes of a stream.
+// takeData processes the bytes of a data frame. It reports whether it keeps held.
 func (st *Stream) takeData(h frame.Header, b []byte, held *buffer) (bool, error) {
 	lo := frame.Unwrap(st.in.next, h.Seq)
 	hi := lo + uint64(len(b))

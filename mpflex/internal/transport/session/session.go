@@ -20,8 +20,8 @@ var (
 	ErrStreams  = errors.New("the session has as many streams as it may")
 )
 
-// Session is all that an agent and a proxy have together. Its methods may be
-// used by several goroutines.
+// Session is the shared state of an agent and a proxy: streams, datagrams and paths.
+// Its methods may be used by several goroutines.
 type Session struct {
 	config Config
 	peer   Peer // guarded by mu
@@ -31,50 +31,50 @@ type Session struct {
 
 	mu           sync.Mutex
 	streams      map[uint32]*Stream
-	nextID       uint32 // of streams that this side opens
-	seen         idSet  // of streams that the other side opened
+	nextID       uint32 // of the next stream that this side opens
+	seen         idSet  // streams that the other side opened
 	accepted     []*Stream
 	acceptable   sync.Cond
 	groups       []*group
-	turn         int // the group that is asked first
+	turn         int // index of the group that is served first
 	defaultGroup *group
 	control      controlQueue
-	paths        []*Path       // that are attached
-	settled      int64         // streams that are over
-	former       []*formerPath // that ended, until the other side has told what it took
-	history      history       // of the paths that are not attached any more
-	lost         []entry       // messages to be sent again
-	ends         []pathEnd     // to be told
-	ended        []pathEnd     // that were told; again when that may have been lost
-	unsent       int           // bytes of all streams that were not placed
-	received     int           // bytes of all streams that wait for their readers
-	memory       atomic.Int64  // bytes that the account is charged with
-	refusals     int64         // streams that were refused and have not answered
-	hungry       []*Stream     // that wait for memory to send
-	relievedNS   int64         // when room was last made for them
-	pathless     time.Time     // since when there is no path; zero: there is one
-	copyBudget   float64       // bytes of tail copies that may be made
+	paths        []*Path       // attached paths
+	settled      int64         // streams that have ended
+	former       []*formerPath // ended paths whose path end has not arrived
+	history      history       // of paths that are no longer attached
+	lost         []entry       // messages to send again
+	ends         []pathEnd     // path ends to send
+	ended        []pathEnd     // path ends that were sent; they are repeated when they may have been lost
+	unsent       int           // bytes of all streams that are not yet assigned to a path
+	received     int           // received bytes of all streams that wait for their readers
+	memory       atomic.Int64  // bytes charged to the account
+	refusals     int64         // refused streams whose reset is not answered
+	hungry       []*Stream     // streams that wait for memory to send
+	relievedNS   int64         // time of the last attempt to free memory for them
+	pathless     time.Time     // start of the time without a path; zero: a path exists
+	copyBudget   float64       // bytes of tail copies that are still allowed
 	err          error
 	done         chan struct{}
-	tick         chan struct{} // there may be something to watch
-	looks        int           // how often watch looked
+	tick         chan struct{} // wakes watch
+	looks        int           // how often watch has looked
 	watching     sync.WaitGroup
 	datagram     func(Datagram)
-	datagramTurn int           // the group that is asked first for one
-	datagramAge  time.Duration // see the constant
-	waiting      int64         // memory of datagrams that wait to be sent
+	datagramTurn int           // index of the group whose datagrams are served first
+	datagramAge  time.Duration // the constant of that name; tests change it
+	waiting      int64         // memory of datagrams that wait to be sent, in bytes
 	totals       Counters
 	scratch      []*Path
-	views        []sched.Path // the same as schedulers see them
-	attached     bool         // some path was, once
-	events       []Event      // to be told
+	views        []sched.Path // of scratch, for schedulers
+	attached     bool         // a path was attached at least once
+	events       []Event      // to deliver
 	telling      sync.Cond
 
-	datagramNumber uint32 // of the next datagram that has copies
+	datagramNumber uint32 // number of the next datagram that is copied
 	datagramsSeen  numbers
 }
 
-// New begins a session without paths. Close ends it.
+// New starts a session without paths. Close ends it.
 func New(role Role, c Config) (*Session, error) {
 	c.complete()
 	s := &Session{
@@ -99,9 +99,9 @@ func New(role Role, c Config) (*Session, error) {
 	return s, nil
 }
 
-// SetPeer sets the bounds of the other side. Call it before the first Attach:
-// until then nothing is sent. Only the first call has an effect: the bounds of a
-// session do not change.
+// SetPeer sets the bounds of the other side. Call it before the first Attach: nothing
+// is sent until then. Only the first call has an effect: the bounds of a session do not
+// change.
 func (s *Session) SetPeer(p Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +125,8 @@ func (s *Session) full() bool {
 	return len(s.streams) >= min(s.config.MaxStreams, s.peer.MaxStreams)
 }
 
-// Open makes a stream. It costs nothing: the other side learns of it with the
-// first bytes.
+// Open returns a new stream. It sends nothing: the first bytes of the stream open it at
+// the other side. It fails with the error of an ended session, ErrStreams or ErrMemory.
 func (s *Session) Open() (*Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +144,8 @@ func (s *Session) Open() (*Stream, error) {
 	return st, nil
 }
 
-// Accept waits for a stream that the other side opens.
+// Accept waits for a stream that the other side opens. It fails when the session or ctx
+// ends.
 func (s *Session) Accept(ctx context.Context) (*Stream, error) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -169,9 +170,9 @@ func (s *Session) Accept(ctx context.Context) (*Stream, error) {
 	}
 }
 
-// peerStream finds the stream of a frame, and makes it when this is the first
-// that is heard of it: any frame of a stream may come first. It returns nil for
-// a stream that is over.
+// peerStream returns the stream of a frame. Any frame of a stream may arrive first: if
+// the number is new, peerStream makes the stream. It returns nil for a stream that is
+// over or refused.
 func (s *Session) peerStream(id uint32) (*Stream, error) {
 	if st := s.streams[id]; st != nil {
 		return st, nil
@@ -209,7 +210,7 @@ func (s *Session) peerStream(id uint32) (*Stream, error) {
 	return st, nil
 }
 
-// wake lets the paths look whether there is something for them.
+// wake signals all idle paths that there may be something to send, and wakes watch.
 func (s *Session) wake() {
 	for _, p := range s.paths {
 		if p.idle {
@@ -227,31 +228,31 @@ func (s *Session) watchOver() {
 	}
 }
 
-// Close ends the session: it resets all streams and closes the paths. When it returns,
-// all events are reported and nothing of the session is left. It takes up to 0.5 s
-// (goAwayTimeout + farewellTime) when the other side is silent.
+// Close ends the session: it resets all streams and closes the paths. Before it
+// returns, all events are delivered and all goroutines have ended. It takes up to 0.5 s
+// (goAwayTimeout + farewellTime) if the other side is silent.
 func (s *Session) Close() error {
 	s.End(ErrClosed)
 	s.watching.Wait()
 	return nil
 }
 
-// End begins to end the session as Close does, for a reason that its streams
-// and its log are told. Close is needed, too.
+// End starts to end the session as Close does. Its streams and its log get why as the
+// error. The caller must still call Close.
 func (s *Session) End(why error) { s.end(why, true) }
 
-// Done is closed when the session has ended, Err says why.
+// Done is closed when the session has ended. Err then returns the reason.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is why the session ended; nil as long as it has not.
+// Err returns why the session ended, or nil while it is open.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// end ends the session for a reason; the first one counts. With tell the other
-// side is told, when there is a path that can be written to at once.
+// end ends the session. Only the reason of the first call counts. With tell, it sends
+// go away on each path that can be written to in goAwayTimeout.
 func (s *Session) end(why error, tell bool) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -271,7 +272,7 @@ func (s *Session) end(why error, tell bool) {
 		s.tell(Event{Time: time.Now(), What: Over, Err: why, Streams: lost})
 	}
 	if s.config.Incoming != nil {
-		for range s.accepted { // nobody will
+		for range s.accepted { // their places: no one accepts them any more
 			s.config.Incoming.Give()
 		}
 	}
@@ -302,23 +303,22 @@ const (
 	farewellTime = 300 * time.Millisecond
 )
 
-// nowNS is the time of the session.
+// nowNS returns the time since the session started, in nanoseconds.
 func (s *Session) nowNS() int64 { return int64(time.Since(s.begun)) }
 
-// idSet is a set of stream numbers, nearly all of which come in their order.
+// idSet is a set of stream numbers. Nearly all of them arrive in order.
 type idSet struct {
-	below uint32 // all below are in the set
+	below uint32 // all numbers below are in the set
 	above map[uint32]bool
 }
 
-// mostAhead bounds the numbers that may come before others.
+// mostAhead bounds how far a number may be ahead of the lowest missing one.
 const mostAhead = 1 << 15
 
-// mostRefused is how many streams that were refused may wait for the answer to
-// their reset.
+// mostRefused bounds the refused streams whose reset is not answered.
 const mostRefused = 1 << 14
 
-// add says whether a number is new, and whether it could be told.
+// add adds a number. fresh: it was not in the set. ok: it is not too far ahead.
 func (s *idSet) add(id uint32) (fresh, ok bool) {
 	switch {
 	case id < s.below || s.above[id]:
@@ -339,7 +339,7 @@ func (s *idSet) add(id uint32) (fresh, ok bool) {
 	return true, true
 }
 
-// sendable is how many bytes of a stream may be placed.
+// sendable returns how many bytes of a stream may be assigned to a path now.
 func (st *Stream) sendable() uint64 {
 	if st.limit <= st.next {
 		return 0
@@ -347,15 +347,15 @@ func (st *Stream) sendable() uint64 {
 	return min(st.out.end, st.limit) - st.next
 }
 
-// eager says whether a stream has something for a path.
+// eager reports whether a stream has a message to send.
 func (st *Stream) eager() bool {
 	return st.reset == nil && (st.sendable() > 0 || st.finished && !st.finSent && st.next == st.out.end)
 }
 
-// controlQueue are the streams of which something else than data is due.
+// controlQueue holds the streams that have control frames to send.
 type controlQueue struct{ list []*Stream }
 
 func (q *controlQueue) push(st *Stream) { q.list = append(q.list, st) }
 
-// Config returns the settings, with what was left to the defaults.
+// Config returns the settings, defaults included.
 func (s *Session) Config() Config { return s.config }

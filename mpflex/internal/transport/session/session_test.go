@@ -14,7 +14,7 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// text is a source of bytes that are the same for the same seed.
+// text returns random bytes that depend only on the seed.
 func text(seed uint64, size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), 1}), size)
 }
@@ -28,7 +28,8 @@ func digest(t testing.TB, r io.Reader) string {
 	return fmt.Sprintf("%d bytes %x", n, h.Sum(nil)[:8])
 }
 
-// TestBothWays: what is written comes out, each way, and each way ends alone.
+// TestBothWays: the bytes arrive in both directions, and each direction ends
+// separately.
 func TestBothWays(t *testing.T) {
 	k := newPair(t, Config{}, 2)
 	agent, proxy := k.stream("hello")
@@ -56,7 +57,7 @@ func TestBothWays(t *testing.T) {
 	k.settled()
 }
 
-// exchange sends size bytes each way on a new stream, and compares.
+// exchange sends size bytes in each direction on a new stream and compares them.
 func (k *pair) exchange(seed uint64, size int64) {
 	t := k.t
 	st, err := k.agent.Open()
@@ -78,8 +79,8 @@ func (k *pair) exchange(seed uint64, size int64) {
 	_ = st.Close()
 }
 
-// serve answers the streams of exchange until the session ends; seeds are the
-// lower halves of what comes.
+// serve answers the streams of exchange until the session ends. The received bytes
+// select the answer.
 func (k *pair) serve(sizes map[string]func() io.Reader) {
 	for {
 		st, err := k.proxy.Accept(context.Background())
@@ -133,8 +134,8 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// TestWindowsOfTheirOwn: each side sends by the window of the other, and accepts
-// by its own.
+// TestWindowsOfTheirOwn: each side sends within the window of the other, and accepts
+// bytes within its own.
 func TestWindowsOfTheirOwn(t *testing.T) {
 	for _, windows := range [][2]int{{64 << 10, 512 << 10}, {512 << 10, 64 << 10}} {
 		k := newPairOf(t, Config{InitialWindow: windows[0]}, Config{InitialWindow: windows[1]}, 1)
@@ -144,8 +145,7 @@ func TestWindowsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestOpenObeysTheOtherSide: a stream that the other side would refuse is not
-// opened.
+// TestOpenObeysTheOtherSide: a stream that the other side would refuse is not opened.
 func TestOpenObeysTheOtherSide(t *testing.T) {
 	k := newPairOf(t, Config{}, Config{MaxStreams: 2}, 1)
 	first, _ := k.stream("1")
@@ -158,8 +158,8 @@ func TestOpenObeysTheOtherSide(t *testing.T) {
 	k.stream("3")
 }
 
-// TestKeepaliveOfThePath: a path is probed after the time that it was given, not
-// after that of the session.
+// TestKeepaliveOfThePath: a path is pinged after its own keep-alive period, not that of
+// the session.
 func TestKeepaliveOfThePath(t *testing.T) {
 	s, err := New(Proxy, Config{Keepalive: time.Hour})
 	if err != nil {
@@ -177,7 +177,7 @@ func TestKeepaliveOfThePath(t *testing.T) {
 	frames(t, a, func(h frame.Header, _ []byte) bool { return h.Type == frame.Ping })
 }
 
-// TestSlowReader: a stream that nobody reads stops no other one.
+// TestSlowReader: a stream that is not read does not block other streams.
 func TestSlowReader(t *testing.T) {
 	k := newPair(t, Config{Window: 256 << 10}, 2)
 	stuck, unread := k.stream("x")
@@ -225,8 +225,8 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestWithoutPath: what is written waits for a path, and the session for one
-// no longer than it may.
+// TestWithoutPath: written bytes wait for a path, and the session waits at most
+// PathTimeout for one.
 func TestWithoutPath(t *testing.T) {
 	k := newPair(t, Config{}, 0)
 	st, err := k.agent.Open()
@@ -256,8 +256,8 @@ func TestWithoutPath(t *testing.T) {
 	}
 }
 
-// TestPathsComeAndGo: whichever ends of connections are cut, every byte comes
-// once and in its place.
+// TestPathsComeAndGo: whichever connections are cut, every byte arrives once and in
+// order.
 func TestPathsComeAndGo(t *testing.T) {
 	const seed = 7
 	random := rand.New(rand.NewPCG(seed, 2))

@@ -8,19 +8,19 @@ import (
 	"mplab/internal/netx"
 )
 
-// readBlocks is how many blocks are filled at once at most: each call costs, and
-// makes the application's TCP acknowledge and go on.
+// readBlocks bounds the blocks that one call fills. Each call has a cost, and makes the
+// application's TCP acknowledge the bytes and send more.
 const readBlocks = 8
 
-// source is where a stream reads from; see netx.Reader.
+// source is the origin of a stream's bytes; see netx.Reader.
 type source interface {
 	Read(take func() [][]byte, giveBack func()) (int, error)
 }
 
-// ReadFrom implements io.ReaderFrom: what is read is not copied.
+// ReadFrom implements io.ReaderFrom. It reads into the stream's memory without a copy.
 func (st *Stream) ReadFrom(r io.Reader) (int64, error) { return st.CopyFrom(r, math.MaxInt64) }
 
-// CopyFrom is ReadFrom that stops as soon as n bytes, or some more, are read.
+// CopyFrom is ReadFrom that stops as soon as n bytes or more are read.
 func (st *Stream) CopyFrom(r io.Reader, n int64) (int64, error) {
 	from := source(reader{r})
 	if tcp, ok := r.(*net.TCPConn); ok {
@@ -51,14 +51,14 @@ func (st *Stream) CopyFrom(r io.Reader, n int64) (int64, error) {
 	return total, nil
 }
 
-// awaitRoom waits until a byte may be written.
+// awaitRoom waits until the stream accepts a byte.
 func (st *Stream) awaitRoom() error {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
 	return st.await()
 }
 
-// reader is a source that waits with its memory.
+// reader is a source that takes memory first and holds it while it waits for bytes.
 type reader struct{ io.Reader }
 
 // Read implements source.
@@ -70,16 +70,16 @@ func (r reader) Read(take func() [][]byte, _ func()) (int, error) {
 	return r.Reader.Read(to[0])
 }
 
-// place is where the next bytes of a stream go: the rest of its last block, and
-// blocks behind it that become the stream's when there is something in them.
+// place is the memory for the next bytes of a stream: the rest of its last block, and
+// fresh blocks. Fresh blocks become part of the stream when they hold bytes.
 type place struct {
 	st    *Stream
-	last  *block // nil: nothing is taken
+	last  *block // nil: no memory is taken
 	fresh []*block
 	to    [][]byte
 }
 
-// take returns memory, at least for a byte; nothing when there is none.
+// take returns memory for at least one byte, or nil if the account has none.
 func (p *place) take() [][]byte {
 	s := p.st.s
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (p *place) take() [][]byte {
 	return p.to
 }
 
-// giveBack gives back what was taken.
+// giveBack releases the memory that take returned.
 func (p *place) giveBack() {
 	p.st.s.mu.Lock()
 	defer p.st.s.mu.Unlock()
@@ -119,8 +119,7 @@ func (p *place) drop() {
 	p.st.charge()
 }
 
-// keep makes the first n of the blocks behind the last one the stream's, and
-// gives back the others.
+// keep appends the first n fresh blocks to the stream and releases the others.
 func (p *place) keep(n int) {
 	p.st.out.blocks = append(p.st.out.blocks, p.fresh[:n]...)
 	for _, b := range p.fresh[n:] {
@@ -130,8 +129,8 @@ func (p *place) keep(n int) {
 	p.fresh = p.fresh[:0]
 }
 
-// filled makes the first n bytes of what was taken the stream's. Its error is
-// that of a stream that was reset meanwhile.
+// filled makes the first n bytes of the memory part of the stream. It returns the error
+// of a stream that was reset during the read.
 func (p *place) filled(n int) error {
 	st := p.st
 	st.s.mu.Lock()

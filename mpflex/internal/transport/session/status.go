@@ -8,24 +8,24 @@ import (
 
 var errSilent = errors.New("no answer to a ping")
 
-// Counters are those of a session. Bytes are of payload.
+// Counters counts events of a session. Bytes are those of payload.
 type Counters struct {
 	CopiedTail      int64 `json:"copied_tail_bytes"`
 	CopiedStall     int64 `json:"copied_stall_bytes"`
 	CopiedBuffer    int64 `json:"copied_buffer_bytes"`
 	CopiedRedundant int64 `json:"copied_redundant_bytes"`
-	SentAgain       int64 `json:"sent_again_bytes"` // after a path had ended
-	Duplicates      int64 `json:"duplicate_bytes"`  // that were received
-	DatagramsOut    int64 `json:"datagrams_out"`    // each once
-	DatagramsIn     int64 `json:"datagrams_in"`     // each once
+	SentAgain       int64 `json:"sent_again_bytes"` // after a path ended
+	Duplicates      int64 `json:"duplicate_bytes"`  // received copies of bytes that were already there
+	DatagramsOut    int64 `json:"datagrams_out"`    // without copies
+	DatagramsIn     int64 `json:"datagrams_in"`     // without duplicates
 
-	DatagramsDropped   int64 `json:"datagrams_dropped"`   // that waited to be sent
-	DatagramCopies     int64 `json:"datagram_copies"`     // sent beside these
-	DatagramDuplicates int64 `json:"datagram_duplicates"` // received, and dropped
+	DatagramsDropped   int64 `json:"datagrams_dropped"`   // before they were sent
+	DatagramCopies     int64 `json:"datagram_copies"`     // sent in addition to datagrams_out
+	DatagramDuplicates int64 `json:"datagram_duplicates"` // received and dropped
 }
 
-// PathStatus is what a path did and how it is, or was at its end. Bytes are of
-// payload unless they say otherwise.
+// PathStatus reports the traffic and the state of a path, or its state when it ended.
+// Bytes are those of payload unless the field says otherwise.
 type PathStatus struct {
 	ID            uint8     `json:"path"`
 	Name          string    `json:"interface"`
@@ -33,7 +33,7 @@ type PathStatus struct {
 	Local         string    `json:"local"`
 	Remote        string    `json:"remote"`
 	Attached      time.Time `json:"-"`
-	AgeS          float64   `json:"age_s"` // since it was attached
+	AgeS          float64   `json:"age_s"` // since the attach
 	Stalled       bool      `json:"stalled"`
 	BytesOut      int64     `json:"bytes_out"`
 	BytesIn       int64     `json:"bytes_in"`
@@ -42,12 +42,12 @@ type PathStatus struct {
 	CopiesOut     int64     `json:"copies_out_bytes"`
 	CopiesIn      int64     `json:"copies_in_bytes"`
 	ControlOut    int64     `json:"control_out_bytes"`
-	Framed        uint64    `json:"framed_out_bytes"` // with headers
-	DatagramsOut  int64     `json:"datagrams_out"`    // copies too
+	Framed        uint64    `json:"framed_out_bytes"` // payload and headers
+	DatagramsOut  int64     `json:"datagrams_out"`    // with copies
 	DatagramsIn   int64     `json:"datagrams_in"`
 	RTTMS         float64   `json:"rtt_ms"`
 	MinRTTMS      float64   `json:"min_rtt_ms"`
-	RateBPS       float64   `json:"rate_bps"` // best delivery rate of late, bits a second
+	RateBPS       float64   `json:"rate_bps"` // highest recent delivery rate, in bits per second
 	WindowBytes   int       `json:"cwnd_bytes"`
 	QueuedBytes   int       `json:"queued_bytes"`
 	Retransmitted uint32    `json:"retransmitted_segments"`
@@ -55,30 +55,30 @@ type PathStatus struct {
 	CongestionControl string `json:"congestion_control"`
 }
 
-// StreamStatus is what a stream did.
+// StreamStatus reports the traffic of a stream.
 type StreamStatus struct {
 	ID       uint32    `json:"stream"`
 	Opened   time.Time `json:"-"`
 	AgeS     float64   `json:"age_s"`
-	IdleS    float64   `json:"idle_s"` // since a path took or brought something of it
+	IdleS    float64   `json:"idle_s"` // since a path last sent or received bytes of it
 	BytesOut int64     `json:"bytes_out"`
 	BytesIn  int64     `json:"bytes_in"`
 	Unsent   int64     `json:"unsent_bytes"`
 	Paths    []Carried `json:"paths"`
-	Waiting  int64     `json:"waiting_bytes"` // received, for the reader or for what is missing
-	WaitedMS float64   `json:"waited_ms"`     // how long a byte waited for what was missing, mean over all
+	Waiting  int64     `json:"waiting_bytes"` // received and not read, in order or behind a gap
+	WaitedMS float64   `json:"waited_ms"`     // mean time that a byte waited for missing bytes before it
 }
 
-// Carried is what a path carried of a stream, in bytes.
+// Carried counts the bytes of a stream that a path carried.
 type Carried struct {
 	ID     uint8  `json:"path"`
 	Name   string `json:"interface"`
-	Out    int64  `json:"bytes_out"` // the first time
-	In     int64  `json:"bytes_in"`  // copies too
+	Out    int64  `json:"bytes_out"` // without copies
+	In     int64  `json:"bytes_in"`  // with copies
 	Copies int64  `json:"copies_out_bytes"`
 }
 
-// carried is the account of a path.
+// carried returns the row of a path, and adds it if it is new.
 func (row *StreamStatus) carried(p *Path) *Carried {
 	for i := range row.Paths {
 		if row.Paths[i].ID == p.link.ID {
@@ -89,7 +89,7 @@ func (row *StreamStatus) carried(p *Path) *Carried {
 	return &row.Paths[len(row.Paths)-1]
 }
 
-// Status tells what the stream did so far.
+// Status returns the traffic of the stream up to now.
 func (st *Stream) Status() StreamStatus {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
@@ -105,23 +105,23 @@ func (st *Stream) status() StreamStatus {
 	return row
 }
 
-// Status is a session at one moment. What its paths did is counted over all
-// the connections that each of them had.
+// Status is a snapshot of a session. The counters of a path are sums over all its
+// incarnations.
 type Status struct {
 	AgeS     float64      `json:"age_s"`
-	BytesOut int64        `json:"bytes_out"` // of payload, over all paths, copies too
+	BytesOut int64        `json:"bytes_out"` // payload of all paths, with copies
 	BytesIn  int64        `json:"bytes_in"`
 	Paths    []PathStatus `json:"paths"`
-	Gone     []PathStatus `json:"paths_gone"` // that ended, and were not attached again
+	Gone     []PathStatus `json:"paths_gone"` // paths that ended and were not attached again
 	Streams  int          `json:"streams"`
 	Ended    int64        `json:"streams_ended"`
 	Unsent   int          `json:"unsent_bytes"`
-	Received int          `json:"received_bytes"` // that wait for readers
+	Received int          `json:"received_bytes"` // wait for their readers
 	Memory   int64        `json:"memory_bytes"`   // charged to the budget
 	Counters Counters     `json:"counters"`
 }
 
-// Status tells how the session is.
+// Status returns a snapshot of the session.
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +146,7 @@ func (s *Session) Status() Status {
 	return status
 }
 
-// Streams tells how each stream is, in the order of their numbers.
+// Streams returns the status of each open stream, by ascending number.
 func (s *Session) Streams() []StreamStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *Session) Streams() []StreamStatus {
 	return list
 }
 
-// Status tells what the path did, also after its end.
+// Status returns the status of the path. It works after the path's end, too.
 func (p *Path) Status() PathStatus {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *Path) status() PathStatus {
 	return row
 }
 
-// seconds are those of a duration, to the millisecond.
+// seconds returns a duration in seconds, with millisecond resolution.
 func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

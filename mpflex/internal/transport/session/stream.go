@@ -18,11 +18,11 @@ type Reason uint32
 
 // The reasons of resets.
 const (
-	Aborted     Reason = 1 // by the application, or its connection
-	TooMany     Reason = 2 // more streams than the other side takes
+	Aborted     Reason = 1 // by the application or its connection
+	TooMany     Reason = 2 // the sender of the reset allows no more streams
 	SessionOver Reason = 3 // the session has ended
 	Violation   Reason = 4 // the other side broke the protocol
-	NoMemory    Reason = 5 // the side that says so has none left, see Budget
+	NoMemory    Reason = 5 // the sender of the reset is out of memory, see Budget
 )
 
 var reasons = map[Reason]string{
@@ -33,7 +33,7 @@ var reasons = map[Reason]string{
 // ResetError is the error of a stream that was reset.
 type ResetError struct {
 	Reason Reason
-	Cause  error // why the session is over; nil with other reasons
+	Cause  error // why the session ended; nil with other reasons
 }
 
 // Error implements error.
@@ -51,55 +51,55 @@ func (e *ResetError) Error() string {
 // Unwrap returns the cause.
 func (e *ResetError) Unwrap() error { return e.Cause }
 
-// unsentMost is how many bytes a stream may hold that were not sent: more of
-// them do not make it faster, and are memory.
+// Bounds of the unsent bytes of a stream. More would use memory without making the
+// stream faster. unsentLeast is allowed even when memory is short.
 const (
 	unsentMost  = 512 << 10
 	unsentLeast = 32 << 10
 )
 
-// Stream is a pair of byte streams, one each way. Its methods may be used by
-// several goroutines; those that write, and those that read, by one at a time.
+// Stream is a pair of byte streams, one for each direction. Several goroutines may use
+// its methods, but at most one may write at a time, and one may read.
 type Stream struct {
 	s  *Session
 	id uint32
 
-	// All below is guarded by the session's lock.
+	// All fields below are guarded by the session's lock.
 	out      outgoing
-	next     uint64 // of out: not placed yet
-	limit    uint64 // to which the other side takes
-	acked    uint64 // below: arrived; one more with the end of the stream
+	next     uint64 // offset of the first byte not placed on a path
+	limit    uint64 // offset up to which the other side accepts bytes
+	acked    uint64 // bytes below have arrived; out.end + 1: the end of the stream, too
 	group    *group
-	queued   bool // stands in group
-	finished bool // nothing follows out.end
+	queued   bool // waits in group
+	finished bool // no bytes follow out.end
 	finSent  bool
 
 	in       incoming
-	taken    uint64 // by the reader
-	granted  uint64 // limit that was told
-	finAt    uint64 // end of in, with finSeen
+	taken    uint64 // bytes that the reader took
+	granted  uint64 // limit that was promised to the other side
+	finAt    uint64 // end of in, if finSeen
 	finSeen  bool
-	ackedNow uint64 // what the last acknowledgement told
-	ackNS    int64  // when it was sent
+	ackedNow uint64 // offset in the last acknowledgement sent
+	ackNS    int64  // time of that acknowledgement
 	ackDue   bool
-	ackSoon  bool // an acknowledgement waits for more to come with it
+	ackSoon  bool // an acknowledgement may wait for more bytes
 
-	reset    error  // not nil: over
-	told     Reason // by us; 0: not
+	reset    error  // not nil: the stream is over
+	told     Reason // reason of an unanswered reset by this side; 0: none
 	resetDue bool
-	closed   bool // nobody reads or writes any more
+	closed   bool // Close was called
 	linger   int
 
 	readable, writable      sync.Cond
 	readTimeout, writeTimer *time.Timer
 	readLate, writeLate     bool
 	charged                 charges
-	hungry                  bool  // waits in the session for memory
-	refused                 bool  // was never open
-	stillNS                 int64 // since when it has made no progress with what it holds
-	forgotten               bool  // by the session
+	hungry                  bool  // waits in the session's queue for memory
+	refused                 bool  // never open
+	stillNS                 int64 // time of the last progress with the bytes it holds
+	forgotten               bool  // removed from the session
 	stats                   StreamStatus
-	movedNS                 int64 // when a path last took or brought something of it
+	movedNS                 int64 // time when a path last sent or received bytes of it
 }
 
 func (s *Session) newStream(id uint32) *Stream {
@@ -115,13 +115,13 @@ func (s *Session) newStream(id uint32) *Stream {
 	return st
 }
 
-// ID is the stream's number in its session.
+// ID returns the stream's number in its session.
 func (st *Stream) ID() uint32 { return st.id }
 
-// Session is the session that the stream belongs to.
+// Session returns the session of the stream.
 func (st *Stream) Session() *Session { return st.s }
 
-// SetScheme sets how what the stream sends from now on is spread over the paths.
+// SetScheme sets the scheme for the bytes that the stream sends from now on.
 func (st *Stream) SetScheme(scheme *Scheme) {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
@@ -138,7 +138,7 @@ func (st *Stream) SetScheme(scheme *Scheme) {
 	}
 }
 
-// mayWrite says whether the stream takes another byte from the application.
+// mayWrite reports whether the stream takes another byte from the application.
 func (st *Stream) mayWrite() bool {
 	if st.out.end-st.out.base >= st.mayKeep() || st.out.full() && st.s.config.Account.roomOut() <= 0 {
 		return false
@@ -147,8 +147,8 @@ func (st *Stream) mayWrite() bool {
 	return unsent < unsentLeast || unsent < st.s.mayWait() && st.s.unsent < st.s.config.Memory
 }
 
-// offer wakes the writer if the stream takes another byte, or will as soon as
-// there is memory.
+// offer wakes the writer if the stream takes another byte. If only memory is missing,
+// it queues the stream for memory.
 func (st *Stream) offer() {
 	if st.mayWrite() {
 		st.writable.Signal()
@@ -157,7 +157,7 @@ func (st *Stream) offer() {
 	}
 }
 
-// await waits until a byte may be written, with the session locked.
+// await waits until the stream takes another byte. The session must be locked.
 func (st *Stream) await() error {
 	for {
 		switch {
@@ -176,7 +176,7 @@ func (st *Stream) await() error {
 	}
 }
 
-// added counts n bytes that were put in their place.
+// added counts n bytes that were stored in block b, and drops the reference to it.
 func (st *Stream) added(n int, b *block) {
 	if st.out.base == st.out.end {
 		st.stillNS = st.s.nowNS()
@@ -192,7 +192,7 @@ func (st *Stream) added(n int, b *block) {
 	}
 }
 
-// Write implements io.Writer: it returns when the bytes wait to be sent.
+// Write implements io.Writer. It returns when the bytes are queued.
 func (st *Stream) Write(p []byte) (int, error) {
 	s, n := st.s, 0
 	s.mu.Lock()
@@ -209,8 +209,8 @@ func (st *Stream) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Flush waits until all that was written has arrived at the other end, the stream
-// is reset, or the timeout is over.
+// Flush waits until all written bytes have arrived at the other side, the stream is
+// reset, or the timeout has passed.
 func (st *Stream) Flush(timeout time.Duration) {
 	mu := &st.s.mu
 	mu.Lock()
@@ -227,7 +227,7 @@ func (st *Stream) Flush(timeout time.Duration) {
 	}
 }
 
-// CloseWrite ends what the stream sends; it may still be read.
+// CloseWrite ends the sending direction. The stream can still be read.
 func (st *Stream) CloseWrite() error {
 	s := st.s
 	s.mu.Lock()
@@ -266,10 +266,10 @@ func (st *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo implements io.WriterTo: received bytes are not copied.
+// WriteTo implements io.WriterTo. It writes received bytes without a copy.
 func (st *Stream) WriteTo(w io.Writer) (int64, error) { return st.CopyTo(w, math.MaxInt64) }
 
-// CopyTo is WriteTo that stops as soon as n bytes, or some more, are written.
+// CopyTo is WriteTo that stops as soon as n bytes or more are written.
 func (st *Stream) CopyTo(w io.Writer, n int64) (int64, error) {
 	s, total := st.s, int64(0)
 	var list []piece
@@ -316,7 +316,7 @@ func (st *Stream) CopyTo(w io.Writer, n int64) (int64, error) {
 	return total, nil
 }
 
-// awaitData waits until there is something to read, with the session locked.
+// awaitData waits until there are bytes to read. The session must be locked.
 func (st *Stream) awaitData() error {
 	for {
 		switch {
@@ -333,8 +333,8 @@ func (st *Stream) awaitData() error {
 	}
 }
 
-// consumed counts what the reader took and the memory that this freed, and
-// opens the window for more.
+// consumed counts the bytes that the reader took and the memory that this freed, and
+// raises the other side's limit.
 func (st *Stream) consumed(n, memory int) {
 	if n > 0 {
 		st.stillNS = st.s.nowNS()
@@ -355,8 +355,8 @@ func (st *Stream) consumed(n, memory int) {
 	st.settle()
 }
 
-// Close ends both directions: in order when the other side has ended its own
-// and all was read, else by a reset of what it still sends.
+// Close ends both directions: with an end of stream if all bytes of the other side were
+// read, otherwise with a reset.
 func (st *Stream) Close() error {
 	s := st.s
 	s.mu.Lock()
@@ -375,7 +375,7 @@ func (st *Stream) Close() error {
 	return nil
 }
 
-// SetLinger with 0 makes Close reset the stream, as that of net.TCPConn does.
+// SetLinger with 0 makes Close reset the stream, as with net.TCPConn.
 func (st *Stream) SetLinger(sec int) error {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
@@ -390,7 +390,7 @@ func (st *Stream) Abort(why Reason) {
 	st.abort(why)
 }
 
-// abort resets the stream, unless it is over, with the session locked.
+// abort resets the stream unless it is over. The session must be locked.
 func (st *Stream) abort(why Reason) {
 	if st.reset != nil || st.done() {
 		st.settle()
@@ -402,7 +402,7 @@ func (st *Stream) abort(why Reason) {
 	st.s.wake()
 }
 
-// over ends the stream at once.
+// over ends the stream at once and frees its bytes.
 func (st *Stream) over(err error) {
 	if st.reset == nil {
 		st.reset = err
@@ -418,12 +418,12 @@ func (st *Stream) over(err error) {
 	st.writable.Broadcast()
 }
 
-// done says whether both directions have ended, and the other side knows.
+// done reports whether both directions have ended and the other side knows it.
 func (st *Stream) done() bool {
 	return st.finSent && st.acked > st.out.end && st.finSeen && st.in.next == st.finAt && st.ackedNow > st.finAt
 }
 
-// settle forgets a stream that is over for both sides.
+// settle forgets a stream that is over at both sides.
 func (st *Stream) settle() {
 	if st.reset != nil && st.told == 0 || st.reset == nil && st.done() && st.taken == st.finAt {
 		if st.s.streams[st.id] == st {
@@ -432,7 +432,7 @@ func (st *Stream) settle() {
 	}
 }
 
-// dueAck asks for an acknowledgement to be sent at once.
+// dueAck queues an acknowledgement that must be sent at once.
 func (st *Stream) dueAck() {
 	if st.reset == nil && !st.ackDue {
 		st.ackDue = true
@@ -441,7 +441,7 @@ func (st *Stream) dueAck() {
 	}
 }
 
-// appendControl appends the frames that are due of a stream.
+// appendControl appends the control frames of a stream that are due.
 func (st *Stream) appendControl(b []byte) []byte {
 	if st.resetDue {
 		st.resetDue = false
@@ -461,7 +461,7 @@ func (st *Stream) appendControl(b []byte) []byte {
 	return b
 }
 
-// LocalAddr and RemoteAddr name the stream; it has no address.
+// LocalAddr returns the name of the stream: it has no address.
 func (st *Stream) LocalAddr() net.Addr  { return address(st.id) }
 func (st *Stream) RemoteAddr() net.Addr { return address(st.id) }
 

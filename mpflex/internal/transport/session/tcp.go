@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deadTime is after how long without an acknowledgement TCP gives a path up.
+// deadTime is how long TCP waits for an acknowledgement before it ends a path.
 const deadTime = 30 * time.Second
 
-// Prepare sets what the connection of a path needs: it is silent when nothing
-// is sent (TCP's own keep-alive would wake the radio), sends at once what it is
-// given, and gives up when nobody acknowledges (RFC 5482).
+// Prepare sets the socket options of a path: no keep-alive by TCP (it would wake the
+// radio), no delay of small segments, and an end after deadTime without an
+// acknowledgement (RFC 5482).
 func Prepare(conn *net.TCPConn) error {
 	if err := conn.SetKeepAlive(false); err != nil {
 		return err

@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// watchEvery is how often the paths are looked at while something is under way.
+	// watchEvery is how often paths are checked while payload is in flight.
 	watchEvery = 10 * time.Millisecond
-	// restEvery is how often a path is that has been stalled for restAfter.
+	// restEvery is how often a path is checked that has been stalled for restAfter.
 	restEvery = 250 * time.Millisecond
 	restAfter = 2 * time.Second
-	// ackAfter is how long an acknowledgement of received bytes waits at most.
+	// ackAfter is the maximum delay of an acknowledgement.
 	ackAfter = 100 * time.Millisecond
-	// stallMargin is how long a path may be without progress, beyond two round trips.
+	// stallMargin is the time without progress, beyond two round trips, after which a
+	// path counts as stalled.
 	stallMargin = 100 * time.Millisecond
-	// pingAnswer is how long the answer to a ping may take.
+	// pingAnswer is how long to wait for the answer to a ping.
 	pingAnswer = 5 * time.Second
-	// never is later than anything that is waited for.
+	// never is later than any deadline.
 	never = time.Duration(math.MaxInt64)
 )
 
-// watch does what no packet triggers: it finds paths that make no progress, copies
-// the tails of streams, sends acknowledgements that wait, and pings silent paths.
-// It looks every watchEvery while payload is under way or waits. Otherwise it sleeps
-// until the next of these is due, or until watchOver wakes it.
+// watch does all that no packet triggers: it detects stalled paths, copies the tails of
+// streams, sends delayed acknowledgements and pings silent paths. It checks every
+// watchEvery while payload is in flight or waits. Otherwise it sleeps until the next of
+// these tasks is due, or until watchOver wakes it.
 func (s *Session) watch() {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
@@ -38,7 +39,7 @@ func (s *Session) watch() {
 		tick := s.tick
 		for ready := false; !ready; {
 			if next <= watchEvery {
-				tick = nil // one look in watchEvery is enough
+				tick = nil // at most one check per watchEvery
 			}
 			timer.Reset(next)
 			select {
@@ -54,8 +55,8 @@ func (s *Session) watch() {
 	}
 }
 
-// look looks once and returns after how long it must look again, unless watchOver
-// is called before that.
+// look checks once and returns the time until the next check, unless watchOver is
+// called before.
 func (s *Session) look(lastAcks *int64) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +87,7 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 	if next <= watchEvery {
 		for _, p := range s.paths {
 			if p.idle {
-				p.work.Signal() // the tails
+				p.work.Signal() // for copies of tails
 			}
 		}
 	}
@@ -96,8 +97,7 @@ func (s *Session) look(lastAcks *int64) time.Duration {
 	return min(next, s.lateAcks(now, lastAcks), s.ping(now))
 }
 
-// lookAt updates a path by its TCP counters, and returns after how long it must do so
-// again.
+// lookAt updates a path by its TCP counters and returns the time until the next update.
 func (s *Session) lookAt(p *Path, now int64) time.Duration {
 	if p.written == p.delivery {
 		return never
@@ -120,7 +120,7 @@ func (s *Session) lookAt(p *Path, now int64) time.Duration {
 	return never
 }
 
-// pending says whether something waits for a path.
+// pending reports whether something waits for a path.
 func (s *Session) pending() bool {
 	for _, g := range s.groups {
 		if g.waits() {
@@ -130,29 +130,30 @@ func (s *Session) pending() bool {
 	return len(s.lost) > 0 || s.hasControl() || s.hasDatagrams()
 }
 
-// stall takes a path for stalled when it has not delivered for too long.
+// stall marks a path as stalled if it has not delivered for too long.
 func (s *Session) stall(p *Path, now int64) {
 	if p.stalled || p.written == p.delivery || time.Duration(now) <= p.stallsAt() {
 		return
 	}
 	p.stalled, p.copied = true, 0
-	s.repeatControl(p.progress - int64(p.stallPatience())) // what was sent before has arrived
+	s.repeatControl(p.progress - int64(p.stallPatience())) // frames sent before that have arrived
 	s.tell(p.event(Stalled, nil))
 	s.wake()
 }
 
-// stallsAt is until when the path may deliver nothing before it counts as stalled,
-// in the time of the session.
+// stallsAt returns the time of the session at which the path counts as stalled if it
+// delivers nothing.
 func (p *Path) stallsAt() time.Duration {
 	return time.Duration(max(p.progress, p.oldest())) + p.stallPatience()
 }
 
-// stallPatience is how long a path may deliver nothing before it counts as stalled.
+// stallPatience returns how long a path may deliver nothing before it counts as
+// stalled.
 func (p *Path) stallPatience() time.Duration {
 	return 2*p.info.RTT + stallMargin
 }
 
-// oldest is when the message was sent that has been under way longest.
+// oldest returns when the oldest message in flight was sent.
 func (p *Path) oldest() int64 {
 	if flying := p.sent.flying(); len(flying) > 0 {
 		return flying[0].timeNS
@@ -160,8 +161,8 @@ func (p *Path) oldest() int64 {
 	return p.progress
 }
 
-// lateAcks sends the acknowledgements that waited, and returns after how long those
-// that wait now are due.
+// lateAcks queues the delayed acknowledgements that are due. It returns the time until
+// the next ones are due.
 func (s *Session) lateAcks(now int64, last *int64) time.Duration {
 	waiting := false
 	due := time.Duration(now-*last) >= ackAfter
@@ -184,8 +185,8 @@ func (s *Session) lateAcks(now int64, last *int64) time.Duration {
 	return max(watchEvery, ackAfter-time.Duration(now-*last))
 }
 
-// ping asks paths that are silent while there are streams whether they live, and
-// returns after how long the next one must be asked or given up.
+// ping pings paths that are silent while there are streams, and ends those that do not
+// answer. It returns the time until the next of these actions.
 func (s *Session) ping(now int64) time.Duration {
 	next := never
 	if len(s.streams) == 0 {

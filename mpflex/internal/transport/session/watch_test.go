@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// looked is how often the watch of a session looked.
+// looked returns how often the session's watch has looked.
 func (s *Session) looked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.looks
 }
 
-// pinged is how often the first path was.
+// pinged returns how often the first path was pinged.
 func (s *Session) pinged() (n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func TestSilentStreamsWakeNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(time.Second) // acknowledgements, and the last looks after progress
+	time.Sleep(time.Second) // for acknowledgements, and the last checks after progress
 	agent, proxy := k.agent.looked(), k.proxy.looked()
 	time.Sleep(2 * time.Second)
 	if n, m := k.agent.looked()-agent, k.proxy.looked()-proxy; n+m > 2 {
@@ -51,7 +51,7 @@ func TestSilentStreamsWakeNobody(t *testing.T) {
 	}
 }
 
-// Pings continue while the watch sleeps, and cost few looks.
+// Pings continue while the watch sleeps, and need few checks.
 func TestPingsOfSilentPaths(t *testing.T) {
 	t.Parallel()
 	const keepalive = 200 * time.Millisecond
@@ -61,7 +61,7 @@ func TestPingsOfSilentPaths(t *testing.T) {
 	pings, looks := k.agent.pinged()+k.proxy.pinged(), k.agent.looked()+k.proxy.looked()
 	time.Sleep(2 * time.Second)
 	pings, looks = k.agent.pinged()+k.proxy.pinged()-pings, k.agent.looked()+k.proxy.looked()-looks
-	// A ping of one side also shows the other side that the path lives.
+	// A ping of one side also shows the other side that the path works.
 	if pings < 4 || pings > 20 || looks > 8*int(pings) {
 		t.Errorf("%d pings, %d looks in 10 keep-alive periods", pings, looks)
 	}
@@ -174,8 +174,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Close is not held up by a path with TLS whose TCP takes nothing any more: the alert
-// with which TLS ends would wait for 5 s.
+// Close does not wait for a TLS path whose TCP accepts no bytes: the closing alert of
+// TLS would block for 5 s.
 func TestCloseWithFullSendBuffer(t *testing.T) {
 	s, err := New(Proxy, Config{})
 	if err != nil {

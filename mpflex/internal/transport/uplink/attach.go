@@ -14,22 +14,23 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// errUnknown: the proxy has no such session.
+// errUnknown reports that the proxy does not have the session.
 var errUnknown = fmt.Errorf("%s any more: it was restarted, or the session was over for it", wire.UnknownSession)
 
-// errRecovered: the stalled path makes progress again and needs no replacement.
+// errRecovered reports that the stalled path makes progress again and needs no
+// replacement.
 var errRecovered = errors.New("the stalled path has recovered")
 
-// ErrNoAnswer: the proxy closed the connection instead of answering.
+// ErrNoAnswer reports that the proxy closed the connection without an answer.
 var ErrNoAnswer = errors.New("the proxy closed the connection without an answer (another secret)")
 
-// recordOverhead is what TLS 1.3 adds to a write: header, content type and tag
-// of a record (RFC 8446 §5.2).
+// recordOverhead is how many bytes TLS 1.3 adds to a write: header, content type and
+// tag of a record (RFC 8446 §5.2).
 const recordOverhead = 22
 
-// attach opens a connection on an interface and makes a path of it. It returns
-// errRecovered when the path that it is to replace (nil: none) has recovered
-// before the proxy knows of the new connection.
+// attach opens a connection on an interface and makes it a path. before is the stalled
+// path that it replaces, or nil. If before recovers before the proxy gets the attach,
+// attach returns errRecovered.
 func (u *Uplink) attach(ctx context.Context, r *run, i int, before *session.Path) (*session.Path, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
@@ -60,7 +61,8 @@ func (u *Uplink) attach(ctx context.Context, r *run, i int, before *session.Path
 	return path, nil
 }
 
-// secure prepares a connection and makes it private, when that is asked for.
+// secure sets the socket options of a connection, and starts TLS if Options.Private is
+// set.
 func (u *Uplink) secure(ctx context.Context, tcp *net.TCPConn) (session.Link, wire.Binding, error) {
 	if err := session.Prepare(tcp); err != nil {
 		return session.Link{}, wire.Unbound, err
@@ -76,7 +78,8 @@ func (u *Uplink) secure(ctx context.Context, tcp *net.TCPConn) (session.Link, wi
 	return session.Link{Conn: private, TCP: tcp, Counter: counter, Overhead: recordOverhead}, private.Binding, nil
 }
 
-// introduce says which path the connection is to be, and hears the answer.
+// introduce sends the attach of a connection and reads the answer. If the answer is ok,
+// it makes the connection a path.
 func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *session.Path, err error) {
 	u.mu.Lock()
 	fresh := !r.known
@@ -99,7 +102,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *
 	}
 	refused := false
 	defer func() {
-		if err != nil && !refused { // the proxy may use the path
+		if err != nil && !refused { // the proxy may have made the connection a path
 			r.session.GiveUp(link.ID, link.Incarnation)
 		}
 	}()

@@ -19,17 +19,17 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// cutter relays the first connection to a proxy, and cuts the others. It passes
-// on as many bytes of the proxy as the next step has, discards more bytes for
-// 300 ms, and resets both ends. After the last step it relays all. So the proxy's
-// TCP gets acknowledgements of bytes that the agent never reads.
+// cutter relays the first connection to a proxy, and cuts the others. For each step it
+// forwards a number of the proxy's bytes, discards further bytes for 300 ms, and resets
+// both ends. After the last step it relays everything. So the proxy's TCP gets
+// acknowledgements of bytes that the agent never reads.
 type cutter struct {
 	proxy    netip.AddrPort
 	steps    []int64
 	accepted int
-	begin    chan struct{} // closed when connections are to be cut
+	begin    chan struct{} // closed when cutting must start
 	left     atomic.Int64  // steps
-	wasted   atomic.Int64  // bytes that were taken and not passed on
+	wasted   atomic.Int64  // bytes read and not forwarded
 }
 
 func (c *cutter) start(t *testing.T) netip.AddrPort {
@@ -68,7 +68,7 @@ func (c *cutter) start(t *testing.T) netip.AddrPort {
 	return netx.AddrPort(listener.Addr())
 }
 
-// relay passes on the bytes of the proxy on the nth connection.
+// relay forwards the proxy's bytes on the nth connection.
 func (c *cutter) relay(near, far *net.TCPConn, n int) {
 	if n == 0 || n > len(c.steps) {
 		_, _ = io.Copy(near, far)
@@ -85,8 +85,8 @@ func (c *cutter) relay(near, far *net.TCPConn, n int) {
 	c.left.Add(-1)
 }
 
-// TestAttachIsCut: a connection breaks at any step of its attach, while the
-// proxy sends what a download needs. Every byte comes, each time.
+// TestAttachIsCut: a connection breaks at any step of its attach during a download.
+// Every byte arrives each time.
 func TestAttachIsCut(t *testing.T) {
 	for _, test := range []struct {
 		private bool
@@ -151,7 +151,7 @@ func TestAttachIsCut(t *testing.T) {
 	}
 }
 
-// compareAll reads to the end, and compares what comes.
+// compareAll reads to the end and compares.
 func compareAll(got, want io.Reader) (total int64, err error) {
 	chunk, expected := make([]byte, 16<<10), make([]byte, 16<<10)
 	for {
@@ -170,8 +170,8 @@ func compareAll(got, want io.Reader) (total int64, err error) {
 	}
 }
 
-// TestRecoveredPathIsKept: a stalled path that recovers while another connection
-// is prepared is kept, and the connection is closed before its attach.
+// TestRecoveredPathIsKept: a stalled path that recovers while its replacement is
+// prepared is kept. The new connection is closed before its attach.
 func TestRecoveredPathIsKept(t *testing.T) {
 	proxy, _ := serveEcho(t, true)
 	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -226,7 +226,7 @@ func TestRecoveredPathIsKept(t *testing.T) {
 	}
 
 	near, far := accept()
-	var stopped sync.Mutex // held: nothing is relayed to the proxy
+	var stopped sync.Mutex // locked: nothing is relayed to the proxy
 	go func() { _, _ = io.Copy(near, far) }()
 	go func() {
 		chunk := make([]byte, 64<<10)

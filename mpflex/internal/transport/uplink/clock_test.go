@@ -20,8 +20,8 @@ import (
 
 var testSecret = bytes.Repeat([]byte{'u'}, identity.MinSecret)
 
-// serveEcho is a proxy on loopback whose streams return what they are sent; with
-// what it says of connections that became no path.
+// serveEcho starts a proxy on loopback whose streams echo their bytes. refusals returns
+// its errors for connections that did not become paths.
 func serveEcho(t *testing.T, private bool) (proxy netip.AddrPort, refusals func() []string) {
 	t.Helper()
 	known, err := identity.NewProxy([]identity.Credential{{Secret: testSecret}}, identity.Options{})
@@ -67,9 +67,9 @@ func serveEcho(t *testing.T, private bool) (proxy netip.AddrPort, refusals func(
 	}
 }
 
-// TestClockJumps: the clock of the phone is an hour off before the path is set
-// up. A private one does not care; for a plain one there is one line on either
-// side, and then a path.
+// TestClockJumps: the phone's clock is an hour off before the path is set up. An
+// encrypted path is not affected. For a plain one, each side logs one line, and then
+// the path is attached.
 func TestClockJumps(t *testing.T) {
 	for name, c := range map[string]struct {
 		private       bool
@@ -103,7 +103,7 @@ func TestClockJumps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			u.clock.Learn(&wire.SkewError{Ahead: -c.ahead}) // so that it dates its messages wrong
+			u.clock.Learn(&wire.SkewError{Ahead: -c.ahead}) // so that its messages have a wrong time
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
 			running.Go(func() { u.Run(ctx) })

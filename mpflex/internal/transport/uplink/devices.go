@@ -12,15 +12,15 @@ import (
 	"mplab/internal/ifaces"
 )
 
-// changeError is why an interface cannot carry a path, or not the one that was
-// begun.
+// changeError is the reason why an interface cannot carry a path, or why it must be set
+// up again.
 type changeError struct{ why string }
 
 func (e *changeError) Error() string { return e.why }
 
-// device is an interface as it matters to a path.
+// device is the state of an interface, as far as paths need it.
 type device struct {
-	there bool // up, with its carrier and an address of some family
+	there bool // up, with carrier and an address of any family
 	index int
 	addrs []netip.Addr // of the proxy's family, sorted
 	route bool         // a default route of that family
@@ -30,22 +30,22 @@ func (d device) equal(other device) bool {
 	return d.there == other.there && d.index == other.index && d.route == other.route && slices.Equal(d.addrs, other.addrs)
 }
 
-// devices know which interfaces can carry paths now, and end what is done over
-// one that cannot any more. Where interfaces are not watched, and for paths that
-// are bound to none, every try is allowed.
+// devices knows which interfaces can carry paths, and ends the leases of those that no
+// longer can. Interfaces that are not watched, and paths without an interface, may
+// always be tried.
 type devices struct {
-	family string // IPv4, IPv6: the proxy's
+	family string // IPv4 or IPv6: the proxy's family
 	is     func(netip.Addr) bool
-	names  []string // that are watched
+	names  []string // of the watched interfaces
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	watched bool
 	now     map[string]device
 	changed map[string]chan struct{} // closed when the device changes
 	leases  map[*lease]bool
 }
 
-// newDevices are those of paths to a proxy.
+// newDevices returns the devices of paths to a proxy.
 func newDevices(proxy netip.Addr, paths []Path) *devices {
 	d := &devices{
 		family: "IPv4", is: netip.Addr.Is4, now: map[string]device{}, changed: map[string]chan struct{}{}, leases: map[*lease]bool{},
@@ -54,7 +54,7 @@ func newDevices(proxy netip.Addr, paths []Path) *devices {
 		d.family, d.is = "IPv6", netip.Addr.Is6
 	}
 	if proxy.IsLinkLocalUnicast() {
-		return d // is reached from addresses that are not listed
+		return d // the addresses from which it is reached are not listed
 	}
 	for _, p := range paths {
 		if p.Device != "" {
@@ -65,11 +65,11 @@ func newDevices(proxy netip.Addr, paths []Path) *devices {
 	return d
 }
 
-// escape makes a pattern (path.Match) of a name.
+// escape turns a name into a pattern (path.Match) that matches only the name.
 var escape = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 
-// watch looks after the interfaces until ctx ends; what it returns waits for
-// that. The error says why changes are not noticed at once, or not at all.
+// watch watches the interfaces until ctx ends. The returned function waits for its end.
+// An error states why changes are noticed late or not at all.
 func (d *devices) watch(ctx context.Context) (wait func(), err error) {
 	if len(d.names) == 0 {
 		return func() {}, nil
@@ -100,7 +100,7 @@ func (d *devices) watch(ctx context.Context) (wait func(), err error) {
 	return following.Wait, err
 }
 
-// take takes over what there is now.
+// take replaces the state of all interfaces and checks the leases.
 func (d *devices) take(snapshot []ifaces.Interface) {
 	next := map[string]device{}
 	for _, i := range snapshot {
@@ -130,7 +130,7 @@ func (d *devices) take(snapshot []ifaces.Interface) {
 	}
 }
 
-// unfit says why a device cannot carry a path; nil when it can.
+// unfit returns why a device cannot carry a path, or nil if it can.
 func (d *devices) unfit(one device) error {
 	switch {
 	case !one.there:
@@ -141,24 +141,24 @@ func (d *devices) unfit(one device) error {
 	return nil
 }
 
-// lease is the use of a device by one connection. Its context ends with a
-// *changeError as cause when the device cannot carry it any more.
+// lease is the use of a device by one connection. Its context ends with a *changeError
+// as the cause when the device can no longer carry the connection.
 type lease struct {
 	context.Context
 	cancel  context.CancelCauseFunc
-	changed <-chan struct{} // closed when the device has changed since the lease began; nil: never
+	changed <-chan struct{} // closed when the device has changed since the lease started; nil: never
 
 	of    *devices
 	name  string
 	seen  device     // the device at its last change
-	local netip.Addr // of the connection; not valid before it is known
+	local netip.Addr // address of the connection; invalid until it is known
 
-	stop func() bool // what is to be done when the context ends; nil: nothing
+	stop func() bool // stops the function that runs when the context ends; nil: none
 }
 
-// use begins to use a device; "": whichever the routes say. The error, when it
-// cannot be used now, is a *changeError; the lease tells when it has changed.
-// It must be released.
+// use starts the use of a device; "" means the device that the routes select. The error
+// is a *changeError if the device cannot be used now. The lease's changed channel then
+// reports the next change. The caller must release the lease.
 func (d *devices) use(ctx context.Context, name string) (*lease, error) {
 	l := &lease{of: d, name: name}
 	l.Context, l.cancel = context.WithCancelCause(ctx)
@@ -175,14 +175,14 @@ func (d *devices) use(ctx context.Context, name string) (*lease, error) {
 	return l, nil
 }
 
-// bound says which address the connection has.
+// bound sets the address of the connection.
 func (l *lease) bound(local netip.Addr) {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	l.local = local.Unmap()
 }
 
-// look compares the device with what it was, with the devices locked.
+// look compares a device with its state before the change. The devices must be locked.
 func (l *lease) look(now device) {
 	before := l.seen
 	l.seen = now
@@ -195,7 +195,8 @@ func (l *lease) look(now device) {
 		return
 	}
 	if !l.local.IsValid() && !before.route && now.route {
-		// What was begun without a route looks for the proxy in vain, for seconds.
+		// A connection that was started without a route waits for the proxy in vain,
+		// for seconds.
 		l.cancel(&changeError{"the interface has got a default route"})
 		return
 	}
@@ -207,7 +208,7 @@ func (l *lease) look(now device) {
 	}
 }
 
-// done releases a lease, if there is one, whose path has ended or is replaced.
+// done releases a lease, or does nothing if l is nil.
 func (l *lease) done() {
 	if l == nil {
 		return
@@ -218,7 +219,7 @@ func (l *lease) done() {
 	l.release()
 }
 
-// lost says whether a lease has ended because of its device.
+// lost reports whether a lease has ended because of its device.
 func lost(l *lease) bool {
 	var change *changeError
 	return errors.As(context.Cause(l), &change)

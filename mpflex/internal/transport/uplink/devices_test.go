@@ -10,7 +10,7 @@ import (
 	"mplab/internal/ifaces"
 )
 
-// of is an interface with addresses; "*" is a default route of both families.
+// of returns an interface with addresses. "*" is a default route of both families.
 func of(index int, addrs ...string) ifaces.Interface {
 	i := ifaces.Interface{Name: "wlan0", Index: index}
 	for _, a := range addrs {
@@ -31,8 +31,8 @@ func TestLease(t *testing.T) {
 		name          string
 		proxy         string
 		before, after []ifaces.Interface
-		bound         string // the connection's address; "": it is being set up
-		unfit, lost   string // what it says before, and why the lease ends
+		bound         string // address of the connection; "": it is being set up
+		unfit, lost   string // error of use; reason of the lease's end
 		changed       bool
 	}{
 		{"nothing changes", "10.64.3.2", some(of(2, a)), some(of(2, a)), a, "", "", false},
@@ -83,7 +83,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseWithoutDevice: where the routes decide, or nobody watches, all is allowed.
+// TestLeaseWithoutDevice: paths without an interface, and unwatched interfaces, may
+// always be tried.
 func TestLeaseWithoutDevice(t *testing.T) {
 	d := newDevices(netip.MustParseAddr("10.64.3.2"), []Path{{Device: "wlan0"}, {Device: ""}})
 	for _, watched := range []bool{false, true} {

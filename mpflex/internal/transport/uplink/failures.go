@@ -8,27 +8,28 @@ import (
 )
 
 const (
-	// remindAfter is when a failure that goes on is told again.
+	// remindAfter is how long the same failure is not reported again.
 	remindAfter = 10 * time.Minute
-	// mostKinds bounds the kinds of failures that are told of a path that is not
-	// set up.
+	// mostKinds bounds the kinds of failures that are reported while a path is not set
+	// up.
 	mostKinds = 16
 )
 
-// failures decide which failures of a path are told: each kind once until the
-// path is there, and again when it goes on for long.
+// failures decides which failures of a path are reported: each kind once until the path
+// is attached, and again after remindAfter.
 type failures struct {
-	told       map[string]time.Time // when, by kind
-	suppressed int                  // since the last that was told
+	told       map[string]time.Time // time of the last report, by kind
+	suppressed int                  // failures since the last report
 }
 
-// failed says whether a failure is told, and how many were not before it.
+// failed decides whether to report a failure. It returns how many were suppressed
+// before it.
 func (f *failures) failed(err error, now time.Time) (suppressed int, tell bool) {
 	what := kind(err)
 	last, known := f.told[what]
 	if known && now.Sub(last) < remindAfter || !known && len(f.told) >= mostKinds {
 		var state *changeError
-		if !errors.As(err, &state) { // which is no try
+		if !errors.As(err, &state) { // not an attempt
 			f.suppressed++
 		}
 		return 0, false
@@ -38,7 +39,7 @@ func (f *failures) failed(err error, now time.Time) (suppressed int, tell bool) 
 	return suppressed, true
 }
 
-// known takes note of a failure that was told by other means.
+// known records a failure that was reported in another way.
 func (f *failures) known(err error, now time.Time) {
 	if f.told == nil {
 		f.told = map[string]time.Time{}
@@ -46,15 +47,16 @@ func (f *failures) known(err error, now time.Time) {
 	f.told[kind(err)] = now
 }
 
-// over says how many failures were not told, when the path is there.
+// over resets the state when the path is attached. It returns how many failures were
+// suppressed.
 func (f *failures) over() int {
 	n := f.suppressed
 	*f = failures{}
 	return n
 }
 
-// kind is what an error says without the addresses of the connection, which are
-// others with each.
+// kind returns the text of an error without the addresses of the connection, which
+// differ in each attempt.
 func kind(err error) string {
 	text := err.Error()
 	var op *net.OpError

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// refused is the error of a connection from a port.
+// refused returns the error of a connection from a port.
 func refused(port int) error {
 	return fmt.Errorf("TLS handshake: %w", &net.OpError{
 		Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 64, 1, 2), Port: port}, Err: syscall.ECONNRESET,
@@ -34,7 +34,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 		{other, 5 * time.Second, false, 0},
 		{refused(5), remindAfter + time.Second, true, 2},
 		{&changeError{"gone"}, remindAfter + time.Second, true, 0},
-		{&changeError{"gone"}, remindAfter + 2*time.Second, false, 0}, // no try
+		{&changeError{"gone"}, remindAfter + 2*time.Second, false, 0}, // not an attempt
 		{other, remindAfter + 2*time.Second, false, 0},
 	} {
 		if suppressed, told := f.failed(step.err, now.Add(step.at)); told != step.told || suppressed != step.suppressed {

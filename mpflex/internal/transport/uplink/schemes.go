@@ -11,12 +11,12 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// schemesTimeout bounds how long the proxy may take to take a table.
+// schemesTimeout bounds how long the proxy may take to accept a table.
 const schemesTimeout = 10 * time.Second
 
-// SendSchemes gives the proxy another table of schemes for a session that is
-// there, and waits until it has taken it. The session's next streams may have
-// the labels of the table then.
+// SendSchemes sends the proxy a new table of schemes for an open session, and waits
+// until the proxy has accepted it. New streams may then use the labels of the table. It
+// fails if the proxy refuses the table or does not answer within schemesTimeout.
 func SendSchemes(ctx context.Context, s *session.Session, table []byte) error {
 	st, err := s.Open()
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Current is the session of an uplink at one moment.
+// Current is a snapshot of an uplink's session.
 type Current struct {
 	ID      wire.SessionID
 	Session *session.Session
-	// Failures say, by the number of the path, why the last try to set it up
-	// failed; "": it did not, or there was none.
+	// Failures holds, by path number, why the last attempt to set up the path failed.
+	// "": it succeeded, or there was none.
 	Failures []string
 }
 
-// Current tells which session there is now, and what it lacks.
+// Current returns the session and the failures of its paths.
 func (u *Uplink) Current() Current {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -30,12 +30,12 @@ func (u *Uplink) Current() Current {
 	return c
 }
 
-// Watch makes f be called, in a goroutine of its own, with each session that
-// Run keeps. Run waits for its return, which must come soon after the session
-// is done. To be called before Run.
+// Watch sets a function that is called, in a separate goroutine, with each session of
+// Run. Run waits until f returns, so f must return soon after the session is done. Call
+// Watch before Run.
 func (u *Uplink) Watch(f func(wire.SessionID, *session.Session)) { u.watcher = f }
 
-// watch calls the watcher; what it returns waits for it.
+// watch starts the watcher. The returned function waits for its end.
 func (u *Uplink) watch(r *run) (wait func()) {
 	var watching sync.WaitGroup
 	if u.watcher != nil {
@@ -44,7 +44,7 @@ func (u *Uplink) watch(r *run) (wait func()) {
 	return watching.Wait
 }
 
-// note takes note of why a path could not be set up, or that it was.
+// note records why a path could not be set up. nil: it was.
 func (u *Uplink) note(r *run, i int, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

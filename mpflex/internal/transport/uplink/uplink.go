@@ -17,79 +17,81 @@ import (
 )
 
 const (
-	// attachTimeout bounds how long setting up a path may take.
+	// attachTimeout bounds the time to set up a path.
 	attachTimeout = 10 * time.Second
-	// firstPause and lastPause bound the rest between two tries.
+	// firstPause and lastPause bound the pause between two attempts.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
-	// lastingTime is how long a path must have lived so that its end is no failure
-	// to set it up.
+	// lastingTime is how long a path must exist so that its end does not count as a
+	// failed attempt.
 	lastingTime = time.Second
-	// stallPatience is how long a stalled path may recover before another
-	// connection is tried beside it.
+	// stallPatience is how long a stalled path may recover before a second connection
+	// is tried in parallel.
 	stallPatience = time.Second
 )
 
 // Path is an interface that carries a session.
 type Path struct {
-	Device string // bound to it; "": the routes decide
-	Backup bool   // used only when no other path can be
+	Device string // interface that the path is bound to; "": the routes decide
+	Backup bool   // use only while no other path can be used
 }
 
 // Options of an [Uplink].
 type Options struct {
 	Proxy   netip.AddrPort
 	Secret  []byte
-	Private *identity.Agent // makes paths private; nil: they are plain
-	Socket  netx.Options    // of the paths; the device is that of each path
+	Private *identity.Agent // encrypts the paths; nil: they are plain
+	Socket  netx.Options    // of the paths; Device is set for each path
 	Paths   []Path
 	Session session.Config
-	Schemes func() []byte // that labels of streams stand for, for the proxy; nil: none
-	Log     func(Event)   // nil: nobody; see session.Config.Log
-	// Datagram takes the datagrams of all sessions, see session.OnDatagram; nil: nobody.
+	Schemes func() []byte // returns the encoded table of schemes for the proxy; nil: no schemes
+	Log     func(Event)   // nil: no log; see session.Config.Log
+	// Datagram takes the datagrams of all sessions, see session.OnDatagram. nil: they
+	// are dropped.
 	Datagram func(session.Datagram)
 }
 
-// What an event of an uplink may be beside those of a session.
+// Events of an uplink in addition to those of a session.
 const (
 	Failed    = "failed"    // a path could not be set up
-	Unwatched = "unwatched" // changes of interfaces are not noticed at once; it comes before all others
+	Unwatched = "unwatched" // changes of interfaces are noticed late or not at all; the first event
 )
 
-// Event is what happens to paths and sessions. Failures of the same kind are
-// told once until the path is there.
+// Event is an event of a path or a session. Failures of the same kind are reported once
+// until the path is attached, and again after remindAfter.
 type Event struct {
 	session.Event
 	Session wire.SessionID
 }
 
-// Uplink is an agent's side of its sessions. Make it with New.
+// Uplink is an agent's side of its sessions. New makes it.
 type Uplink struct {
 	options Options
-	watcher func(wire.SessionID, *session.Session) // nil: nobody
+	watcher func(wire.SessionID, *session.Session) // nil: none
 
 	devices *devices
 	clock   wire.Clock
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	current  *run
-	failures []failures // of each path, over all sessions
+	failures []failures // of each path, across sessions
 }
 
-// run is one session with its paths.
+// run is a session with its paths.
 type run struct {
 	session *session.Session
 	id      wire.SessionID
-	known   bool // by the proxy; guarded by the uplink's lock, like birth
+	known   bool // the proxy knows the session; guarded by the uplink's lock, like birth
 	birth   [wire.BirthSize]byte
 	numbers []uint32
 	news    []chan session.Event
 
-	failures   []error // of the last try of each path; guarded by the uplink's lock, like the next
-	suppressed []int   // failures of each path before it was attached that were not told
+	failures   []error // of the last attempt of each path; guarded by the uplink's lock, like suppressed
+	suppressed []int   // suppressed failures of each path before its attach
 }
 
-// New returns an uplink whose session waits for Run.
+// New returns an uplink with a session. Its paths are set up by Run. It fails for a
+// wrong number of paths or a wrong scheduler.
 func New(o Options) (*Uplink, error) {
 	if len(o.Paths) == 0 || len(o.Paths) > wire.MaxPaths {
 		return nil, fmt.Errorf("%d paths; between 1 and %d are needed", len(o.Paths), wire.MaxPaths)
@@ -131,7 +133,7 @@ func (u *Uplink) begin() (*run, error) {
 	return r, err
 }
 
-// Run keeps the paths until ctx ends, and closes the session then.
+// Run keeps the paths until ctx ends. Then it closes the session.
 func (u *Uplink) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	wait, err := u.devices.watch(ctx)
@@ -151,7 +153,7 @@ func (u *Uplink) Run(ctx context.Context) {
 		}
 		next, err := u.begin()
 		if err != nil {
-			return // the same settings were good before
+			return // cannot happen: the first session had the same settings
 		}
 		u.mu.Lock()
 		u.current = next
@@ -165,13 +167,13 @@ func (u *Uplink) now() *run {
 	return u.current
 }
 
-// Open opens a stream of the session. Without a path it waits for one.
+// Open opens a stream of the session. If there is no path, the stream waits for one.
 func (u *Uplink) Open() (*session.Stream, error) { return u.now().session.Open() }
 
-// Session is the session now; another one takes its place when it has ended.
+// Session returns the current session. A new one replaces it when it has ended.
 func (u *Uplink) Session() *session.Session { return u.now().session }
 
-// ID is the number of the session now.
+// ID returns the number of the current session.
 func (u *Uplink) ID() wire.SessionID { return u.now().id }
 
 // keepAll keeps the paths of a session until it has ended.
@@ -190,11 +192,11 @@ func (u *Uplink) keepAll(ctx context.Context, r *run) {
 	all.Wait()
 }
 
-// keep keeps one path.
+// keep keeps one path: it attaches it, waits for its end, and tries again.
 func (u *Uplink) keep(ctx context.Context, r *run, i int) {
-	var held *lease // of the path that is attached, also while another connection is tried
+	var held *lease // of the attached path, also while a second connection is tried
 	defer func() { held.done() }()
-	var path *session.Path // that is attached
+	var path *session.Path // the attached path
 	var attached time.Time
 	for pause := firstPause; ctx.Err() == nil; {
 		use, unfit := u.devices.use(ctx, u.options.Paths[i].Device)
@@ -247,15 +249,15 @@ func ended(path *session.Path) bool {
 	}
 }
 
-// tryLater rests after a failure, until the device has changed at most, and
-// returns how long to rest after the next.
+// tryLater reports a failure and pauses, at most until the device changes. It returns
+// the next pause.
 func (u *Uplink) tryLater(ctx context.Context, use *lease, r *run, i int, err error, pause time.Duration) time.Duration {
 	defer use.release()
 	switch {
 	case ctx.Err() != nil:
 		return pause
 	case lost(use):
-		return firstPause // the next use says what there is now
+		return firstPause // the next use checks the device again
 	}
 	u.failed(r, i, err)
 	if rest(ctx, pause, use.changed) {
@@ -264,7 +266,7 @@ func (u *Uplink) tryLater(ctx context.Context, use *lease, r *run, i int, err er
 	return min(2*pause, lastPause)
 }
 
-// bind ends a path when its device cannot carry it any more.
+// bind ends a path when its device can no longer carry it.
 func (u *Uplink) bind(use *lease, i int, path *session.Path) {
 	if addr, ok := path.LocalAddr().(*net.TCPAddr); ok {
 		use.bound(addr.AddrPort().Addr())
@@ -275,13 +277,13 @@ func (u *Uplink) bind(use *lease, i int, path *session.Path) {
 		}
 		why := context.Cause(use)
 		u.mu.Lock()
-		u.failures[i].known(why, time.Now()) // the end of the path tells it
+		u.failures[i].known(why, time.Now()) // the path's end reports it
 		u.mu.Unlock()
 		path.Abandon(why)
 	})
 }
 
-// failed tells of a path that could not be set up, if it is news.
+// failed reports a path that could not be set up, unless the failure is suppressed.
 func (u *Uplink) failed(r *run, i int, err error) {
 	now := time.Now()
 	u.mu.Lock()
@@ -295,8 +297,7 @@ func (u *Uplink) failed(r *run, i int, err error) {
 	}
 }
 
-// hold waits until a path has ended, or has been stalled for so long that it
-// is worth while to set up another connection beside it.
+// hold waits until a path has ended, or has been stalled for stallPatience.
 func (u *Uplink) hold(ctx context.Context, r *run, i int, path *session.Path) {
 	var patience <-chan time.Time
 	for {
@@ -325,7 +326,7 @@ func await(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
-// rest waits for some time, and tells whether it ended early by a change.
+// rest waits for d. It returns true if a change of the device ended it early.
 func rest(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

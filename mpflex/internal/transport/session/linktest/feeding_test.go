@@ -13,9 +13,9 @@ import (
 	"mplab/mpflex/internal/transport/session"
 )
 
-// TestFeeding: bound late, TCP is given what it can send; else as much as was
-// asked for, and by a scheduler that asks for nothing but room the whole of it
-// to the quicker path. Either way every byte comes, over both paths.
+// TestFeeding: with late binding, TCP holds only bytes that it can send. Otherwise it
+// holds the configured number, and a scheduler that looks only at room fills the
+// quicker path completely. In both cases all bytes arrive, over both paths.
 func TestFeeding(t *testing.T) {
 	const size, buffer, late = 1 << 20, 200 << 10, 16 << 10
 	r := start(t, "txdelay")
@@ -47,7 +47,7 @@ func TestFeeding(t *testing.T) {
 	}
 }
 
-// fetch has the agent ask for bytes, and compares.
+// fetch lets the agent request bytes and compares them.
 func (k *pair) fetch(t *testing.T, want []byte) {
 	t.Helper()
 	st, err := k.agent.Open()
@@ -84,8 +84,7 @@ func (k *pair) fetch(t *testing.T, want []byte) {
 	_ = st.Close()
 }
 
-// watchQueues returns the most that the kernel had of each connection while
-// something was done.
+// watchQueues returns the maximum queue of each connection in the kernel during do.
 func watchQueues(t *testing.T, conns []*net.TCPConn, do func()) []netx.State {
 	t.Helper()
 	gauges, most := make([]*netx.Gauge, len(conns)), make([]netx.State, len(conns))

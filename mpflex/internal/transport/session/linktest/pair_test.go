@@ -33,7 +33,7 @@ func start(t *testing.T, profile string) *rig.Rig {
 	}
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
-			t.Log(err) // a busy machine makes the emulator late; no test here is about times
+			t.Log(err) // on a busy machine the emulator is late; no test here checks times
 		}
 	})
 	if err := r.Apply(found); err != nil {
@@ -42,13 +42,13 @@ func start(t *testing.T, profile string) *rig.Rig {
 	return r
 }
 
-// pair are both ends of a session over both links.
+// pair holds both ends of a session over both links.
 type pair struct {
 	agent, proxy *session.Session
 	paths        []*net.TCPConn // the proxy's ends: WiFi, LTE
 }
 
-// attach sets up a session with a path on each link.
+// attach makes a session with a path on each link.
 func attach(t *testing.T, r *rig.Rig, c session.Config) *pair {
 	t.Helper()
 	k := &pair{}
