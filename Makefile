@@ -44,6 +44,7 @@ $(VENV)/.complete: requirements/lock.txt pyproject.toml
 	$$(tools/find-python) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements/lock.txt
 	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(VENV)/bin/python -m mplab.cli.schema
 	touch $@
 
 # An extra that nothing installs by itself: it has to be compiled, and its terms are for its user to judge.
@@ -110,7 +111,7 @@ lock:  ## resolve Python versions again (needs uv)
 	  --extra toolchain --extra dev --extra cluster pyproject.toml -o requirements/lock.txt
 
 schema: setup  ## write docs/schema/*.json again
-	$(VENV)/bin/python -m mplab.cli.schema docs/schema
+	$(VENV)/bin/python -m mplab.cli.schema
 
 clean:  ## remove everything that was built or installed here (not the runs)
 	rm -rf $(VENV) .tox build tools/appium/node_modules

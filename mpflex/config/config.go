@@ -63,6 +63,7 @@ type Agent struct {
 	Proxy             Address     `json:"proxy"`
 	Transport         string      `json:"transport"` // TCP, MPTCP or MPFlex
 	Device            string      `json:"device"`    // "": the routes decide; not with MPFlex
+	Devices           []string    `json:"devices"`   // of TCP, instead of Device: each new connection takes the next one
 	Paths             []AgentPath `json:"paths"`     // of MPFlex, at least one
 	Plain             bool        `json:"plain"`     // the paths of MPFlex are not private
 	Mark              int         `json:"mark"`      // 0: none
@@ -229,10 +230,29 @@ func (c *Agent) check() error {
 		return errors.New("dns_server: missing; listen.dns needs a server to ask")
 	case len(c.Device) > 15:
 		return fmt.Errorf("device: %q is longer than an interface name can be (15)", c.Device)
+	case len(c.Devices) > 0 && c.Transport != TCP:
+		return fmt.Errorf(`devices: only the transport "tcp" has them, not %q`, c.Transport)
+	case len(c.Devices) > 0 && c.Device != "":
+		return errors.New("devices: device is given, too; leave one of them out")
 	case c.Mark < 0 || int64(c.Mark) > 0xffffffff:
 		return fmt.Errorf("mark: %d is not within 0 and 4294967295", c.Mark)
 	}
+	if err := c.checkDevices(); err != nil {
+		return err
+	}
 	return checkLimits(&c.MaxConnections, &c.IdleTimeoutS)
+}
+
+func (c *Agent) checkDevices() error {
+	for i, device := range c.Devices {
+		switch {
+		case device == "" || len(device) > 15:
+			return fmt.Errorf("devices: %q is no name of an interface: 1 to 15 bytes are needed", device)
+		case slices.Contains(c.Devices[:i], device):
+			return fmt.Errorf("devices: %q is there twice", device)
+		}
+	}
+	return nil
 }
 
 // maxPaths is how many paths a session may have.

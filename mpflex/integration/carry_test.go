@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -107,6 +108,33 @@ func TestSinglePathIsBoundToItsDevice(t *testing.T) {
 				t.Errorf("proxy: %+v", there)
 			}
 		})
+	}
+}
+
+// TestConnectionsTakeDevicesInTurn: each connection is bound to the next
+// device, and to another one while the network of that is gone.
+func TestConnectionsTakeDevicesInTurn(t *testing.T) {
+	s := start(t, values{"transport": "tcp", "devices": []string{"wlan0", "rmnet0"}, "proxy": "10.64.3.2:7001"})
+	t.Cleanup(func() { restore(t, "wlan0") })
+	serveOrigin(t, web, echo)
+	for range 4 {
+		conn := dialPhone(t, web)
+		roundTrip(t, conn, payload(2, 10_000))
+		conn.Close()
+	}
+	output(t, "phone", "ip", "link", "set", "wlan0", "down")
+	for range 2 {
+		conn := dialPhone(t, web)
+		roundTrip(t, conn, payload(2, 10_000))
+		conn.Close()
+	}
+	found := connections(t, s.agent, web, 6)
+	slices.SortFunc(found, func(a, b connlog.Connection) int { return cmp.Compare(a.ID, b.ID) })
+	for i, address := range []string{"10.64.1.2", "10.64.2.2", "10.64.1.2", "10.64.2.2", "10.64.2.2", "10.64.2.2"} {
+		device := map[string]string{"10.64.1.2": "wlan0", "10.64.2.2": "rmnet0"}[address]
+		if got := found[i]; got.Local.Addr().String() != address || got.Device != device || got.Status != connlog.Closed {
+			t.Errorf("connection %d: %+v", i, got)
+		}
 	}
 }
 

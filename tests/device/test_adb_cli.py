@@ -12,6 +12,7 @@ from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.cli.main import app
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb.quarantine import Quarantine
+from mplab.drivers.transport import DRIVERS
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,7 @@ def test_rooted_with_upstream_mptcp() -> None:
     assert found["root"] == "su -c"
     assert found["kernel"]["kind"] == "upstream"
     assert found["captures"] == ["proxy", "phone"]
-    assert {name: one["how"] for name, one in found["transports"].items()} == dict.fromkeys(
-        ("sptcp", "sptcp-wifi", "sptcp-lte", "mptcp", "mpflex"), "redirect"
-    )
+    assert {name: one["how"] for name, one in found["transports"].items()} == dict.fromkeys(DRIVERS, "redirect")
     assert found["uncontrolled"] == []
     assert found["programs"]["mpflex"] == "/data/local/tmp/mplab/bin/mpflex"
 

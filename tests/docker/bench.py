@@ -24,7 +24,7 @@ from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.router import VirtualRouter
 from mplab.lab import topology
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 from tests.docker.engine import Engine
 
 SERVER = topology.PROXY
@@ -126,7 +126,7 @@ class Bench:
             self._router.wait()
 
     def _boot_router(self, node: Node) -> None:
-        entry = Machine("virtual", "routers", "wifi", VirtualRouterFile.model_validate({"driver": "virtual"}))
+        entry = ShapingMachine("virtual", "routers", "wifi", VirtualRouterFile.model_validate({"driver": "virtual"}))
         log, wiring = self._directory / "router.log", topology.router_wiring()
         self._router = VirtualRouter(entry, node=node, wiring=wiring, directory=self._directory, log=log)
         self._stack.callback(self._router.stop)

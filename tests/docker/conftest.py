@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
+from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.render import Rendered
-from mplab.drivers.proxy.docker.stack import DockerStack, ServiceState, StackSettings
+from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 from tests.docker.engine import Engine, why_not
 from tests.docker.phone import PhoneNode
 

@@ -14,11 +14,12 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import MPTRACE
 from mplab.drivers.capture import Captures
 from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.engine import connect
 from mplab.drivers.proxy.docker.proxy import DockerProxy
 from mplab.drivers.proxy.docker.render import Rendered
 from mplab.drivers.proxy.docker.sidecar import LABEL, Sidecar
-from mplab.drivers.proxy.docker.stack import DockerStack, ServiceState
+from mplab.drivers.proxy.docker.stack import DockerStack
 from mplab.drivers.services import load_service
 from tests.docker.conftest import attach_to_bridges, congestion_control
 from tests.docker.engine import Engine

@@ -14,9 +14,10 @@ from docker.models.containers import Container
 
 from mplab.base.programs import MPTRACE
 from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.doctor import examine
 from mplab.drivers.proxy.docker.render import Rendered
-from mplab.drivers.proxy.docker.stack import DockerStack, ServiceState
+from mplab.drivers.proxy.docker.stack import DockerStack
 from tests.docker.conftest import attach_to_bridges
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from mplab.base.errors import MplabError
 from mplab.cell.attempt import CellJob
-from mplab.cell.cell import Cell
+from mplab.cell.cell import CellAttempt
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import DRIVERS, make_transport
 from mplab.format.cell import CellRecord
@@ -16,8 +16,8 @@ from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import LINKS_DIR, LabCatalog
 from mplab.run.blocks import make_plan
-from mplab.run.outside import Answer, Outside
-from mplab.run.run import Run
+from mplab.run.hostrpc import Answer, HostClient
+from mplab.run.run import RunLoop
 from mplab.run.run_directory import RunDirectory
 from mplab.scenarios.base import AnyScenario
 from mplab.userfiles.experiment import Experiment
@@ -103,10 +103,10 @@ class CellBench:
             attempt=1,
             on_step=self.steps.append,
         )
-        return Cell(self.lab, job, self.lab.instruments).run()
+        return CellAttempt(self.lab, job, self.lab.instruments).run()
 
 
-class FakeOutside(Outside):
+class FakeOutside(HostClient):
     """The process outside of the lab: answers what the test has put in `answers`, else that all is well."""
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class RunBench:
 
     def execute(self) -> Mapping[str, CellRecord]:
         """Run what is not complete; the complete cells. Raises what the run raises."""
-        run = Run(
+        run = RunLoop(
             self.directory.path,
             self.outside,
             catalog=catalog_with(self.scenario),

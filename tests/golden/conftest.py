@@ -1,6 +1,7 @@
 """Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, Self
 
@@ -8,9 +9,14 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import PHONES, SCENARIOS
 from mplab.drivers.transport import DRIVERS
 from mplab.format.units import DurationS, SizeBytes
 from mplab.scenarios.base import Parameters
+from mplab.userfiles import lab, machines
+from mplab.userfiles.experiment import ExperimentFile
+from mplab.userfiles.machines import Section, ShaperKind, kinds_of
+from mplab.userfiles.proxyfile import models
 from mplab.userfiles.resolve import Catalog
 from mplab.userfiles.transport import TransportInfo
 from tests.unrun_scenario import UnrunScenario
@@ -22,6 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden messages again")
 
 
+PHONE_KINDS, ROUTER_KINDS = ("adb", "emulated", "virtual"), ("openwrt", "virtual")
+"""Those that messages list: another kind in the registry changes no message."""
+
+
+def pinned_kinds_of(section: Section) -> Mapping[str, ShaperKind]:
+    return {name: kind for name, kind in kinds_of(section).items() if section != "routers" or name in ROUTER_KINDS}
+
+
 Refused = Callable[[Path, Callable[[Path], object]], None]
 
 
@@ -29,17 +43,33 @@ Refused = Callable[[Path, Callable[[Path], object]], None]
 def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Refused:
     """Asserts that what reads a file of this folder gives exactly the message that stands beside it."""
 
+    monkeypatch.setitem(vars(PHONES), "plugins", {name: PHONES.plugins[name] for name in PHONE_KINDS})
+    for module in (lab, machines):
+        monkeypatch.setattr(module, "kinds_of", pinned_kinds_of)
+
     def check(file: Path, read: Callable[[Path], object]) -> None:
         monkeypatch.chdir(GOLDEN)
         with pytest.raises(InputError) as caught:
             read(file)
-        message = f"{caught.value}\n"
+        message = with_placeholders(f"{caught.value}\n")
         expected = GOLDEN / file.with_suffix(".txt")
         if request.config.getoption("--update-golden", default=False):
             expected.write_text(message, encoding="utf-8")
         assert message == expected.read_text(encoding="utf-8")
 
     return check
+
+
+def with_placeholders(message: str) -> str:
+    """Return a message with placeholders for lists of all of a kind, so that one more changes no golden message."""
+    lists: dict[str, Iterable[str]] = {
+        "‹every kind of proxy›": models(),
+        "‹every scenario›": list(SCENARIOS),
+        "‹every key of an experiment file›": sorted(ExperimentFile.model_fields),
+    }
+    for placeholder, names in lists.items():
+        message = re.sub(rf"(?<=: ){re.escape(', '.join(names))}(?=[;\n])", placeholder, message)
+    return message
 
 
 class DownloadParameters(Parameters):

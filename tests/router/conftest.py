@@ -73,6 +73,13 @@ def shaper_of(
     return AttachedShaper(phone, paths, prober)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder: `router` selects them, and those of drivers that are marked by themselves."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker("router")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mplab.format.experiment import Ending, IntervalRule, parse_time_of_day
 from mplab.run.blocks import make_plan
-from mplab.run.ending import Cut, EndingWatch, Told
+from mplab.run.ending import Cut, EndingWatch, IntervalCheck
 from mplab.run.progress import RunProgress
 from tests.unit.test_plan import experiment
 
@@ -83,9 +83,9 @@ def looked(ending: Ending, enough_after: int, *, first: int = 0) -> tuple[list[i
     plan = make_plan(experiment(scenarios=1, transports=2, links=1, repetitions=5))
     asked: list[int] = []
 
-    def look(blocks: int) -> Told:
+    def look(blocks: int) -> IntervalCheck:
         asked.append(blocks)
-        return Told(blocks >= enough_after, f"± {blocks} %", {"widths": [blocks]})
+        return IntervalCheck(blocks >= enough_after, f"± {blocks} %", {"widths": [blocks]})
 
     todo = plan.cells[first:]
     watch = EndingWatch(ending, plan, todo, look)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.scores.plugins import load
-from mplab.lab.catalog import catalog, scenario_names
+from mplab.lab.catalog import catalog
 from mplab.userfiles.resolve import load_experiment
 
 DIRECTORY = Path(__file__).parents[2] / "experiments"
@@ -28,19 +28,7 @@ def test_each_is_listed() -> None:
     assert sorted(listed) == [path.stem for path in EXPERIMENTS]
 
 
-@pytest.mark.parametrize("name", ["apps", "sensitivity"])
-def test_all_scenarios_are_in_it(name: str) -> None:
-    experiment = load_experiment(DIRECTORY / f"{name}.yaml", catalog=catalog())
-    assert sorted(use.name for use in experiment.scenarios) == sorted(scenario_names())
-
-
-def test_each_headline_metric_is_claimed_to_respond() -> None:
-    experiment = load_experiment(DIRECTORY / "sensitivity.yaml", catalog=catalog())
-    headlines = {
-        (name, metric.name)
-        for name in scenario_names()
-        for metric in load(name).metrics
-        if metric.headline and metric.better != "neither"
-    }
-    claimed = {(name, claim.metric) for claim in experiment.claims for name in claim.scenarios}
-    assert headlines - claimed == {("udp-jitter", "reordered")}  # needs two paths
+def test_apps_has_no_scenario_twice() -> None:
+    experiment = load_experiment(DIRECTORY / "apps.yaml", catalog=catalog())
+    names = [use.name for use in experiment.scenarios]
+    assert sorted(set(names)) == sorted(names)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from mplab.base.errors import LabNotReadyError
-from mplab.format.experiment import FACTORS, Cells, Factor, Matrix, Tolerance
+from mplab.format.experiment import CELL_OVERHEAD_S, FACTORS, Cells, Factor, Matrix, Tolerance
 from mplab.format.link import LinkCondition
 from mplab.format.path import PathCondition
 from mplab.format.plan import Plan
-from mplab.run.blocks import CELL_OVERHEAD_S, EstimateTracker, cell_seed, make_plan
+from mplab.run.blocks import EstimateTracker, cell_seed, make_plan
 from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
 from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import VIRTUAL, LabUse

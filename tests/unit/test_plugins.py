@@ -1,15 +1,26 @@
 """Registries of plug-ins: both forms of entry points, and how a broken distribution is explained."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from mplab.base.drivers import Drivers
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.base.plugins import REGISTRIES, SCENARIOS, TRANSPORTS, Registry
+from mplab.lab.doctor import examine
 from tests.foreign import Foreign, installed
 
 GROUP = "mplab.tests"
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A driver."""
+
+    name: str
 
 
 @pytest.fixture
@@ -159,3 +170,32 @@ def test_those_that_cannot_be_imported_are_left_out_when_all_are_loaded(foreign:
     loaded = TRANSPORTS.importable(lambda name: TRANSPORTS.load(name, "DRIVER"))
     assert "broken" not in loaded
     assert "mptcp" in loaded
+
+
+def test_doctor_loads_every_kind_of_driver(foreign: Foreign, tmp_path: Path) -> None:
+    for group, name in (("shapers", "box"), ("phones", "fairphone"), ("proxies", "rented"), ("services", "chat")):
+        foreign.register(f"mplab.{group}", name, "no_such_module:DRIVER")
+    found = {finding.name: finding.level for finding in examine(tmp_path)}
+    broken = [found[name] for name in ("shaper box", "phone fairphone", "proxy rented", "service chat")]
+    assert broken == ["missing"] * 4
+    assert {"shaper linkem", "proxy"} <= found.keys(), "what a lab without a lab file uses is asked"
+
+
+def test_a_driver_has_the_class_and_the_name_that_it_is_registered_by(foreign: Foreign) -> None:
+    drivers = Drivers(Registry(GROUP, "toy", "driver"), Toy)
+    module(foreign, "toys", f"from {Toy.__module__} import Toy\nBALL, NAMELESS, NUMBER = Toy('ball'), Toy(''), 1\n")
+    for name, attribute in (("ball", "BALL"), ("cube", "BALL"), ("none", "NAMELESS"), ("number", "NUMBER")):
+        foreign.register(GROUP, name, f"toys:{attribute}")
+    assert drivers["ball"].name == "ball"
+    assert list(drivers.importable()) == ["ball"]
+    for name, message in (
+        ("cube", "toy cube: its driver is called ball. Register it by that name"),
+        ("none", "toy none: its driver needs 'name = \"none\"'"),
+        ("number", "toy number: NUMBER of toys is of type int. Derive its class from "),
+    ):
+        with pytest.raises(LabNotReadyError, match=re.escape(message)):
+            drivers.load(name)
+    with pytest.raises(InputError, match="unknown toy 'bal'"):
+        drivers.load("bal")
+    with pytest.raises(KeyError):
+        drivers["bal"]

@@ -9,13 +9,13 @@ from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
 from mplab.analysis.figures.catalog import draw_all
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.metric import Metric
-from mplab.analysis.record.decode import Problem, make_tables
+from mplab.analysis.record.decode import AnalysisProblem, make_tables
 from mplab.analysis.record.run import Cell, Run, check_folders, read_run
 from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.report.write import write_report
 from mplab.analysis.results.reported import read_summary
 from mplab.analysis.scores.changes import extended
-from mplab.analysis.scores.plugins import Plugin, load
+from mplab.analysis.scores.plugins import ScoringPlugin, load
 from mplab.analysis.scores.registry import register
 from mplab.analysis.scores.scoring import CellScores, score_cell
 from mplab.analysis.scores.shares import interface_shares
@@ -42,7 +42,7 @@ class CellResult:
     """What the analysis of one cell gives to that of its run; the tables and scores are in the cell's folder."""
 
     cell: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[AnalysisProblem, ...] = ()
     scores: CellScores | None = None
 
 
@@ -89,7 +89,7 @@ def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellRe
     return CellResult(cell.id, problems, score_cell(cell, plugins[cell.spec.scenario]))
 
 
-def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[Problem, ...]:
+def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProblem, ...]:
     """What `analyze` makes of a run when `analyze_cell` was called for each of its cells; what the report lists.
 
     Args:
@@ -105,12 +105,12 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[Problem, ...]
     return _conclude(analysis, lambda _: None)
 
 
-def _conclude(analysis: Analysis, tell: Listener) -> tuple[Problem, ...]:
+def _conclude(analysis: Analysis, tell: Listener) -> tuple[AnalysisProblem, ...]:
     """Draw the figures and write the report; what it lists as problems."""
     drawings: list[Drawing] = []
-    problems: list[Problem] = []
+    problems: list[AnalysisProblem] = []
     for made in draw_all(analysis):
-        if isinstance(made, Problem):
+        if isinstance(made, AnalysisProblem):
             problems.append(made)
         else:
             drawings.append(made)
@@ -178,7 +178,7 @@ def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
 
 
 def _summarised(
-    run: Run, plugins: Mapping[str, Plugin], problems: Sequence[Problem], scores: Sequence[CellScores]
+    run: Run, plugins: Mapping[str, ScoringPlugin], problems: Sequence[AnalysisProblem], scores: Sequence[CellScores]
 ) -> Analysis:
     """``problems`` are those of the tables; those of the scores follow them."""
     metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
@@ -187,7 +187,7 @@ def _summarised(
     return Analysis(run, groups, tuple(interface_shares(run)), (*problems, *unscored))
 
 
-def plugins_of(run: Run) -> dict[str, Plugin]:
+def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
     """The plug-in of each scenario label that has ok cells. Raises ScenarioMissingError."""
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)

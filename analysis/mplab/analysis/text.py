@@ -59,6 +59,14 @@ def signed_share(value: float) -> str:
     return "0.00" if float(text) == 0 else text.replace("-", MINUS)
 
 
+def p_text(p: float | None, prefix: str = "") -> str:
+    """Return ``0.031`` or ``< 0.001``; a dash for None."""
+    if p is None:
+        return DASH
+    sign = " = " if prefix else ""
+    return f"{prefix}{sign}{p:.3f}" if p >= 0.001 else f"{prefix} < 0.001".strip()
+
+
 def percent(fraction: float | None, *, sign: bool = False) -> str:
     """``0.123`` → ``12 %``; below 10 % with one decimal."""
     if fraction is None:

@@ -65,8 +65,9 @@ type Agent struct {
 // NewDialer returns the dialer that an agent with this configuration uses.
 func NewDialer(c config.Agent) *carrier.Dialer {
 	return &carrier.Dialer{
-		Proxy:  c.Proxy.AddrPort,
-		Secret: c.Secret,
+		Proxy:   c.Proxy.AddrPort,
+		Secret:  c.Secret,
+		Devices: c.Devices,
 		Options: netx.Options{
 			Multipath:  c.Transport == config.MPTCP,
 			Mark:       c.Mark,
@@ -182,7 +183,11 @@ func (a *Agent) listen(ctx context.Context) (err error) {
 		}
 	}
 	if c.DNSServer.IsValid() {
-		a.dns = dnsforward.New(socket, a.dialer, c.DNSServer.AddrPort, a.log, a.record)
+		lookups := a.dialer
+		if len(c.Devices) > 0 {
+			lookups = NewDialer(c) // with turns of its own: a lookup takes none of the applications' turns
+		}
+		a.dns = dnsforward.New(socket, lookups, c.DNSServer.AddrPort, a.log, a.record)
 		if a.rules != nil {
 			a.dns.Decide = a.lookupWay
 			a.dns.Learn = func(message []byte) { a.rules.names.Learn(message, time.Now()) }

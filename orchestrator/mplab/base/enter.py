@@ -14,8 +14,8 @@ from types import FrameType
 from typing import IO
 
 from mplab.base.errors import LabNotReadyError
-from mplab.base.keeper import END_TIMEOUT_S
 from mplab.base.programs import UNSHARE
+from mplab.base.supervisor import END_TIMEOUT_S
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
 """Environment variable that is set in all processes of a lab, to the lab's id."""
@@ -141,7 +141,7 @@ def lab_process(
     first = [*unshare_argv(), "--", sys.executable, "-m", "mplab.lab.init"]
     # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
     process = subprocess.Popen(
-        [*(first if private else [sys.executable, "-m", "mplab.base.keeper"]), kept, "--", *command],
+        [*(first if private else [sys.executable, "-m", "mplab.base.supervisor"]), kept, "--", *command],
         pass_fds=(read_end, *inherited.descriptors),
         process_group=0,
         stdin=subprocess.DEVNULL,

@@ -39,6 +39,13 @@ class InputError(MplabError):
     exit_code = 2
 
 
+class NoBaselineError(InputError):
+    """There is no earlier run to compare a run with."""
+
+    PHRASE: ClassVar[str] = "no analysed run of"
+    """Part of the message, by which a campaign knows it."""
+
+
 class LabNotReadyError(MplabError):
     """The lab cannot run this experiment; the message says what is missing and how to get it."""
 

@@ -58,4 +58,4 @@ class ThisMachine:
         return (self.program(UNSHARE), "--user", *ids, "--")
 
 
-THIS_MACHINE = ThisMachine()
+LOCAL = ThisMachine()

@@ -11,8 +11,6 @@ from mplab.run.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]
 
-NOTHING_BEFORE = "no analysed run of"
-"""What ``mplab compare`` says of the first run of an experiment."""
 _GOOD = (0, GateError.exit_code)
 
 

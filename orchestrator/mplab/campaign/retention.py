@@ -27,8 +27,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync
+from mplab.base.humanize import space
 from mplab.base.lock import resource_lock
-from mplab.base.words import space
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest
 from mplab.format.names import Name

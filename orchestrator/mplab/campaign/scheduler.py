@@ -9,11 +9,11 @@ from datetime import datetime
 from random import Random
 from types import FrameType
 
-from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError, NoBaselineError
 from mplab.base.lock import is_locked, resource_lock
 from mplab.campaign.breaker import Breaker
 from mplab.campaign.directory import CampaignDirectory
-from mplab.campaign.judge import NOTHING_BEFORE, Verdict, cells_of, judge
+from mplab.campaign.judge import Verdict, cells_of, judge
 from mplab.campaign.notify import Kind, Message, Notifier
 from mplab.campaign.retention import apply_retention, plan_retention
 from mplab.campaign.running import RunningTry, progress_of
@@ -287,7 +287,7 @@ class Scheduler:
         self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
 
     def _compared(self, job: Job, code: int, said: str) -> None:
-        none = code == InputError.exit_code and NOTHING_BEFORE in said
+        none = code == InputError.exit_code and NoBaselineError.PHRASE in said
         if code == GateError.exit_code:
             self._worse(job, said)
         elif code != 0 and not none:

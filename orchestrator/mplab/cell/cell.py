@@ -19,7 +19,7 @@ from mplab.lab.protocol import Lab
 _log = structlog.get_logger(__name__)
 
 
-class Cell:
+class CellAttempt:
     """One attempt at one cell, in a lab that is up."""
 
     def __init__(self, lab: Lab, job: CellJob, instruments: Instruments) -> None:

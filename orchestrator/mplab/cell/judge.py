@@ -14,7 +14,7 @@ from mplab.format.path import PathCondition
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CellVerdict:
     """Of a cell.
 
     Attributes:
@@ -26,7 +26,7 @@ class Verdict:
     warnings: Sequence[str]
 
 
-def judge(evidence: CellEvidence, treatment: Treatment) -> Verdict:
+def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
     """Judge a cell that went through all its steps."""
     links, absent = evidence.changed["links"], evidence.disturbances.devices
     reasons = [
@@ -36,7 +36,7 @@ def judge(evidence: CellEvidence, treatment: Treatment) -> Verdict:
         *evidence.parts,
         *(judge_handed_over(evidence.agent_log) if treatment.handed_over else ()),
     ]
-    return Verdict(reasons, [*judge_captures(evidence.captures), *judge_punctuality(links)])
+    return CellVerdict(reasons, [*judge_captures(evidence.captures), *judge_punctuality(links)])
 
 
 def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:

@@ -76,7 +76,7 @@ def steps_of(attempt: Attempt) -> list[Step]:
     session, transport, changes = KeepSession(attempt), SetUpTransport(attempt), _changes_of(attempt)
     proof, captures, counters = Prove(attempt, transport), Capture(attempt), CountBefore(attempt)
     return [
-        Evidence(
+        EvidenceStep(
             attempt,
             parts=parts,
             transport=transport,
@@ -86,13 +86,14 @@ def steps_of(attempt: Attempt) -> list[Step]:
             changes=changes,
         ),
         Observe(attempt),
+        *([Rest(attempt)] if attempt.job.experiment.rest_s else []),
         *(step for start in before_app for step in (PartEnd(attempt, start), start)),
         session,
-        Services(attempt),
-        *([Check(attempt, session)] if attempt.job.scenario.checks else []),
+        ServicesStep(attempt),
+        *([CheckStep(attempt, session)] if attempt.job.scenario.checks else []),
         Prepare(attempt, session),
-        Shape(attempt),
-        Probe(attempt),
+        ShapeStep(attempt),
+        ProbeStep(attempt),
         transport,
         proof,
         *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that began in them
@@ -103,6 +104,17 @@ def steps_of(attempt: Attempt) -> list[Step]:
         RunScenario(attempt, session, changes),
         CountAfter(attempt, transport, counters),
     ]
+
+
+@dataclass
+class Rest(Step):
+    """Wait, so that radios and hosts come to rest after the cell or attempt before."""
+
+    name = "rest"
+
+    def start(self) -> None:
+        """Wait."""
+        self.attempt.instruments.sleep(self.attempt.job.experiment.rest_s)
 
 
 @dataclass
@@ -181,7 +193,7 @@ class KeepSession(Step):
 
 
 @dataclass
-class Services(Step):
+class ServicesStep(Step):
     """Check the services that the scenario uses; keep what they and the origin log during the cell."""
 
     name = "services"
@@ -202,7 +214,7 @@ class Services(Step):
 
 
 @dataclass
-class Check(Step):
+class CheckStep(Step):
     """The scenario's own check: the cell's transport over open links, with an agent of its own."""
 
     name = "check"
@@ -235,7 +247,7 @@ class Prepare(Step):
 
 
 @dataclass
-class Shape(Step):
+class ShapeStep(Step):
     """Put the paths under the requested link condition."""
 
     name = "shape"
@@ -255,7 +267,7 @@ def apply_links(attempt: Attempt) -> None:
 
 
 @dataclass
-class Probe(Step):
+class ProbeStep(Step):
     """Measure the paths. A measurement that is off is repeated: another program may have disturbed it."""
 
     name = "probe"
@@ -450,7 +462,7 @@ class RunScenario(Step):
 
 
 @dataclass
-class Evidence(Step):
+class EvidenceStep(Step):
     """Collect what the verdict depends on, when all else is over; the lab must still be alive."""
 
     end_name = "evidence"

@@ -12,8 +12,9 @@ import typer
 from mplab.analysis.errors import AnalysisError
 from mplab.base import logs, plugintrace
 from mplab.base.errors import HAS_PLACE, MplabError
-from mplab.cli.later import add_later
 from mplab.cli.output import err
+from mplab.cli.verb_loader import add_verbs
+from mplab.cli.verbs import PANELS
 
 app = typer.Typer(
     name="mplab",
@@ -26,73 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-VERBS = {
-    "init": ("mplab.cli.init:init", "Write an experiment file, a lab file, or a campaign file, to begin with."),
-    "doctor": ("mplab.cli.doctor:doctor", "Check everything that a run needs, and say for each what to do."),
-    "plan": (
-        "mplab.cli.plan:plan",
-        "Show what an experiment would run, in which order, and for how long; nothing is touched.",
-    ),
-    "run": ("mplab.cli.run:run", "Run an experiment and make its report."),
-    "resume": ("mplab.cli.run:resume", "Go on with a run that was interrupted or killed; complete cells are kept."),
-    "pause": (
-        "mplab.cli.pause:pause",
-        "Let a run wait after the cell that it is at, with its lab up, until 'mplab continue'.",
-    ),
-    "continue": ("mplab.cli.pause:go_on", "Let a run go on that 'mplab pause' made wait."),
-    "status": ("mplab.cli.status:status", "Say how far a run is: cells done, what runs now, time left."),
-    "analyze": (
-        "mplab.cli.analyze:analyze",
-        "Make tables, scores, figures and report again from a run's raw data, or check our tables.",
-    ),
-    "figures": (
-        "mplab.cli.figures:figures",
-        "Draw figures from a run's traces: SVG, and the data as CSV. Those without data are left out, with the reason.",
-    ),
-    "report": (
-        "mplab.cli.report:report",
-        "Show where a run's report is, and its numbers; makes it when it is not there.",
-    ),
-    "compare": (
-        "mplab.cli.compare:compare",
-        "Compare a run with a baseline: each metric's change, its budgets, and whether they were kept.",
-    ),
-    "trend": (
-        "mplab.cli.trend:trend",
-        "Draw each metric over all runs of an experiment, and say when its level changed.",
-    ),
-    "bundle": (
-        "mplab.cli.bundle:bundle",
-        "Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md).",
-    ),
-    "reproduce": (
-        "mplab.cli.reproduce:reproduce",
-        "Check a bundle, make its report again from raw data, then run its experiment again and compare the results.",
-    ),
-    "plugins": (
-        "mplab.cli.plugins:plugins",
-        "List scenarios, transports, shapers, phones, proxies, services and figures, with their origin.",
-    ),
-    "transports": ("mplab.cli.lists:transports", "List the transports, and whether this host can run them."),
-    "nightly": ("mplab.cli.nightly:app", "Campaigns: several experiments, night after night, over all phones."),
-    "results": ("mplab.cli.results:app", "All runs of a folder as tables: an index, queries in SQL, exports."),
-    "lab": ("mplab.cli.lab:app", "Bring the virtual lab up by hand, and look into a running one."),
-    "phone": ("mplab.cli.phone:app", "Phones by adb: on a cable, or over TCP."),
-    "proxy": (
-        "mplab.cli.proxy:app",
-        "Proxy and origin services as containers: on this machine or, over SSH, on a server.",
-    ),
-    "router": (
-        "mplab.cli.router:app",
-        "Routers, servers and phones that shape: the dead-man's switch, and shaping by hand.",
-    ),
-    "scenarios": ("mplab.cli.scenarios:app", "List the app scenarios with parameters and metrics, or run one alone."),
-    "links": ("mplab.cli.links:app", "List the link conditions, explain and draw one, or check files."),
-}
-"""Verb → where it is, and its line in the help: the first line of its docstring (a test compares them)."""
-
-for _name, (_target, _text) in VERBS.items():
-    add_later(app, _name, _target, _text)
+for _package, _panel in PANELS.items():
+    add_verbs(app, f"mplab.cli.verbs.{_package}", _panel)
 
 
 def _version(asked: bool) -> None:

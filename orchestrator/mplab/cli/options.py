@@ -56,6 +56,12 @@ AllowLabOption = Annotated[
     ),
 ]
 
+NoReportOption = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")]
+EndsByOption = Annotated[
+    float | None, typer.Option(hidden=True, help="Unix seconds: no block is begun that would not end by then.")
+]
+
 
 def complete_scenarios(incomplete: str) -> list[str]:
     """Names of scenarios, for the shell."""
@@ -88,7 +94,12 @@ LinkOrFileOption = Annotated[
     ),
 ]
 TransportOption = Annotated[
-    str, typer.Option(help="Transport of the phone (mplab transports).", autocompletion=complete_transports)
+    str,
+    typer.Option(
+        help="Transport of the phone (mplab transports); by default a plain one over the paths that are needed.",
+        autocompletion=complete_transports,
+        show_default=False,
+    ),
 ]
 
 

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from mplab.analysis.text import UNPRINTABLE
 from mplab.base.errors import MplabError
-from mplab.base.words import counted, duration
+from mplab.base.humanize import counted, duration
 
 __all__ = ["check_folder", "counted", "duration", "err", "out", "print_json", "table", "writing"]
 

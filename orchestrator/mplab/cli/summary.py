@@ -7,10 +7,10 @@ from mplab.cli.output import err, out, table
 from mplab.run.executing import report_page
 
 if TYPE_CHECKING:
-    from mplab.run.concluding import Summary
+    from mplab.run.concluding import RunSummary
 
 
-def print_summary(summary: "Summary", run: Path) -> None:
+def print_summary(summary: "RunSummary", run: Path) -> None:
     """Print the headline metrics, the answers, and where the report is."""
     rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
     for row in summary.rows:

@@ -130,8 +130,6 @@ def main(argv: list[str]) -> int:
     try:
         return asyncio.run(serve(DeviceSettings.from_json(json.loads(argv[1]))))
     except (MplabError, OSError) as error:
-        print(
-            json.dumps({"event": "failed", "error": str(error), "exit_code": getattr(error, "exit_code", 1)}),
-            flush=True,
-        )
-        return getattr(error, "exit_code", 1)
+        code = error.exit_code if isinstance(error, MplabError) else MplabError.exit_code
+        print(json.dumps({"event": "failed", "error": str(error), "exit_code": code}), flush=True)
+        return code

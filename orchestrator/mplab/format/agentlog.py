@@ -26,10 +26,17 @@ class PathBytes(TypedDict):
 
 
 class ConnectionRecord(TypedDict):
-    """One application connection."""
+    """One application connection, or one of the agent's own for lookups: its ``process`` is ``mpflex``.
+
+    ``device``: the interface that its carrying connection was bound to; "": none, or it was never opened.
+    ``local``: the address and port of the carrying connection.
+    """
 
     event: Literal["connection"]
     opened: float
+    device: NotRequired[str]
+    local: NotRequired[str]
+    process: NotRequired[str]
     duration_s: float
     src: str
     bytes_up: int

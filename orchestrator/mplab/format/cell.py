@@ -3,10 +3,11 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from mplab.format.plan import CellSpec
 from mplab.format.record import CELL_ID, LENIENT, CellId, Quantity, Record, Settings, Whole, without_empty
+from mplab.format.upgrades import upgrade_link_proof
 
 Outcome = Literal["ok", "invalid", "failed"]
 
@@ -45,7 +46,7 @@ class LinkProof(Record):
     asked: Annotated[LinkAsked, LENIENT] = LinkAsked()
     measured: Annotated[LinkMeasured, LENIENT] = LinkMeasured()
     """Nothing in it: the probe did not run."""
-    where: str = "linkem"
+    where: str = ""
 
 
 class SubflowCount(Record):
@@ -144,7 +145,7 @@ class CellRecord(Record):
     started: str = ""
     """ISO 8601, UTC."""
     timings_s: dict[str, float] = Field(default_factory=dict)
-    links: dict[str, LinkProof] = Field(default_factory=dict)
+    links: dict[str, Annotated[LinkProof, BeforeValidator(upgrade_link_proof)]] = Field(default_factory=dict)
     proof: Annotated[TransportProof, LENIENT] = TransportProof()
     captures: tuple[CaptureRecord, ...] = ()
     congestion_control: Annotated[CongestionControlRecord, LENIENT] = CongestionControlRecord()

@@ -25,12 +25,14 @@ from pydantic.dataclasses import dataclass
 from mplab.base.suggest import show
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
-from mplab.format.record import CONFIG, LENIENT, RecordName, Settings, Whole, without_empty
+from mplab.format.record import CONFIG, LENIENT, RecordName, Settings, Whole, json_of, without_empty
 from mplab.format.units import format_duration_s, parse_duration_s
 from mplab.format.upgrades import upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """The default of ``cell_timeout``, unless a scenario may take longer."""
+CELL_OVERHEAD_S = 3.0
+"""Usual time of a cell around its scenario: shape, probe, start and verify the transport, captures, undo."""
 
 CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
@@ -323,22 +325,31 @@ EVERYTHING = Matrix()
 
 
 _DEFAULT_TOLERANCE = Tolerance()
+_HASHED = {"hashed": "always"}
+"""Of a field that the results of cells depend on: it is part of their hashes."""
+_HASHED_IF_GIVEN = {"hashed": "if given"}
+"""The same, of a later field: its default is left out, so that the hashes of earlier runs stay."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentBase:
-    """What the experiment of this process and its record share."""
+    """What the experiment of this process and its record share.
+
+    A key of an experiment file that needs no resolution gets its value by its name; a duration ends in ``_s`` here.
+    """
 
     name: RecordName
     title: str = ""
     seed: Whole = 0
     repetitions: Whole = 0
     links: tuple[LinkCondition, ...] = ()
-    tolerance: Tolerance = _DEFAULT_TOLERANCE
-    capture: Capture = "headers"
-    congestion_control: CongestionControl = "cubic"
+    tolerance: Tolerance = dataclasses.field(default=_DEFAULT_TOLERANCE, metadata=_HASHED)
+    capture: Capture = dataclasses.field(default="headers", metadata=_HASHED)
+    congestion_control: CongestionControl = dataclasses.field(default="cubic", metadata=_HASHED)
     retries: Whole = 1
     cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
+    rest_s: float = dataclasses.field(default=0.0, metadata=_HASHED_IF_GIVEN)
+    """Pause before each attempt at a cell, not part of `cell_timeout_s`."""
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END
@@ -347,6 +358,20 @@ class ExperimentBase:
     tags: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     budgets: tuple[Budget, ...] = ()
+
+    @property
+    def overhead_s(self) -> float:
+        """Usual time of a cell around its scenario, seconds."""
+        return CELL_OVERHEAD_S + self.rest_s
+
+    def determinants(self) -> dict[str, JsonValue]:
+        """Return what the results of every cell depend on, for the hashes of the cells."""
+        found = {}
+        for one in dataclasses.fields(ExperimentBase):
+            rule, value = one.metadata.get("hashed"), getattr(self, one.name)
+            if rule == "always" or (rule == "if given" and value != one.default):
+                found[one.name] = json_of(value) if dataclasses.is_dataclass(value) else value
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

@@ -39,6 +39,8 @@ class LabRecord(OpenRecord):
     """The lab of a run, with what its parts say of themselves in further keys."""
 
     kind: str = ""
+    same_clock: bool = False
+    """Phone and proxy have one clock."""
     phone: str = ""
     """Its name in the lab file."""
     paths: Settings = Field(default_factory=dict)
@@ -70,4 +72,4 @@ class Manifest(Record):
     @property
     def same_clock(self) -> bool:
         """Phone and proxy have one clock: they are on one machine."""
-        return self.lab.kind == "virtual"
+        return self.lab.same_clock

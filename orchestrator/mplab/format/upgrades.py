@@ -16,10 +16,16 @@ def label_of(found: object) -> object:
 
 
 def upgrade_lab(found: object) -> object:
-    """Return the lab as a mapping: it may be its kind only, or missing."""
-    if isinstance(found, str):
-        return {"kind": found}
-    return found if isinstance(found, Mapping | BaseModel) else {}
+    """Return the lab as a mapping: it may be its kind only, or missing; older versions did not record its clock."""
+    if isinstance(found, BaseModel):
+        return found
+    lab = {"kind": found} if isinstance(found, str) else found if isinstance(found, Mapping) else {}
+    return {"same_clock": True, **lab} if lab.get("kind") == "virtual" else lab
+
+
+def upgrade_link_proof(found: object) -> object:
+    """Return the proof of a path with where it was shaped: before there were others, by the link emulator."""
+    return {"where": "linkem", **found} if isinstance(found, Mapping) else found
 
 
 def upgrade_transport(found: object) -> object:

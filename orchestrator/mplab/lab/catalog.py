@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.drivers import Drivers
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
@@ -18,6 +18,8 @@ from mplab.userfiles.machines import abilities
 from mplab.userfiles.resolve import Catalog
 
 LINKS_DIR = CHECKOUT / "router-configs" / "links"
+_SCENARIOS = Drivers(SCENARIOS, Scenario, "SCENARIO", "scenario")  # type: ignore[type-abstract]
+_ON_ANDROID = Drivers(SCENARIOS, Scenario, "ANDROID", "android")  # type: ignore[type-abstract]
 
 
 def load_scenario(name: str) -> AnyScenario:
@@ -27,7 +29,7 @@ def load_scenario(name: str) -> AnyScenario:
         InputError: there is no scenario of this name.
         LabNotReadyError: its ``scenario.py`` cannot be imported, has no SCENARIO, or one of another class.
     """
-    return _load(name, "SCENARIO", "scenario")
+    return _SCENARIOS.load(name)
 
 
 def load_android_scenario(name: str) -> AnyScenario:
@@ -40,18 +42,7 @@ def load_android_scenario(name: str) -> AnyScenario:
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
-    return _load(name, "ANDROID", "android")
-
-
-def _load(name: str, attribute: str, module: str) -> AnyScenario:
-    plugin = SCENARIOS[name]
-    loaded = plugin.load(attribute, module)
-    if not isinstance(loaded, Scenario):
-        raise LabNotReadyError(
-            f"scenario {name}: {attribute} of {plugin.module}.{module} is of type {type(loaded).__name__}. "
-            "Derive its class from mplab.scenarios.base.Scenario"
-        )
-    return loaded
+    return _ON_ANDROID.load(name)
 
 
 def can_android(name: str) -> bool:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +14,14 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.plugins import SCENARIOS
+from mplab.drivers.proxy.driver import DRIVERS as PROXIES
+from mplab.drivers.proxy.driver import own_driver
+from mplab.drivers.services import DRIVERS as SERVICES
+from mplab.drivers.shaper.driver import DRIVERS as SHAPERS
+from mplab.drivers.shaper.driver import emulator_driver
 from mplab.drivers.transport import DRIVERS
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
+from mplab.lab.driver import DRIVERS as PHONES
 
 _MIN_FREE_BYTES = 2_000_000_000
 _MIN_MEMORY_BYTES = 2_000_000_000
@@ -33,6 +39,7 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
     yield _appium()
     yield _namespaces()
     yield from _transports()
+    yield from _others()
     yield _congestion_control("cubic")
     yield from _scenarios()
     yield _links()
@@ -98,6 +105,26 @@ def _transports() -> Iterator[Finding]:
             yield from DRIVERS[name].check()
         except MplabError as error:
             yield Finding(f"transport {name}", "missing", str(error), "see the message")
+
+
+def _others() -> Iterator[Finding]:
+    """Ask the other kinds that a lab without a lab file uses; a driver that cannot be used is a finding."""
+    kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
+    for what, drivers in kinds.items():
+        for name in drivers:
+            try:
+                drivers[name]
+            except MplabError as error:
+                yield Finding(f"{what} {name}", "missing", str(error), "see the message")
+    yield from _asked("shaper", lambda: emulator_driver().check())
+    yield from _asked("proxy", lambda: own_driver().check(None, ""))
+
+
+def _asked(what: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except MplabError as error:
+        yield Finding(what, "missing", str(error), "see the message")
 
 
 _SYSCTL = Path("/proc/sys/net/ipv4")

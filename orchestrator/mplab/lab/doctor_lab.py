@@ -26,4 +26,5 @@ def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
     for machine in machines:
         if machine.section != "routers":
             yield from driver_of(machine).check(machine, lab_file)
-    yield from proxy_driver_of(lab.proxy).check(lab.proxy, lab_file)
+    if lab.proxy is not None:
+        yield from proxy_driver_of(lab.proxy).check(lab.proxy, lab_file)

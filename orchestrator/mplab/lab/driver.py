@@ -9,13 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.drivers import Drivers
 from mplab.base.findings import Finding
+from mplab.base.plugins import PHONES
 from mplab.base.programs import Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.phone import PhoneKind, phone_kind
+from mplab.userfiles.phone import PhoneKind
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
@@ -69,14 +70,15 @@ class PhoneDriver(PhoneKind, ABC):
         return {}
 
 
+DRIVERS = Drivers(PHONES, PhoneDriver)  # type: ignore[type-abstract]
+"""Name → kind of phone, of all that are installed."""
+
+
 def phone_driver(name: str) -> PhoneDriver:
     """Return a kind of phone by the name that a lab file gives as `driver`.
 
     Raises:
         InputError: there is none.
-        LabNotReadyError: it cannot be imported, or is no `PhoneDriver`.
+        LabNotReadyError: it cannot be imported, or is no `PhoneDriver` of this name.
     """
-    kind = phone_kind(name)
-    if not isinstance(kind, PhoneDriver):
-        raise LabNotReadyError(f"phone {name}: {type(kind).__name__} is no PhoneDriver")
-    return kind
+    return DRIVERS.load(name)

@@ -23,7 +23,7 @@ from mplab.userfiles.yaml import parse_yaml
 
 
 @dataclass(frozen=True)
-class SessionSettings:
+class LabSessionSettings:
     """What a lab is brought up with."""
 
     link: str | Mapping[str, object]
@@ -47,7 +47,7 @@ class SessionSettings:
 class LabSession:
     """A lab with links applied and the agent running, for as long as its context."""
 
-    def __init__(self, settings: SessionSettings) -> None:
+    def __init__(self, settings: LabSessionSettings) -> None:
         self._settings = settings
         self._stack = ExitStack()
         self._facts: dict[str, object] = {}

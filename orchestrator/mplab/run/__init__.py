@@ -4,21 +4,49 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mplab.run.comparing import Comparison, compare
     from mplab.run.executing import RunResult, execute
+    from mplab.run.pausing import go_on, pause
     from mplab.run.planning import PlannedRun, plan
+    from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
+    from mplab.run.run_status import RunStatus, status
     from mplab.run.watch import Watch
 
-__all__ = ["PlannedRun", "RunResult", "Watch", "execute", "plan", "plan_rest", "resume"]
+__all__ = [
+    "Comparison",
+    "PlannedRun",
+    "Reproduction",
+    "RunResult",
+    "RunStatus",
+    "Watch",
+    "compare",
+    "execute",
+    "go_on",
+    "pause",
+    "plan",
+    "plan_rest",
+    "reproduce",
+    "resume",
+    "status",
+]
 
 _MODULES = {
+    "Comparison": "comparing",
     "PlannedRun": "planning",
+    "Reproduction": "reproducing",
     "RunResult": "executing",
+    "RunStatus": "run_status",
     "Watch": "watch",
+    "compare": "comparing",
     "execute": "executing",
+    "go_on": "pausing",
+    "pause": "pausing",
     "plan": "planning",
     "plan_rest": "resuming",
+    "reproduce": "reproducing",
     "resume": "resuming",
+    "status": "run_status",
 }
 
 

@@ -12,11 +12,7 @@ from pydantic import JsonValue
 from mplab.base.errors import LabNotReadyError
 from mplab.format.link import LinkCondition
 from mplab.format.plan import CellSpec, Plan, SkippedTransport
-from mplab.format.record import json_of
 from mplab.userfiles.experiment import Experiment, ScenarioUse, TransportUse
-
-CELL_OVERHEAD_S = 3.0
-"""Around the scenario: shape, probe, start and prove the transport, captures, undo."""
 
 _SMALLEST_INDEX_WIDTH = 4
 
@@ -61,7 +57,7 @@ def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = Non
         for scenario, transport, link in block:
             index = f"{len(cells) + 1:0{width}}"
             cells.append(_cell(experiment, (scenario, transport, link), repetition, index))
-    per_block_s = sum(scenario.estimate_s + CELL_OVERHEAD_S for scenario, _, _ in combinations)
+    per_block_s = sum(scenario.estimate_s + experiment.overhead_s for scenario, _, _ in combinations)
     return Plan(tuple(cells), per_block_s * experiment.repetitions, left_out)
 
 
@@ -123,10 +119,8 @@ def _determinants(
         "transport": {"name": transport.name, "options": transport.record().options},
         "link": link.determinants(),
         "lab": experiment.lab.determinants(),
-        "congestion_control": experiment.congestion_control,
-        "tolerance": json_of(experiment.tolerance),
-        "capture": experiment.capture,
         "seed": seed,
+        **experiment.determinants(),
     }
 
 

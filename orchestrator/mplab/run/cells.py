@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mplab.base.errors import CellError, LabNotReadyError
 from mplab.cell.attempt import CellJob
-from mplab.cell.cell import Cell
+from mplab.cell.cell import CellAttempt
 from mplab.cell.instruments import Instruments
 from mplab.cell.report import CellReport
 from mplab.drivers.transport import make_transport
@@ -17,7 +17,7 @@ from mplab.format.plan import CellSpec
 from mplab.lab.catalog import LabCatalog, android_app
 from mplab.lab.protocol import Lab
 from mplab.run.hooks import ask_hook
-from mplab.run.outside import Outside
+from mplab.run.hostrpc import HostClient
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
@@ -42,7 +42,7 @@ class CellRunner:
     directory: RunDirectory
     experiment: Experiment
     catalog: LabCatalog
-    outside: Outside
+    outside: HostClient
     instruments: Instruments
     lab: Lab
     events: EventLog
@@ -113,7 +113,7 @@ class CellRunner:
             attempt=number,
             on_step=lambda step: events.append("cell_step", cell=spec.id, step=step),
         )
-        run = Cell(self.lab, job, self.instruments).run
+        run = CellAttempt(self.lab, job, self.instruments).run
         return self._hooked(job, run) if experiment.hooks.of_cells else run()
 
     def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:

@@ -15,7 +15,7 @@ from mplab.run.junit import Case
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """The report of a run in short, from ``report/summary.json``.
 
     Attributes:
@@ -36,7 +36,7 @@ class Summary:
         return tuple(f"{case.name}: {case.failure}" for case in self.limits if case.failure)
 
 
-def summary_of(run: Path) -> Summary:
+def summary_of(run: Path) -> RunSummary:
     """Read the summary of an analysed run.
 
     Raises:
@@ -44,7 +44,7 @@ def summary_of(run: Path) -> Summary:
         TablesError: ``summary.json`` is damaged, or from a newer mplab.
     """
     content = read_summary(run)
-    return Summary(
+    return RunSummary(
         rows=tuple(summary_rows(content)),
         answers=tuple(answer.sentence for answer in content.answers),
         warnings=content.warnings,

@@ -29,7 +29,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Told:
+class IntervalCheck:
     """What a run has told so far, as `analysis` says.
 
     Attributes:
@@ -61,7 +61,7 @@ class EndingWatch:
         ending: Ending,
         plan: Plan,
         todo: Sequence[CellSpec],
-        look: Callable[[int], Told] | None = None,
+        look: Callable[[int], IntervalCheck] | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -19,7 +19,7 @@ from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 if TYPE_CHECKING:
-    from mplab.run.concluding import Summary
+    from mplab.run.concluding import RunSummary
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RunResult:
 
     path: Path
     progress: RunProgress
-    summary: "Summary | None"
+    summary: "RunSummary | None"
     resumed: bool = True
 
     @property
@@ -105,7 +105,7 @@ def finish(
     return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
 
 
-def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) -> "Summary | None":
+def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) -> "RunSummary | None":
     """Write what follows from the cells of a run: ``junit.xml`` and, with `report`, the analysis.
 
     Returns:

@@ -22,7 +22,7 @@ from mplab.base.state import state_directory
 from mplab.format.events import EventLog
 from mplab.format.experiment import HOOK_NAMES, Argv, Hooks
 from mplab.format.units import format_duration_s
-from mplab.run.outside import Answer, Outside
+from mplab.run.hostrpc import Answer, HostClient
 from mplab.run.run_directory import RunDirectory
 
 LOG = "hooks.log"
@@ -190,7 +190,7 @@ def _appended(log: Path) -> BinaryIO:
     return log.open("ab")
 
 
-def ask_hook(outside: Outside, name: str, *, cell: str, attempt: int, outcome: str = "") -> str:
+def ask_hook(outside: HostClient, name: str, *, cell: str, attempt: int, outcome: str = "") -> str:
     """Have the hooks of a cell run outside of the lab; what is wrong, or "". Raises MplabError."""
     answer = outside.ask(QUESTION, name=name, cell=cell, attempt=attempt, outcome=outcome)
     return str(answer["problem"])

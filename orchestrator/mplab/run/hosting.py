@@ -16,12 +16,12 @@ from mplab.format.record import json_of
 from mplab.lab.catalog import services_of
 from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
-from mplab.run.enough import teller
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner
-from mplab.run.outside import Answers
+from mplab.run.hostrpc import HostServer
 from mplab.run.progress import ProgressTracker, RunProgress
 from mplab.run.run_directory import RunDirectory
+from mplab.run.stop_rule import stop_rule_handler
 from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
@@ -107,7 +107,7 @@ def _run_inside(
         _check_images(directory, containers)
         inherited = containers.inherited() if containers is not None else NOTHING
         answers = stack.enter_context(
-            Answers({HOOK: hooks.answer, ENOUGH: teller(directory.path, experiment.ending.interval)})
+            HostServer({HOOK: hooks.answer, ENOUGH: stop_rule_handler(directory.path, experiment.ending.interval)})
         )
         stack.callback(hooks.close)
         process = lab_process(

@@ -18,14 +18,14 @@ from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.timelimit import alarm
 from mplab.cell.instruments import Instruments
 from mplab.lab.catalog import catalog
-from mplab.lab.session import LabSession, SessionSettings
-from mplab.run.outside import Outside
-from mplab.run.run import Run, open_lab
+from mplab.lab.session import LabSession, LabSessionSettings
+from mplab.run.hostrpc import HostClient
+from mplab.run.run import RunLoop, open_lab
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _lab(settings: SessionSettings) -> None:
+def _lab(settings: LabSessionSettings) -> None:
     stop = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
@@ -48,9 +48,9 @@ def main(argv: list[str]) -> int:
     plugintrace.start_if_asked()
     try:
         if verb == "run":
-            run = Run(
+            run = RunLoop(
                 Path(argument),
-                Outside.received(),
+                HostClient.received(),
                 catalog=catalog(),
                 open_lab=open_lab,
                 instruments=Instruments(limit=alarm),
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
                 signal.signal(number, run.interrupt)
             run.execute()
         else:
-            _lab(SessionSettings(**json.loads(argument)))
+            _lab(LabSessionSettings(**json.loads(argument)))
     except MplabError as error:
         # On standard output, which is a pipe: the disk that the logs are on may be full.
         print(json.dumps({"event": "error", "error": str(error)}), flush=True)

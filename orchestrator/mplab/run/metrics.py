@@ -5,12 +5,12 @@ Imports the analysis, which is slow: the other modules of this package import th
 
 from pathlib import Path
 
-from mplab.analysis.enough import check_rule, look
 from mplab.analysis.pipeline import metrics_of
 from mplab.analysis.record.run import read_run
+from mplab.analysis.stop_rule import check_rule, look
 from mplab.analysis.verdicts.budgets import check_budget
 from mplab.format.experiment import IntervalRule
-from mplab.run.outside import Answer
+from mplab.run.hostrpc import Answer
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
 

@@ -12,7 +12,7 @@ from mplab.format.plan import CellSpec, Plan
 from mplab.lab.catalog import catalog
 from mplab.lab.needs import missing_on_phone
 from mplab.run.blocks import make_plan
-from mplab.run.learnt import learn
+from mplab.run.durations import learn
 from mplab.run.run_directory import RUNS, RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment

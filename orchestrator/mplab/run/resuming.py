@@ -12,10 +12,10 @@ from mplab.format.plan import Plan
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
+from mplab.run.durations import learn
 from mplab.run.executing import RunResult, conclude, finish, report_page
 from mplab.run.hooks import check_allowed
 from mplab.run.labconsent import check_lab
-from mplab.run.learnt import learn
 from mplab.run.planning import PlannedRun, plan_of
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory

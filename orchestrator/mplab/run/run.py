@@ -16,9 +16,9 @@ from mplab.lab.catalog import LabCatalog, services_of
 from mplab.lab.make import make_lab
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
-from mplab.run.ending import ENOUGH, Cut, EndingWatch, Told
+from mplab.run.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
+from mplab.run.hostrpc import HostClient
 from mplab.run.orders import Orders
-from mplab.run.outside import Outside
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
@@ -39,7 +39,7 @@ def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
     )
 
 
-class Run:
+class RunLoop:
     """A run that goes on until its plan is done.
 
     Args:
@@ -53,7 +53,7 @@ class Run:
     def __init__(
         self,
         path: Path,
-        outside: Outside,
+        outside: HostClient,
         *,
         catalog: LabCatalog,
         open_lab: OpenLab,
@@ -133,15 +133,17 @@ class Run:
                 watch.finished(spec, record.outcome, self._clock() - began)
         return None
 
-    def _look(self, events: EventLog, blocks: int) -> Told:
+    def _look(self, events: EventLog, blocks: int) -> IntervalCheck:
         """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
             numbers = answer["numbers"]
-            told = Told(bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {})
+            told = IntervalCheck(
+                bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {}
+            )
         except MplabError as error:  # what cannot be analysed now is no reason to measure no more
-            told = Told(enough=False, text=str(error), numbers={})
+            told = IntervalCheck(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
         events.append("interval_checked", blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s)
         return told

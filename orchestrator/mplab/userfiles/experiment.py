@@ -17,7 +17,7 @@ from mplab.format.units import DurationS, Percent
 from mplab.userfiles.budgets import BudgetsByMetric
 from mplab.userfiles.ending import StopFile, TimeOfDay
 from mplab.userfiles.hooks import HooksFile
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.labuse import VIRTUAL_NAME, LabUse
 from mplab.userfiles.link import InlineLinkFile
 from mplab.userfiles.matrix import CellsFile
 
@@ -107,7 +107,9 @@ class ExperimentFile(BaseModel):
     )
     seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
     repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
-    lab: str = Field("virtual", min_length=1, description="Where it runs: 'virtual', or the path of a lab file.")
+    lab: str = Field(
+        VIRTUAL_NAME, min_length=1, description=f"Where it runs: '{VIRTUAL_NAME}', or the path of a lab file."
+    )
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
@@ -118,6 +120,9 @@ class ExperimentFile(BaseModel):
     cell_timeout: DurationS | None = Field(
         None,
         description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
+    )
+    rest: Annotated[DurationS, Field(le=120)] = Field(
+        0.0, description="Pause before each attempt at a cell, so that radios and hosts come to rest."
     )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")

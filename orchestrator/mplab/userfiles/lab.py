@@ -13,15 +13,12 @@ from mplab.base.suggest import unknown
 from mplab.format.names import Name
 from mplab.userfiles.check import Checker
 from mplab.userfiles.kinds import check_kind
-from mplab.userfiles.machines import AttachedPath, Machine, Section, entry_type, kinds_of, shaper_kind
+from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
+from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
-from mplab.userfiles.places import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.proxyfile import ProxyFile
 from mplab.userfiles.proxyfile import entry_type as proxy_type
 from mplab.userfiles.yaml import Document, load_yaml
-
-ROOT_SHELL = "root-shell"
-"""The kind of shaper that a phone's key `root_shell` names."""
 
 if TYPE_CHECKING:
     RouterEntry: TypeAlias = MachineFile
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     AnyProxyFile: TypeAlias = ProxyFile
 else:
     RouterEntry, ServerEntry = entry_type("routers"), entry_type("servers")
-    RootShell = shaper_kind(ROOT_SHELL).settings
+    RootShell = root_shell_kind().settings
     AnyProxyFile = proxy_type()
 
 
@@ -146,26 +143,26 @@ class LabFile(BaseModel):
         None, description="Proxy and origin services, when they are not the virtual lab's."
     )
 
-    def machines(self) -> dict[str, Machine[BaseModel]]:
+    def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
         """Every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""
         routers = {name: self._machine(entry.driver, "routers", name, entry) for name, entry in self.routers.items()}
         servers = {name: self._machine(entry.driver, "servers", name, entry) for name, entry in self.servers.items()}
         shells = {
-            name: self._machine(ROOT_SHELL, "phones", name, phone.root_shell)
+            name: self._machine(root_shell_kind().name, "phones", name, phone.root_shell)
             for name, phone in self.phones.items()
             if phone.root_shell is not None
         }
         return {**routers, **servers, **shells}
 
-    def reachable(self) -> dict[str, Machine[BaseModel]]:
+    def reachable(self) -> dict[str, ShapingMachine[BaseModel]]:
         """Those that are there without a lab, by name."""
         return {name: machine for name, machine in self.machines().items() if not machine.inside}
 
-    def inside(self) -> dict[str, Machine[BaseModel]]:
+    def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
         """Those that a lab boots for itself, by name."""
         return {name: machine for name, machine in self.machines().items() if machine.inside}
 
-    def by_itself(self, phone: str) -> Machine[BaseModel] | None:
+    def by_itself(self, phone: str) -> ShapingMachine[BaseModel] | None:
         """A phone without `root_shell` that shapes a path itself in runs, by what drives it; None: it does not."""
         settings = self.phones[phone]
         if settings.driver is None or settings.root_shell is not None:
@@ -173,8 +170,8 @@ class LabFile(BaseModel):
         machine = self._machine(settings.driver, "phones", phone, settings)
         return machine if machine.paths else None
 
-    def _machine(self, kind: str, section: Section, name: str, settings: BaseModel) -> Machine[BaseModel]:
-        machine = Machine(kind, section, name, settings)
+    def _machine(self, kind: str, section: Section, name: str, settings: BaseModel) -> ShapingMachine[BaseModel]:
+        machine = ShapingMachine(kind, section, name, settings)
         paths = tuple(
             AttachedPath(
                 phone,

@@ -15,12 +15,12 @@ from mplab.format.abilities import Abilities, refusals
 from mplab.format.link import LinkCondition
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile, read_lab
-from mplab.userfiles.machines import Machine, emulator, kinds_of, shaper_kind
+from mplab.userfiles.machines import ShapingMachine, emulator, kinds_of, shaper_kind
 from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
 
 VIRTUAL_NAME = "virtual"
-"""What an experiment file calls the lab that needs no lab file."""
+"""What an experiment file calls the lab that needs no lab file: the kind of its phone."""
 
 NOT_SHAPED = "not shaped"
 """Where a real phone's path is shaped that the lab file attaches to nothing."""
@@ -86,7 +86,7 @@ class LabUse:
         """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
         return self.driver.real
 
-    def machines(self) -> dict[str, Machine[BaseModel]]:
+    def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
         """The phone's interface → what shapes it beside the link emulator."""
         if self.file is None:
             return {}
@@ -101,7 +101,7 @@ class LabUse:
         machines, otherwise = self.machines(), NOT_SHAPED if self.real else emulator().method
         return {i: _where(machines[i]) if i in machines else otherwise for i in INTERFACES.values()}
 
-    def inside(self) -> dict[str, Machine[BaseModel]]:
+    def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
         """The routers that the lab boots, by name: those that the phone is behind."""
         return {machine.name: machine for machine in self.machines().values() if machine.inside}
 
@@ -137,17 +137,18 @@ class LabUse:
 
     def to_json(self) -> dict[str, Any]:
         """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
+        lab = {"kind": self.kind, "same_clock": self.driver.same_clock}
         if self.file is None:
-            return {"kind": self.kind}
+            return lab
         content = self.file.model_dump(mode="json", exclude_none=True)
-        return {"kind": self.kind, "phone": self.phone, "paths": self.where(), "file": content}
+        return {**lab, "phone": self.phone, "paths": self.where(), "file": content}
 
 
 VIRTUAL = LabUse()
 """What there is on this machine alone."""
 
 
-def _where(machine: Machine[BaseModel]) -> str:
+def _where(machine: ShapingMachine[BaseModel]) -> str:
     return f"{machine.label} ({shaper_kind(machine.kind).method})"
 
 

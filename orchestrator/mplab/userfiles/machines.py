@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Generic, Literal, Protocol, TypeVar, Union, cast
+from typing import Annotated, ClassVar, Generic, Literal, TypeVar, Union
 
 from pydantic import BaseModel, BeforeValidator, Discriminator, Tag
 
+from mplab.base.drivers import Drivers
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SHAPERS
 from mplab.base.suggest import unknown
 from mplab.format.abilities import Abilities
 from mplab.userfiles.check import tag_of
-from mplab.userfiles.places import MachineFile
+from mplab.userfiles.machine_fields import MachineFile
 
 Section = Literal["routers", "servers", "phones", ""]
 """Where a lab file has entries of a kind; "": nowhere, as of a link emulator."""
@@ -21,22 +22,31 @@ _SINGULAR: Mapping[Section, str] = {"routers": "router", "servers": "server", "p
 Settings_co = TypeVar("Settings_co", bound=BaseModel, covariant=True)
 
 
-class ShaperKind(Protocol):
-    """What reading a lab file needs of a shaper's driver.
+class ShaperKind:
+    """What reading a lab file needs of a shaper's driver; `mplab.drivers.shaper.driver` has the rest.
 
     Attributes:
+        name: the name that it is registered by, which a lab file gives as `driver`.
+        title: for messages: ``a router with OpenWrt, over SSH``.
         section: where its entries stand.
         settings: the model of one entry; `BaseModel` when it has none.
         method: what shapes, in ``cell.json``: ``tc``.
         abilities: what of a link condition it can make.
         inside: it is booted by a virtual lab, in whose namespaces it stays.
+        root_shell: its entry stands below the key `root_shell` of a phone.
     """
 
+    name: ClassVar[str] = ""
+    title: ClassVar[str]
     section: Section
     settings: type[BaseModel]
     method: str
     abilities: Abilities
-    inside: bool
+    inside: bool = False
+    root_shell: bool = False
+
+
+_KINDS = Drivers(SHAPERS, ShaperKind)
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ class AttachedPath:
 
 
 @dataclass(frozen=True)
-class Machine(Generic[Settings_co]):
+class ShapingMachine(Generic[Settings_co]):
     """A machine of a lab file that shapes.
 
     Attributes:
@@ -114,16 +124,15 @@ def shaper_kind(name: str) -> ShaperKind:
 
     Raises:
         InputError: there is none of this name.
-        LabNotReadyError: its driver cannot be imported.
+        LabNotReadyError: its driver cannot be imported, or is no `ShaperKind` of this name.
     """
-    return cast("ShaperKind", SHAPERS.load(name, "DRIVER"))
+    return _KINDS.load(name)
 
 
 @cache
 def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
     """Return the kinds that have entries in a section, by name, without those that cannot be imported."""
-    kinds = SHAPERS.importable(shaper_kind)
-    return {name: kind for name, kind in kinds.items() if kind.section == section}
+    return {name: kind for name, kind in _KINDS.importable().items() if kind.section == section}
 
 
 def emulator() -> ShaperKind:
@@ -135,6 +144,18 @@ def emulator() -> ShaperKind:
     for kind in kinds_of("").values():
         return kind
     raise LabNotReadyError(f"no link emulator is registered in {SHAPERS.group}. Install mplab again")
+
+
+def root_shell_kind() -> ShaperKind:
+    """Return the kind of shaper that a phone's key `root_shell` describes.
+
+    Raises:
+        LabNotReadyError: none is registered, or it cannot be imported.
+    """
+    for kind in kinds_of("phones").values():
+        if kind.root_shell:
+            return kind
+    raise LabNotReadyError(f"no shaper for 'root_shell' is registered in {SHAPERS.group}. Install mplab again")
 
 
 def known_driver(section: Section) -> BeforeValidator:
@@ -181,4 +202,4 @@ def entry_type(section: Section) -> object:
 @cache
 def abilities() -> Mapping[str, Abilities]:
     """Return what each kind of shaper can do, without the kinds that cannot be imported."""
-    return {name: kind.abilities for name, kind in SHAPERS.importable(shaper_kind).items()}
+    return {name: kind.abilities for name, kind in _KINDS.importable().items()}

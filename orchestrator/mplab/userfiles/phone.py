@@ -6,7 +6,7 @@ They are found by name in the registry ``mplab.phones``, and imported when a lab
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.drivers import Drivers
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import describe, did_you_mean
 
@@ -28,12 +28,16 @@ class PhoneKind:
     The defaults are those of a phone that is a node of the virtual lab.
     """
 
+    name: ClassVar[str] = ""
+    """The name that it is registered by, which a lab file gives as `driver`."""
     title: ClassVar[str]
     """For editors of lab files: ``an emulated Android device, by adb``."""
     settings: ClassVar[type["PhoneFile"]]
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
     """Its packets take real networks: nothing of it is in namespaces, and a path without a place is not shaped."""
+    same_clock: ClassVar[bool] = False
+    """The phone has the clock of its proxy: both are on this machine."""
     android: ClassVar[bool] = False
     """It has Android apps of its own."""
     own_shell: ClassVar[bool] = False
@@ -76,22 +80,22 @@ class PhoneKind:
         return ""
 
 
+_KINDS = Drivers(PHONES, PhoneKind)
+
+
 def phone_kind(name: str) -> PhoneKind:
     """Return a kind of phone by the name that a lab file gives as `driver`.
 
     Raises:
         InputError: there is none.
-        LabNotReadyError: it cannot be imported, or is no `PhoneKind`.
+        LabNotReadyError: it cannot be imported, or is no `PhoneKind` of this name.
     """
-    kind = PHONES.load(name, "DRIVER")
-    if not isinstance(kind, PhoneKind):
-        raise LabNotReadyError(f"phone {name}: {type(kind).__name__} is no PhoneKind")
-    return kind
+    return _KINDS.load(name)
 
 
 def drivers_that(condition: Callable[[PhoneKind], bool]) -> list[str]:
     """Return the names of the kinds for which a condition holds, sorted, without those that cannot be imported."""
-    return [name for name, kind in PHONES.importable(phone_kind).items() if condition(kind)]
+    return [name for name, kind in _KINDS.importable().items() if condition(kind)]
 
 
 def drivers_text(names: Collection[str]) -> str:

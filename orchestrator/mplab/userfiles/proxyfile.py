@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from functools import cache
 from ipaddress import IPv4Address
-from typing import Annotated, Protocol, Union, cast
+from typing import Annotated, ClassVar, Union
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from mplab.base.drivers import Drivers
 from mplab.base.plugins import PROXIES
 from mplab.base.suggest import show, unknown
 from mplab.userfiles.check import tag_of
@@ -55,19 +56,22 @@ class ProxyFile(BaseModel):
         return "", ""
 
 
-class ProxyKind(Protocol):
-    """What reading a lab file needs of a proxy's driver: the model of its entry; None: lab files cannot name it."""
+class ProxyKind:
+    """What reading a lab file needs of a proxy's driver; `mplab.drivers.proxy.driver` has the rest."""
 
-    @property
-    def settings(self) -> type[ProxyFile] | None:
-        """The model."""
+    name: ClassVar[str] = ""
+    """The name that it is registered by, which a lab file gives as `driver`."""
+    settings: ClassVar[type[ProxyFile] | None] = None
+    """Model of ``proxy`` in a lab file; None: lab files cannot name it."""
+
+
+_KINDS = Drivers(PROXIES, ProxyKind)
 
 
 @cache
 def models() -> Mapping[str, type[ProxyFile]]:
     """Return the models of the kinds that a lab file can name, by name, without those that cannot be imported."""
-    kinds = PROXIES.importable(lambda name: cast("ProxyKind", PROXIES.load(name, "DRIVER")))
-    return {name: kind.settings for name, kind in kinds.items() if kind.settings is not None}
+    return {name: kind.settings for name, kind in _KINDS.importable().items() if kind.settings is not None}
 
 
 def entry_type() -> object:
@@ -83,8 +87,8 @@ def entry_type() -> object:
     def check(found: object) -> object:
         driver = found.get("driver") if isinstance(found, dict) else None
         if isinstance(driver, str) and driver not in known:
-            if driver in PROXIES:
-                PROXIES.load(driver, "DRIVER")  # raises with the reason, unless it is no kind for lab files
+            if driver in _KINDS:
+                _KINDS.load(driver)  # raises with the reason, unless it is no kind for lab files
             raise ValueError(unknown("driver", driver, known))
         return found
 

@@ -1,7 +1,7 @@
 """From an experiment file to an experiment: names looked up, parameters read, combinations checked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
 from mplab.base.suggest import describe, unknown
 from mplab.format.abilities import Abilities
-from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, Matrix, Tolerance
+from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
 from mplab.format.link import LinkCondition
 from mplab.format.names import parse_name
 from mplab.format.palette import distinct_styles
@@ -136,34 +136,36 @@ def load_experiment(
         budgets = read_budgets(checker, names.transports, names.scenarios, names.links)
     raise_lines([*checker.lines(), *resolver.file_problems])
     assert file is not None  # noqa: S101 - raise_lines has raised otherwise
-    return Experiment(
+    resolved = Experiment(
         path=path,
         source=document.source,
         name=file.name,
         title=file.title or file.name,
-        seed=file.seed,
-        repetitions=file.repetitions,
         lab=lab,
         transports=tuple(transports),
         links=tuple(links),
         scenarios=tuple(use for _, use in scenarios),
         tolerance=Tolerance(file.tolerance.rtt, file.tolerance.rate),
-        congestion_control=file.congestion_control,
-        capture=file.capture,
-        retries=file.retries,
         cell_timeout_s=timeout_s,
         matrix=matrix,
-        grouped_by=file.grouped_by,
         ending=Ending(file.max, file.until, file.stop.failures, interval_rule(file.stop.interval, document)),
         hooks=file.hooks.to_hooks(),
-        notes=file.notes,
-        tags=file.tags,
         claims=tuple(_claim(claim) for claim in file.claims),
         budgets=tuple(budgets),
         parents=parents_of(layers, kept=kept is not None),
         variables=filled.values,
         given=given,
     )
+    return replace(resolved, **_as_given(file))
+
+
+_RESOLVED = frozenset({"title", "links", "tolerance", "cell_timeout_s", "hooks", "claims", "budgets"})
+"""Fields of an experiment that are made of keys of its file. The others have the value of the key of their name."""
+
+
+def _as_given(file: ExperimentFile) -> dict[str, Any]:
+    keys = {one.name: one.name.removesuffix("_s") for one in fields(ExperimentBase) if one.name not in _RESOLVED}
+    return {name: getattr(file, key) for name, key in keys.items() if key in ExperimentFile.model_fields}
 
 
 class _Resolver:

@@ -31,7 +31,7 @@ _TITLES = {"wifi": "WiFi", "lte": "LTE"}
 
 
 @dataclass(frozen=True)
-class Value:
+class SweepValue:
     """One value of a sweep: as a file would say it, by its number, and by its unit ("" for words)."""
 
     text: str
@@ -39,10 +39,10 @@ class Value:
     unit: str = ""
 
 
-def _values(check: Callable[[object], object]) -> Callable[[object], tuple[Value, ...]]:
+def _values(check: Callable[[object], object]) -> Callable[[object], tuple[SweepValue, ...]]:
     """Reads a range, or a list of values and ranges; `check` raises ValueError for a value that cannot be."""
 
-    def parse(found: object) -> tuple[Value, ...]:
+    def parse(found: object) -> tuple[SweepValue, ...]:
         entries = found if isinstance(found, list) else [found]
         values = tuple(value for entry in entries for value in _entry(entry, check))
         texts = [value.text for value in values]
@@ -56,23 +56,23 @@ def _values(check: Callable[[object], object]) -> Callable[[object], tuple[Value
     return parse
 
 
-def _entry(found: object, check: Callable[[object], object]) -> Iterator[Value]:
+def _entry(found: object, check: Callable[[object], object]) -> Iterator[SweepValue]:
     if not isinstance(found, str):
         raise ValueError(  # noqa: TRY004 - pydantic takes this one for a message
             f"found {describe(found)}: values like '50 ms', or a range like '50..500 ms step 50 ms', are needed"
         )
     if ".." in found:
-        values: Iterator[Value] = iter(_range(found))
+        values: Iterator[SweepValue] = iter(_range(found))
     elif match := _QUANTITY.fullmatch(found):
-        values = iter([Value(f"{match[1]} {match[2]}", match[1], match[2])])
+        values = iter([SweepValue(f"{match[1]} {match[2]}", match[1], match[2])])
     else:
-        values = iter([Value(found.strip())])
+        values = iter([SweepValue(found.strip())])
     for value in values:
         check(value.text)
         yield value
 
 
-def _range(text: str) -> list[Value]:
+def _range(text: str) -> list[SweepValue]:
     match = _RANGE.fullmatch(text)
     if match is None:
         raise ValueError(f"range {show(text)}: must be like '50..500 ms step 50 ms'")
@@ -91,7 +91,7 @@ def _range(text: str) -> list[Value]:
     if count >= MOST:
         raise ValueError(f"range {show(text)}: {int(count) + 1} values, at most {MOST} are allowed")
     numbers = [f"{first + place * step:f}" for place in range(int(count) + 1)]
-    return [Value(f"{number} {unit}", number, unit) for number in map(_plain, numbers)]
+    return [SweepValue(f"{number} {unit}", number, unit) for number in map(_plain, numbers)]
 
 
 def _plain(number: str) -> str:
@@ -113,12 +113,14 @@ def _schema(example: str) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]})
 
 
-Durations = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_duration_ms)), _schema("50..500 ms step 50 ms")]
-Percents = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_percent)), _schema("0.5..10 % step 0.5 %")]
-Rates = Annotated[tuple[Value, ...], BeforeValidator(_values(_rate)), _schema("1..10 Mbit/s step 1 Mbit/s")]
-Queues = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_queue)), _schema("100 packets")]
-Traces = Annotated[tuple[Value, ...], BeforeValidator(_values(parse_trace_name)), _schema("Some-LTE.down")]
-Distributions = Annotated[tuple[Value, ...], BeforeValidator(_values(_distribution)), _schema("normal")]
+Durations = Annotated[
+    tuple[SweepValue, ...], BeforeValidator(_values(parse_duration_ms)), _schema("50..500 ms step 50 ms")
+]
+Percents = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_percent)), _schema("0.5..10 % step 0.5 %")]
+Rates = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_rate)), _schema("1..10 Mbit/s step 1 Mbit/s")]
+Queues = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_queue)), _schema("100 packets")]
+Traces = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_trace_name)), _schema("Some-LTE.down")]
+Distributions = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_distribution)), _schema("normal")]
 
 
 def _kind(found: object) -> str:
@@ -186,19 +188,19 @@ class _Axis:
     """One key that is varied, and where it stands: ``("lte", "down", "loss")``."""
 
     place: tuple[str, ...]
-    values: tuple[Value, ...]
+    values: tuple[SweepValue, ...]
 
     def names(self) -> list[str]:
         """What each value is called in a condition's name: ``50``, ``0p5``; with its unit where units differ."""
         alike = len({value.unit for value in self.values}) == 1
         return [_slug(value, with_unit=not alike) for value in self.values]
 
-    def words(self, value: Value) -> str:
+    def words(self, value: SweepValue) -> str:
         """``LTE rtt 50 ms``."""
         return " ".join([*(_TITLES.get(part, part) for part in self.place), value.text])
 
 
-def _slug(value: Value, *, with_unit: bool) -> str:
+def _slug(value: SweepValue, *, with_unit: bool) -> str:
     if not value.number:
         return re.sub(r"[^a-z0-9]+", "-", value.text.lower()).strip("-")
     unit = re.sub(r"[^a-z0-9]+", "", value.unit.lower().replace("%", "percent")) if with_unit else ""

@@ -10,7 +10,7 @@ from mplab.base.paths import RMNET, WLAN
 
 
 @dataclass(frozen=True)
-class Look:
+class TransportStyle:
     """How figures draw a transport."""
 
     title: str
@@ -31,6 +31,7 @@ class TransportInfo:
         files: an option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`.
         paths: interfaces of the phone that one connection uses while no path fails; the first one begins it.
         sessions: application connections share lasting connections to the proxy, one per interface.
+        default: verbs use it over its paths when no transport is named.
     """
 
     name: str
@@ -39,13 +40,14 @@ class TransportInfo:
     marker: str
     options_model: type[BaseModel] | None = None
     variant_option: str = ""
-    variants: Mapping[str, Look] = field(default_factory=dict)
+    variants: Mapping[str, TransportStyle] = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
     paths: tuple[str, ...] = (WLAN, RMNET)
     sessions: bool = False
+    default: bool = False
 
-    def look(self, options: BaseModel | None) -> Look:
+    def look(self, options: BaseModel | None) -> TransportStyle:
         """Return how the transport is drawn with `options`."""
-        own = Look(self.title, self.colour, self.marker)
+        own = TransportStyle(self.title, self.colour, self.marker)
         variant = options.model_dump().get(self.variant_option) if options is not None and self.variants else None
         return self.variants.get(variant, own) if isinstance(variant, str) else own

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mplab.analysis.crosscheck.model import Difference, Report
+from mplab.analysis.crosscheck.model import CrossCheckReport, Difference
 from mplab.cli.main import app, main
 from tests.unit.analysis.synthetic import Synthetic
 
 Compared = list[tuple[str, list[str]]]
 
 
-def report(tool: str, *, agree: bool) -> Report:
-    found = Report(tool, flows=3, notes=["the captures were converted"])
+def report(tool: str, *, agree: bool) -> CrossCheckReport:
+    found = CrossCheckReport(tool, flows=3, notes=["the captures were converted"])
     found.agreed["bytes"] = 6
     found.explained["bytes", "fin-again"] = 1
     found.definitions["fin-again"] = "A FIN takes a number."
@@ -29,12 +29,12 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
     """Calls of the comparison, which finds agreement in all captures but those called ``bad``."""
     calls: Compared = []
 
-    def fake(tool: str, files: Sequence[Path]) -> Report:
+    def fake(tool: str, files: Sequence[Path]) -> CrossCheckReport:
         calls.append((tool, [path.name for path in files]))
         return report(tool, agree=not any("bad" in path.name for path in files))
 
-    monkeypatch.setattr("mplab.cli.analyze.check", fake)
-    monkeypatch.setattr("mplab.cli.analyze.require", lambda tool: None)
+    monkeypatch.setattr("mplab.cli.verbs.results.analyze.check", fake)
+    monkeypatch.setattr("mplab.cli.verbs.results.analyze.require", lambda tool: None)
     return calls
 
 

@@ -4,15 +4,17 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import mplab.run as mplab_run
 from mplab.analysis.bundle.read import DamagedBundleError
 from mplab.analysis.errors import BundleError
 from mplab.analysis.pipeline import analyze
-from mplab.base.errors import InputError, MplabError
+from mplab.base.errors import GateError, InputError, MplabError
 from mplab.cli.main import app
 from mplab.run import host
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
@@ -101,6 +103,40 @@ def test_a_damaged_bundle_ends_with_2(bundle: Path, tmp_path: Path) -> None:
     assert json.loads(result.stdout)["broken"] == [{"name": "manifest.json", "damage": "differs"}]
 
 
+def test_a_report_is_made_again_from_python(bundle: Path, tmp_path: Path) -> None:
+    steps: list[str] = []
+    watch = mplab_run.Watch(analysis=lambda progress: steps.append(progress.step))
+    done = mplab_run.reproduce(bundle, tmp_path / "unpacked", only_report=True, watch=watch)
+    done.check()
+    assert (done.good, done.report.differences, done.second) == (True, (), None)
+    assert done.bundle.run.manifest.run_id == RUN
+    assert {"statistics", "report"} <= set(steps)
+    with pytest.raises(InputError, match="key 'links' is missing"):
+        mplab_run.reproduce(str(bundle), tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("differences", "differing", "invalid", "error"),
+    [((), 0, 0, None), (("index.html",), 0, 0, MplabError), ((), 1, 0, GateError), ((), 0, 1, None)],
+)
+def test_what_a_reproduction_means(
+    differences: tuple[str, ...], differing: int, invalid: int, error: type[MplabError] | None
+) -> None:
+    bundle: Any = SimpleNamespace(run=SimpleNamespace(manifest=SimpleNamespace(run_id=RUN)))
+    report: Any = SimpleNamespace(differences=differences)
+    progress = SimpleNamespace(failed=0, invalid=invalid)
+    run = SimpleNamespace(progress=progress, path=Path("runs/new"))
+    second: Any = SimpleNamespace(run=run, agreed=SimpleNamespace(differing=(None,) * differing))
+    done = mplab_run.Reproduction(bundle, report, second)
+    assert done.good == (error is None and not invalid)
+    if error is None:
+        done.check()
+    else:
+        with pytest.raises(error, match=RUN) as caught:
+            done.check()
+        assert type(caught.value) is error
+
+
 def test_what_cannot_be_run_here_is_refused_before_anything_is_made(bundle: Path) -> None:
     result = mplab("reproduce", str(bundle))
     assert isinstance(result.exception, InputError)
@@ -115,7 +151,7 @@ def test_an_author_without_a_name_is_refused(runs: Path) -> None:
 
 
 def test_too_large_a_bundle_is_refused(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mplab.cli.reproduce.GB", 1000)
+    monkeypatch.setattr("mplab.cli.verbs.results.reproduce.GB", 1000)
     result = mplab("reproduce", str(bundle), "--max-size", "1")
     assert isinstance(result.exception, BundleError)
     assert "--max-size allows more" in str(result.exception)

@@ -9,8 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner, Result
 
+import mplab.run as mplab_run
+from mplab.analysis.files import parse_json
 from mplab.analysis.pipeline import analyze
-from mplab.base.errors import GateError, InputError
+from mplab.analysis.results import reported
+from mplab.base.errors import GateError, InputError, NoBaselineError
 from mplab.cli.main import app
 from mplab.lab.catalog import catalog
 from mplab.run.concluding import summary_of
@@ -40,6 +43,38 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
             builder = Synthetic(folder, day=day, slower=slower, labels=["1 MB"], repetitions=5, budgets=BUDGETS)
             analyze(builder.build())
     return folder
+
+
+def test_runs_are_compared_from_python(runs: Path) -> None:
+    *earlier, last = sorted(path for path in runs.iterdir() if path.is_dir())
+    done = mplab_run.compare(last, runs=runs)
+    assert [run.directory for run in done.runs.baseline] == earlier
+    assert {check.state for check in done.failed} == {"failed"}
+    with pytest.raises(GateError, match=f"{len(done.failed)} of {len(done.checks)} checks failed"):
+        done.check()
+    good = mplab_run.compare(earlier[1], [earlier[0]])
+    assert good.failed == ()
+    good.check()
+    with pytest.raises(InputError, match="compared with itself"):
+        mplab_run.compare(last, [earlier[0], last])
+    with pytest.raises(NoBaselineError, match=NoBaselineError.PHRASE):
+        mplab_run.compare(str(earlier[0]), runs=runs)
+
+
+@pytest.mark.parametrize("verb", [["compare", "20260904", "20260905"], ["compare"], ["trend"], ["report", "20260903"]])
+def test_a_summary_is_read_once(runs: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(content: bytes) -> object:
+        found: Any = parse_json(content)
+        read.append(found["run_id"])
+        return found
+
+    reported._parsed.cache_clear()
+    monkeypatch.setattr(reported, "parse_json", counted)
+    mplab(*verb, "--runs", str(runs))
+    assert read
+    assert len(read) == len(set(read))
 
 
 def test_two_runs_are_compared(runs: Path, tmp_path: Path) -> None:

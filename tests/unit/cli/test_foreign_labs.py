@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from mplab.base.errors import InputError, LabNotReadyError
-from mplab.cli import reproduce
 from mplab.cli.main import app
 from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
@@ -17,6 +16,7 @@ from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.labconsent import check_lab, outside, remember_lab
 from mplab.run.planning import plan_of
+from mplab.run.reproducing import plan_again
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.lab import load_lab
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
@@ -132,6 +132,6 @@ def test_reproduce_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkey
         archive=Path("theirs.tar.gz"), run=SimpleNamespace(directory=directory.path, counts={"ok": 1})
     )
     with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*--allow-lab"):
-        reproduce._planned(bundle, "", "", tmp_path, allow_hooks=False, allow_lab=False)
+        plan_again(bundle, runs=tmp_path)
     with pytest.raises(ReachedError):
-        reproduce._planned(bundle, "", "", tmp_path, allow_hooks=False, allow_lab=True)
+        plan_again(bundle, runs=tmp_path, allow_lab=True)

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError
-from mplab.cli.linkdrawing import text_drawing
 from mplab.cli.main import app
 from mplab.cli.options import complete_links
+from mplab.cli.verbs.parts.links.drawing import text_drawing
 from mplab.lab.catalog import LINKS_DIR
 from mplab.userfiles.link import load_link
 

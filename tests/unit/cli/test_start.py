@@ -3,9 +3,11 @@
 import importlib
 import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -14,13 +16,21 @@ from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from mplab.base.programs import CHECKOUT
-from mplab.cli.main import VERBS, app
+from mplab.cli import verbs as verbs_package
+from mplab.cli.main import app
+from mplab.cli.verb_loader import short_help
+from mplab.cli.verbs import PANELS
 
 SLOW = {
     "PIL", "adbutils", "appium", "cryptography", "dask", "distributed", "docker", "duckdb", "fsspec", "jinja2", "lxml",
     "matplotlib", "numpy", "paramiko", "polars", "requests", "scipy", "selenium", "tornado", "trustme", "uiautomator2",
 }  # fmt: skip
 PLAN = "from mplab.cli.main import app; app(['plan', 'experiments/demo.yaml'], standalone_mode=False)"
+MODULES = [
+    f"mplab.cli.verbs.{package}.{module.name}"
+    for package in PANELS
+    for module in iter_modules([f"{verbs_package.__path__[0]}/{package}"])
+]
 FROM_PYTHON = "import mplab.run; mplab.run.plan('experiments/demo.yaml'); mplab.run.execute, mplab.run.resume"
 
 
@@ -52,7 +62,9 @@ def test_runs_from_python_need_nothing_of_the_command_line() -> None:
 def test_help_imports_no_verb() -> None:
     code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
     found = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
-    assert found == {"mplab.cli.later", "mplab.cli.main", "mplab.cli.output"}
+    packages = {f"mplab.cli.verbs.{name}" for name in PANELS}
+    modules = {"mplab.cli.main", "mplab.cli.output", "mplab.cli.verb_loader", "mplab.cli.verbs"}
+    assert found == modules | packages
 
 
 def test_what_is_slow_can_be_imported_here() -> None:
@@ -60,15 +72,24 @@ def test_what_is_slow_can_be_imported_here() -> None:
     assert imported_by(f"import {', '.join(sorted(SLOW))}") >= SLOW
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_the_help_of_a_verb_is_the_first_line_of_its_docstring(name: str) -> None:
-    target, text = VERBS[name]
-    module, _, attribute = target.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        assert found.info.help in {None, text} or not isinstance(found.info.help, str), "it has no other help"
+@pytest.mark.parametrize("module", MODULES)
+def test_a_verb_is_a_module_with_a_help_and_a_function_or_an_app(module: str) -> None:
+    found = importlib.import_module(module)
+    assert short_help(module) == (found.__doc__ or "").splitlines()[0] != ""
+    name = module.rpartition(".")[2]
+    if hasattr(found, "app"):
+        assert isinstance(found.app, typer.Typer)
+        assert found.app.info.help == found.__doc__ or not isinstance(found.app.info.help, str), "it has no other help"
     else:
-        assert (inspect.getdoc(found) or "").splitlines()[0] == text
+        assert inspect.getdoc(getattr(found, name)) is None, "its help is the docstring of the module"
+
+
+def test_every_package_of_verbs_is_a_panel() -> None:
+    assert {module.name for module in iter_modules(verbs_package.__path__)} == set(PANELS)
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert [title for title in re.findall(r"^╭─ (.*?) ─", shown, re.MULTILINE) if title != "Options"] == [
+        *PANELS.values()
+    ]
 
 
 def verbs(group: TyperGroup, context: Any) -> Iterator[tuple[str, ...]]:

@@ -73,6 +73,9 @@ def test_a_manifest_of_an_older_version_has_the_defaults() -> None:
 def test_a_lab_that_is_its_kind_only_is_read() -> None:
     assert Manifest.model_validate({**OLD, "lab": "virtual"}).lab.kind == "virtual"
     assert Manifest.model_validate({**OLD, "lab": None}).lab.kind == ""
+    clocks = [Manifest.model_validate({**OLD, "lab": {"kind": kind}}).same_clock for kind in ("virtual", "adb")]
+    assert clocks == [True, False], "older versions did not record it"
+    assert not Manifest.model_validate({**OLD, "lab": {"kind": "virtual", "same_clock": False}}).same_clock
 
 
 def test_a_transport_without_a_look_gets_one() -> None:

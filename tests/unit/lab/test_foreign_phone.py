@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import PHONES
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.lab.base import BaseLab
@@ -35,6 +36,7 @@ class BenchPhoneFile(PhoneFile):
 
 
 class BenchPhones(PhoneDriver):
+    name = "bench"
     title = "a phone on a bench"
     settings = BenchPhoneFile
     real = True
@@ -66,6 +68,7 @@ servers: {near: {interface: eth0}}
 phones:
   one: {driver: bench, slot: 3, wifi: {server: near, ip: 10.0.0.2}, lte: {server: near, ip: 10.0.0.3}}
 """
+ALLOWED = ", ".join(sorted({"bench", *PHONES}))
 EXPERIMENT = """\
 mplab: 1
 name: tiny
@@ -110,7 +113,7 @@ def test_a_lab_file_has_the_keys_of_its_settings(tmp_path: Path) -> None:
         ("{driver: bench}", r"lab.yaml:5: phones.one: key 'slot' is missing"),
         ("{driver: bench, slot: 8}", r"lab.yaml:5: phones.one.slot: slot 8 is broken"),
         ("{driver: virtual, slot: 3}", r"lab.yaml:5: phones.one.slot: of phones with 'driver: bench' alone"),
-        ("{driver: bnch}", r"phones.one.driver: found 'bnch'. Did you mean 'bench'\? Allowed: adb, bench, emulated, v"),
+        ("{driver: bnch}", rf"phones.one.driver: found 'bnch'. Did you mean 'bench'\? Allowed: {ALLOWED}\Z"),
     ],
 )
 def test_what_is_wrong_is_said_as_of_the_products_own(tmp_path: Path, phone: str, message: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.programs import CHECKOUT
+from mplab.userfiles.proxyfile import models
 from tests.foreign import installed
 
 DRIVER = '''
@@ -46,6 +47,64 @@ class RentedDriver(ProxyDriver[RentedFile]):
 
 
 DRIVER = RentedDriver()
+'''
+ALLOWED = ", ".join(sorted({"rented", *models()}))
+BY_HAND = '''
+"""A proxy that `mplab proxy` controls."""
+
+import contextlib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from mplab.drivers.proxy import ProxyDriver
+from mplab.drivers.proxy.byhand import Check, ServiceState
+from mplab.userfiles.proxyfile import ProxyFile
+
+
+class SharedFile(ProxyFile):
+    driver: Literal["shared"] = Field(description="A shared proxy.")
+    room: str = Field(description="Where it stands.")
+
+
+class Shared:
+    def __init__(self, settings, chosen, say):
+        self.settings, self.chosen, self.say = settings, chosen, say
+
+    def exclusive(self):
+        return contextlib.nullcontext()
+
+    def prepare(self, *, renew):
+        return Path(f"/shared/{self.settings.room}")
+
+    def up(self, *, renew, build):
+        self.say(f"starting {self.chosen.engine} {','.join(self.chosen.parts)}")
+        return self.status()
+
+    def status(self):
+        return [ServiceState("door", "1", "running", "", "", 0, False, ())]
+
+    def logs(self, service, *, lines):
+        yield "door", f"{lines} lines"
+
+    def examine(self):
+        return [Check("door", False, "locked")]
+
+
+class SharedDriver(ProxyDriver[SharedFile]):
+    name = "shared"
+    settings = SharedFile
+    parts = ("door", "window")
+
+    def open(self, settings, lab):
+        raise NotImplementedError
+
+    def by_hand(self, settings, chosen, *, say, detail=None):
+        return Shared(settings, chosen, say)
+
+
+DRIVER = SharedDriver()
 '''
 EXPERIMENT = "mplab: 1\nname: x\ntransports: [sptcp-wifi]\nlinks: [baseline]\nscenarios: [download]\n"
 
@@ -98,9 +157,9 @@ def test_doctor_asks_its_driver(tmp_path: Path) -> None:
             "{driver: rented, region: north, port: 1}",
             "proxy: unknown key 'port'. Allowed: driver, internet, listen, region",
         ),
-        ("{driver: rentd, region: north}", "unknown driver 'rentd'. Did you mean 'rented'? Allowed: docker, rented"),
+        ("{driver: rentd, region: north}", f"unknown driver 'rentd'. Did you mean 'rented'? Allowed: {ALLOWED}"),
         ("{driver: gone}", "proxy gone: no_such (of gone 1.0) cannot be imported"),
-        ("{driver: process}", "unknown driver 'process'. Allowed: docker, rented"),
+        ("{driver: process}", f"unknown driver 'process'. Allowed: {ALLOWED}"),
         ("{engin: unix}", "proxy: unknown key 'engin'. Did you mean 'engine'?"),
         ("{driver: docker, listen: [x]}", "proxy.listen[0]: address 'x': an IPv4 address is needed"),
     ],
@@ -109,6 +168,20 @@ def test_wrong_settings_are_refused_as_those_of_our_own(tmp_path: Path, proxy: s
     done = mplab("plan", str(tmp_path / "x.yaml"), "--lab", lab(tmp_path, proxy))
     assert message in done.stderr
     assert done.returncode in {2, 3}
+
+
+def test_the_verbs_of_a_proxy_ask_its_driver(tmp_path: Path) -> None:
+    with installed(tmp_path / "more") as found:
+        found.add("mplab.proxies", "shared", {"driver": BY_HAND})
+        file = lab(tmp_path, "{driver: shared, room: attic}")
+        up = mplab("proxy", "up", "--lab", file, "--engine", "upstairs", "--profile", "window", "--json")
+        assert (up.returncode, up.stderr.strip()) == (0, "starting upstairs window")
+        assert json.loads(up.stdout)[0]["service"] == "door"
+        assert "/shared/attic" in mplab("proxy", "prepare", "--lab", file).stdout
+        assert mplab("proxy", "logs", "--lab", file).stdout == "door | 100 lines\n"
+        assert "door: locked" in mplab("proxy", "doctor", "--lab", file).stderr
+        wrong = mplab("proxy", "up", "--lab", file, "--profile", "origin")
+        assert "unknown profile 'origin'. Allowed: door, window" in wrong.stderr
 
 
 def test_the_verbs_of_containers_are_for_containers(tmp_path: Path) -> None:

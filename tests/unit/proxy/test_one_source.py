@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from mplab.base.endpoints import PORTS as LISTENERS
 from mplab.base.endpoints import PROBE_PORT
-from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.installed import LOCAL, Installed
 from mplab.base.programs import CHECKOUT, MPFLEX, SERVICES_DIR, Program
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.docker.compose import FILE, default_settings, one_for_each_image, profiles
@@ -33,8 +33,8 @@ IMAGES = FILE.parent / "images"
 class Named:
     """`Installed`: this machine's paths, but programs by name, so that none has to be there."""
 
-    path = staticmethod(THIS_MACHINE.path)
-    python = staticmethod(THIS_MACHINE.python)
+    path = staticmethod(LOCAL.path)
+    python = staticmethod(LOCAL.python)
 
     def program(self, program: Program) -> str:
         return program.name

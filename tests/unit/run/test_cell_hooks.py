@@ -9,7 +9,7 @@ import pytest
 
 from mplab.base.errors import InterruptedRunError, MplabError, StepError
 from mplab.run.hooks import HookRunner
-from mplab.run.outside import Answer
+from mplab.run.hostrpc import Answer
 from tests.fakes.bench import FakeOutside, RunBench, catalog_with
 
 Planned = Callable[..., RunBench]

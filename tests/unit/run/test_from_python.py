@@ -1,6 +1,7 @@
 """Runs that are planned, executed and resumed from Python, in a fake lab."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +13,13 @@ import pytest
 import mplab.run
 from mplab.analysis.results import reported
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError, StepError
-from mplab.format.events import Event
+from mplab.base.lock import resource_lock
+from mplab.format.events import Event, read_events
 from mplab.format.manifest import GitRecord
 from mplab.run import concluding, hosting, metrics, planning, ready, resuming, run_directory
 from mplab.run.hooks import HookRunner
 from mplab.run.hosting import _Follower
-from mplab.run.run import Run
+from mplab.run.run import RunLoop
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles import resolve
 from mplab.userfiles.experiment import Experiment
@@ -50,7 +52,7 @@ class Desk:
     ) -> tuple[int, str]:
         """Stand in for the process inside a lab."""
         try:
-            Run(
+            RunLoop(
                 directory.path,
                 FakeOutside(),
                 catalog=catalog_with(self.scenario),
@@ -273,6 +275,46 @@ def test_metrics_are_looked_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch)
         desk.plan(experiment_text(repetitions=9, more=more))
     assert str(caught.value).count("unknown metric 'speed'") == 2, "of the budget and of the stop rule"
     assert asked == [{"fake": "fake"}]
+
+
+def test_a_run_is_paused_and_goes_on(desk: Desk) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text()), report=False)
+    with pytest.raises(InputError, match="is complete: all of its 1 cells have been run"):
+        mplab.run.pause(result.path)
+    directory = RunDirectory(result.path)
+    kept = directory.events_file.read_text()
+    directory.events_file.write_text("".join(kept.splitlines(keepends=True)[:2]))
+    with pytest.raises(InputError, match="is not running"):
+        mplab.run.go_on(result.path)
+    with resource_lock(directory.lock_name):
+        mplab.run.pause(result.path)
+        mplab.run.go_on(str(result.path))
+    names = [event["event"] for event in read_events(directory.events_file)]
+    assert names[2:] == ["pause_asked", "continue_asked"]
+
+
+def test_the_status_of_a_run(desk: Desk) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    status = mplab.run.status(result.path)
+    assert (status.path, status.state, status.damaged, status.can_resume) == (result.path, "finished", {}, False)
+    assert status.progress == result.progress
+    lost = sorted(result.outcomes)[0]
+    shutil.rmtree(RunDirectory(result.path).cell_dir(lost))
+    status = mplab.run.status(str(result.path))
+    assert status.can_resume
+    assert list(status.damaged) == [lost]
+    assert "no such directory" in status.damaged[lost]
+    assert (status.progress.done, status.progress.total) == (1, 2)
+
+
+def test_a_run_without_a_process_was_killed(desk: Desk) -> None:
+    result = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
+    directory = RunDirectory(result.path)
+    lines = directory.events_file.read_text().splitlines(keepends=True)
+    directory.events_file.write_text("".join(line for line in lines if "run_finished" not in line))
+    assert mplab.run.status(result.path).state == "killed"
+    with resource_lock(directory.lock_name):
+        assert mplab.run.status(result.path).state == "running"
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mplab.scenarios.base.android.motion import Motion, motion, seconds_of, stall_fields
-from mplab.scenarios.base.sampling import Look, Sampled
+from mplab.scenarios.base.sampling import Sampled, ScreenSample
 
 EVERY_S = 0.25
 
@@ -14,7 +14,9 @@ EVERY_S = 0.25
 def looks(*spells: tuple[float, Mapping[str, str]]) -> Sampled:
     """Looks every 0.25 s; each spell has its length, s, and what is shown."""
     shown = [what for length, what in spells for _ in range(round(length / EVERY_S))]
-    return Sampled(tuple(Look(100 + number * EVERY_S, 0.01, what) for number, what in enumerate(shown)), EVERY_S)
+    return Sampled(
+        tuple(ScreenSample(100 + number * EVERY_S, 0.01, what) for number, what in enumerate(shown)), EVERY_S
+    )
 
 
 def positions(*seconds: int) -> Sampled:

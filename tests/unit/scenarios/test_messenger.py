@@ -112,11 +112,11 @@ def test_metrics_are_declared_as_they_are_scored(messenger: SimpleNamespace) -> 
 
 def test_reports_of_both_phones_become_observations(messenger: SimpleNamespace) -> None:
     planned = [
-        messenger.messages.Planned(1, "text", "text 1"),
-        messenger.messages.Planned(2, "photo", size_bytes=500, sha256=PHOTO_SHA256),
-        messenger.messages.Planned(3, "smiley"),
-        messenger.messages.Planned(4, "periodic", "text 4"),
-        messenger.messages.Planned(5, "periodic", "text 5"),
+        messenger.messages.PlannedMessage(1, "text", "text 1"),
+        messenger.messages.PlannedMessage(2, "photo", size_bytes=500, sha256=PHOTO_SHA256),
+        messenger.messages.PlannedMessage(3, "smiley"),
+        messenger.messages.PlannedMessage(4, "periodic", "text 4"),
+        messenger.messages.PlannedMessage(5, "periodic", "text 5"),
     ]
     sender = report(
         sent=[
@@ -170,9 +170,9 @@ def test_reports_of_both_phones_become_observations(messenger: SimpleNamespace) 
 def test_what_arrives_must_be_what_was_sent(
     messenger: SimpleNamespace, kind: str, sender: dict[str, Any], receiver: dict[str, Any], problem: str
 ) -> None:
-    planned = messenger.messages.Planned(1, kind, "text 1")
+    planned = messenger.messages.PlannedMessage(1, kind, "text 1")
     if kind == "photo":
-        planned = messenger.messages.Planned(1, kind, size_bytes=500, sha256=PHOTO_SHA256)
+        planned = messenger.messages.PlannedMessage(1, kind, size_bytes=500, sha256=PHOTO_SHA256)
     with pytest.raises(StepError, match=problem):
         messenger.messages.observations([planned], report(sent=[sender]), report(received=[receiver]))
 

@@ -10,7 +10,6 @@ import pytest
 
 from mplab.analysis.scores.plugins import load
 from mplab.base.plugins import SCENARIOS
-from mplab.base.programs import CHECKOUT
 from mplab.lab.catalog import catalog, load_scenario, scenario_names
 from mplab.userfiles.resolve import load_experiment
 
@@ -40,10 +39,11 @@ def rows(text: str, first: str) -> Iterator[list[str]]:
                     yield cells
 
 
-def test_the_list_has_every_scenario() -> None:
-    text = (CHECKOUT / "ui-scenarios" / "README.md").read_text()
-    listed = re.findall(r"^\| \[`([\w-]+)`\]\(mplab/scenarios/(\w+)/README\.md\) \|", text, re.MULTILINE)
-    assert listed == [(name, name.replace("-", "_")) for name in scenario_names()]
+@each_scenario
+def test_it_begins_with_the_name_and_what_the_scenario_does(name: str) -> None:
+    title, empty, first, *_ = readme(name).splitlines()
+    assert (title, empty) == (f"# {name}", "")
+    assert re.match("[A-Z]", first)
 
 
 @each_scenario

@@ -6,13 +6,13 @@ import pytest
 
 from mplab.base.errors import StepError
 from mplab.format.selector import Selector
-from mplab.scenarios.base.sampling import Look, Sampled, sample
+from mplab.scenarios.base.sampling import Sampled, ScreenSample, sample
 
 
 def looks(text: str, every_s: float = 0.5) -> Sampled:
     """From ``w`` (waits), ``p`` (plays), ``.`` (neither)."""
     shown = {"w": {"loading": ""}, "p": {"position": "0:01"}, ".": {}}
-    return Sampled(tuple(Look(100 + every_s * i, 0.1, shown[letter]) for i, letter in enumerate(text)), every_s)
+    return Sampled(tuple(ScreenSample(100 + every_s * i, 0.1, shown[letter]) for i, letter in enumerate(text)), every_s)
 
 
 def test_wait_before_the_start_is_no_stall() -> None:
@@ -38,7 +38,7 @@ def test_never_playing_is_neither_start_nor_stall() -> None:
 
 def test_resolution_is_that_of_the_slowest_look() -> None:
     times = (0.0, 0.5, 2.5, 3.0)
-    assert Sampled(tuple(Look(t, 0.1, {}) for t in times), 0.5).resolution_s == 2.0
+    assert Sampled(tuple(ScreenSample(t, 0.1, {}) for t in times), 0.5).resolution_s == 2.0
     with pytest.raises(StepError, match="nothing was looked at"):
         Sampled((), 0.5).fields("loading")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from mplab.base.programs import CHECKOUT
+from mplab.userfiles.machines import kinds_of
 from tests.foreign import installed
 
 BOX = '''
@@ -26,7 +27,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import MachineDriver
 from mplab.format.abilities import Abilities
-from mplab.userfiles.places import MachineFile
+from mplab.userfiles.machine_fields import MachineFile
 
 
 class BoxFile(MachineFile):
@@ -78,7 +79,7 @@ class HeldBox:
 
 
 class Box(MachineDriver):
-    title, section, settings, method = "a box", "routers", BoxFile, "cogs"
+    name, title, section, settings, method = "box", "a box", "routers", BoxFile, "cogs"
     abilities = Abilities("a box", disciplines=("drop-tail",), traces=False, rate_kbps=8000.0)
 
     def where(self, machine):
@@ -257,7 +258,8 @@ def test_what_a_dead_run_held_is_given_back(done: dict[str, Done]) -> None:
 
 
 def test_a_driver_that_is_not_there_is_named_with_those_that_are(done: dict[str, Done]) -> None:
-    message = "unknown driver 'bxo'. Did you mean 'box'? Allowed: box, openwrt, virtual, vyos"
+    allowed = ", ".join(sorted({"box", "vyos", *kinds_of("routers")}))
+    message = f"unknown driver 'bxo'. Did you mean 'box'? Allowed: {allowed}"
     assert f"unknown.yaml:5: routers.wifi.driver: {message}" in done["unknown"].error
 
 

@@ -169,7 +169,8 @@ def test_capabilities_and_what_to_install() -> None:
         "tc=/sbin/tc\ntc_version=tc utility, iproute2-5.0\ntc_real=/usr/libexec/tc-tiny\nboot=b\ncan=ifb\ncan=htb\n"
         "cannot=netem Error: Specified qdisc kind is unknown. \ncan=clsact\n"
         "offload=flow_offloading_hw\nno_interface=wlan9\nqdisc_at=wlan0 qdisc noqueue 0: root\n"
-        "qdisc_at=wlan0 qdisc clsact ffff: parent ffff:fff1\n"
+        "qdisc_at=wlan0 qdisc clsact ffff: parent ffff:fff1\n",
+        openwrt=True,
     )
     assert found.tiny
     assert found.offloads == ("flow_offloading_hw",)
@@ -181,7 +182,7 @@ def test_capabilities_and_what_to_install() -> None:
     ]
     with pytest.raises(LabNotReadyError, match="r: no cake: install kmod-sched-cake"):
         found.require("r", "cake")
-    assert next(parse_capabilities("tc=\n").problems()).startswith("no tc of iproute2")
+    assert next(parse_capabilities("tc=\n", openwrt=True).problems()).startswith("no tc of iproute2")
     needs = [Direction(jitter_ms=1, distribution="normal"), Direction(queue=Queue("packets", 1, "codel")), LTE]
     assert wanted_for(needs) == ["codel", "normal"]
 
@@ -200,7 +201,8 @@ def test_an_interface_without_link_layer_has_no_header_to_take_off() -> None:
 def test_what_one_call_of_tc_has_tried() -> None:
     found = parse_capabilities(
         'tc=/sbin/tc\nboot=b\ncan=ifb\nsaid=Unknown qdisc "cake"\nsaid=hence no options\n'
-        "said=Command failed -:12\nsaid=Error: Invalid handle.\nsaid=Command failed -:13\nsaid=Command failed -:27\n"
+        "said=Command failed -:12\nsaid=Error: Invalid handle.\nsaid=Command failed -:13\nsaid=Command failed -:27\n",
+        openwrt=True,
     )
     assert found.cannot == {"cake": 'Unknown qdisc "cake" hence no options'}
     assert {"ifb", "htb", "netem", "fq_codel", "seed", "normal", "clsact", "u32", "mirred"} <= found.can
@@ -236,7 +238,7 @@ def test_a_server_shares_a_clsact_and_needs_modules() -> None:
     )
     assert problems[1] == "eth1 has a qdisc of somebody else (ingress ffff:): switch that off (sqm? qosify?)"
     assert "tables of distributions (package iproute2)" in found.remedy("pareto")
-    assert parse_capabilities(LINUX).shared == frozenset()
+    assert parse_capabilities(LINUX, openwrt=True).shared == frozenset()
     assert next(parse_capabilities("tc=\n", openwrt=False).problems()).endswith("the package iproute2")
 
 
@@ -282,7 +284,7 @@ ROOTS = (
 
 
 def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_server() -> None:
-    found = parse_capabilities(ROOTS)
+    found = parse_capabilities(ROOTS, openwrt=True)
     assert [problem for problem in found.problems() if "already" in problem] == [
         f"{name} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
         for name, qdisc in (("wlan0", "cake 20Mbit"), ("eth0", "htb"), ("eth2", "tbf 1Mbit"))
@@ -295,7 +297,9 @@ def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_serv
 
 def test_tc_full_that_has_no_tables_of_distributions() -> None:
     said = "No distribution data for normal (/usr/lib/tc//normal.dist: No such file or directory)"
-    found = parse_capabilities(f"tc=/sbin/tc\ntc_real=/usr/libexec/tc-full\ncan=ifb\ncannot=normal {said}\n")
+    found = parse_capabilities(
+        f"tc=/sbin/tc\ntc_real=/usr/libexec/tc-full\ncan=ifb\ncannot=normal {said}\n", openwrt=True
+    )
     assert found.remedy("normal") == (
         "no normal: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
         f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"

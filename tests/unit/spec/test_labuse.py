@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import PHONES
 from mplab.base.programs import CHECKOUT
 from mplab.run.blocks import make_plan
 from mplab.userfiles.experiment import Experiment
@@ -47,9 +48,8 @@ def test_one_of_several_is_chosen(tmp_path: Path) -> None:
 
 
 def test_a_phone_that_is_shaped_by_hand_alone(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: adb, emulated, virtual"
-    ):
+    message = f"lab.yaml:5: phones.one: no 'driver': a run needs one; allowed: {', '.join(PHONES)}"
+    with pytest.raises(InputError, match=message):
         use_lab(lab(tmp_path, BY_HAND))
     with pytest.raises(InputError, match="no phone: a run needs one"):
         use_lab(lab(tmp_path, BY_HAND.split("phones", maxsplit=1)[0]))
@@ -57,7 +57,7 @@ def test_a_phone_that_is_shaped_by_hand_alone(tmp_path: Path) -> None:
 
 def test_no_lab_file(tmp_path: Path) -> None:
     assert find_lab("virtual", tmp_path) is VIRTUAL
-    assert VIRTUAL.to_json() == {"kind": "virtual"}
+    assert VIRTUAL.to_json() == {"kind": "virtual", "same_clock": True}
     assert VIRTUAL.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
     with pytest.raises(InputError, match="the virtual lab has one phone"):
         find_lab("virtual", tmp_path, "one")

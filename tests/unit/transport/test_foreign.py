@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mplab.base.findings import Finding
 from mplab.drivers.transport import TransportDriver
 from mplab.drivers.transport.single_path import SinglePathTcp
-from mplab.userfiles.transport import Look
+from mplab.userfiles.transport import TransportStyle
 
 
 class TunnelOptions(BaseModel):
@@ -45,7 +45,7 @@ class TunnelDriver(TransportDriver):
 
 DRIVER = TunnelDriver(
     "my-tunnel", "Tunnel", "#123456", "x", TunnelOptions, variant_option="cipher",
-    variants={"fast": Look("Tunnel, encrypted", "#654321", "+")}, paths=("rmnet0",),
+    variants={"fast": TransportStyle("Tunnel, encrypted", "#654321", "+")}, paths=("rmnet0",),
 )
 '''
 EXPERIMENT = """\
@@ -142,7 +142,9 @@ def test_one_that_cannot_be_imported_harms_only_who_names_it(foreign: Foreign, t
     found = checks()
     assert found["transport my-tunnel"]["level"] == "missing"
     assert "cannot be imported: RuntimeError: half installed" in found["transport my-tunnel"]["found"]
-    assert found["transport number"]["found"] == "transport number: found int. Register a TransportDriver"
+    assert found["transport number"]["found"].endswith(
+        "is of type int. Derive its class from mplab.drivers.transport.driver.TransportDriver"
+    )
     listed = {one["name"]: one for one in json.loads(mplab("transports", "--json").stdout)}
     assert "half installed" in listed["my-tunnel"]["missing"]
     assert "mpflex:minrtt" in names()

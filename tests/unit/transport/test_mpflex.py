@@ -143,6 +143,12 @@ def test_the_configuration_of_a_session(tmp_path: Path) -> None:
     assert set(config["session"]["reinjection"].values()) == {False}
 
 
+def test_plain_tcp_can_take_several_interfaces_in_turn(tmp_path: Path) -> None:
+    config = agent_config(tmp_path, AgentSettings("tcp", devices=("wlan0", "rmnet0")))
+    assert (config["device"], config["devices"]) == ("", ["wlan0", "rmnet0"])
+    assert "devices" not in agent_config(tmp_path, AgentSettings("tcp", "wlan0"))
+
+
 def test_datagrams_are_handed_over_where_they_are_carried(tmp_path: Path) -> None:
     assert agent_config(tmp_path, mpflex().agent_settings())["listen"]["socks"] == "127.0.0.1:1080"
     assert mpflex().agent_settings().socks == "127.0.0.1:1080"

@@ -37,7 +37,9 @@ def test_kernels_without_tools_or_root() -> None:
 def test_without_agent_or_interfaces_nothing_is_possible() -> None:
     assert not any(chance.possible for chance in chances(PhoneFacts(kernel=UPSTREAM, agent=False)).values())
     only_lte = chances(PhoneFacts(kernel=UPSTREAM, interfaces=(RMNET,)))
-    assert [name for name, chance in only_lte.items() if chance.possible] == ["sptcp-lte"]
+    assert [name for name, chance in only_lte.items() if chance.possible] == [
+        name for name, driver in DRIVERS.items() if driver.paths == (RMNET,)
+    ]
     assert only_lte["sptcp-wifi"].note == "no WiFi interface"
     assert only_lte["mptcp"].note == "two interfaces are needed, and there is one"
 
@@ -45,11 +47,7 @@ def test_without_agent_or_interfaces_nothing_is_possible() -> None:
 def test_without_root_apps_take_a_proxy_and_sockets_are_bound() -> None:
     found = chances(PhoneFacts(rooted=False, kernel=UPSTREAM))
     assert {name: chance.how for name, chance in found.items()} == {
-        "mpflex": "socks",
-        "mptcp": "",
-        "sptcp": "socks",
-        "sptcp-lte": "socks",
-        "sptcp-wifi": "socks",
+        name: "" if name == "mptcp" else "socks" for name in DRIVERS
     }
     assert "Linux 5.7" in found["mpflex"].note
     assert found["sptcp"].note == ""

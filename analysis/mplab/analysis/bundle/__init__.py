@@ -1,5 +1,6 @@
 """A run as one archive that others can check, analyse again and run again (docs/reproduce.md).
 
-`contents` says what of a run goes in; `checksums`, `crate` and `archive` know a format each; `write` makes a bundle,
-`read` opens one, `remake` makes its report again, `agree` puts the results of a second run beside those of the first.
+`contents` lists the files of a run that go in. `checksums`, `rocrate` and `archive` each handle one format. `anonymise`
+replaces addresses and names. `write` makes a bundle, `read` opens one, `rebuild` makes its report again, and
+`agreement` compares the results of a second run with the first.
 """

@@ -16,7 +16,7 @@ from mplab.analysis.bundle.addresses import Addresses, new_key
 from mplab.analysis.bundle.blocks import rewrite
 from mplab.analysis.bundle.contents import ANONYMISED, contents
 from mplab.analysis.bundle.frames import Frames
-from mplab.analysis.bundle.words import Words, label, named, words_in
+from mplab.analysis.bundle.text_anonymiser import TextAnonymiser, label, named, words_in
 from mplab.analysis.errors import BundleError
 from mplab.analysis.record.decode import COMPRESSED, SUFFIX, TLS_KEYS
 from mplab.analysis.record.run import Run, read_lines, read_run
@@ -70,7 +70,7 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
     return omitted
 
 
-def _copy_all(root: Path, target: Path, names: Iterable[str], words: Words) -> Iterator[tuple[str, bool]]:
+def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymiser) -> Iterator[tuple[str, bool]]:
     """Captures first: which hexadecimal numbers are addresses is known when all addresses are. Yields what is lost."""
     frames = Frames(words.addresses)
     texts = []
@@ -110,7 +110,7 @@ def _read(path: Path) -> str:
     return path.read_bytes().decode(errors="surrogateescape")
 
 
-def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> Words:
+def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymiser:
     """What manifest, lab file, cells and phone logs name, and the words that mean something to the analysis."""
     manifest = _json(run.directory / "manifest.json")
     cells = [_json(cell.directory / "cell.json") for cell in run.cells if cell.directory is not None]
@@ -127,7 +127,7 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> Words:
     records = [*run.events, *(observation for cell in run.cells for observation in cell.observations())]
     said |= {experiment.name, *(str(record.get("event")) for record in records)}
     said |= {word for content in (manifest, cells, records) for word in words_in(content)}
-    return Words(addresses, label(found), _VOCABULARY | said)
+    return TextAnonymiser(addresses, label(found), _VOCABULARY | said)
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:

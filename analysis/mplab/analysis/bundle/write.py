@@ -13,7 +13,7 @@ from mplab.analysis.bundle import checksums
 from mplab.analysis.bundle.anonymise import anonymise
 from mplab.analysis.bundle.archive import Source, pack
 from mplab.analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REPORT, SUMS, Contents, contents
-from mplab.analysis.bundle.crate import Part, Publication, metadata
+from mplab.analysis.bundle.rocrate import BundleFile, Publication, metadata
 from mplab.analysis.errors import BundleError, NotAnalysedError
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
@@ -142,9 +142,9 @@ def _environment(run: Run, options: Options) -> dict[str, bytes]:
     return {**made, VERSIONS: (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()}
 
 
-def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> list[Part]:
-    parts = [Part(name, (root / name).stat().st_size, sha) for name, sha in files.items()]
-    parts += [Part(name, len(content), checksums.digest_of(content)) for name, content in made.items()]
+def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> list[BundleFile]:
+    parts = [BundleFile(name, (root / name).stat().st_size, sha) for name, sha in files.items()]
+    parts += [BundleFile(name, len(content), checksums.digest_of(content)) for name, content in made.items()]
     return sorted(parts, key=lambda part: part.name)
 
 

@@ -38,14 +38,14 @@ class Local:
 
 
 @dataclass(frozen=True)
-class Scheduler:
+class SchedulerAddress:
     """A scheduler: ``tcp://host:port``, or ``tls://host:port`` with its keys."""
 
     url: str
     keys: Keys = Keys()
 
 
-def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler:
+def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | SchedulerAddress:
     """What an address means.
 
     Args:
@@ -71,4 +71,4 @@ def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler
         raise AddressError(f"--cluster {text}: {needs} --tls-ca, --tls-cert and --tls-key")
     if missing := [str(path) for path in keys.given if not path.is_file()]:
         raise AddressError(f"--cluster {text}: there is no file {', '.join(missing)}")
-    return Scheduler(text, keys)
+    return SchedulerAddress(text, keys)

@@ -11,7 +11,7 @@ from dask.utils import parse_bytes
 from distributed import Client, LocalCluster, Security
 from distributed.system import MEMORY_LIMIT
 
-from mplab.analysis.cluster.address import Local, Scheduler
+from mplab.analysis.cluster.address import Local, SchedulerAddress
 from mplab.analysis.cluster.same import differences, fingerprint
 from mplab.analysis.errors import AddressError, ClusterError
 
@@ -23,7 +23,7 @@ _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
 
 
 @contextmanager
-def connected(address: Local | Scheduler) -> Iterator[Client]:
+def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
     """A client with at least one worker. A local cluster lives as long as this block.
 
     Local processes listen on loopback alone, know each other by keys that nobody else has, and have no dashboard.
@@ -99,7 +99,7 @@ def _local(address: Local) -> Iterator[Client]:
 
 
 @contextmanager
-def _client(address: Scheduler) -> Iterator[Client]:
+def _client(address: SchedulerAddress) -> Iterator[Client]:
     keys = address.keys
     security = None
     if keys.given:

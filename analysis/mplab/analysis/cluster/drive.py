@@ -16,7 +16,7 @@ from distributed.client import Future
 from mplab.analysis.cluster import work
 from mplab.analysis.cluster.connect import check_same
 from mplab.analysis.cluster.store import Store
-from mplab.analysis.cluster.work import Job, RunResult, Survey
+from mplab.analysis.cluster.work import AnalysedRun, AnalysisJob, Survey
 from mplab.analysis.errors import ClusterError, StoreError
 from mplab.analysis.pipeline import CellResult
 
@@ -46,7 +46,7 @@ class Spread:
 
 Listener = Callable[[Spread], None]
 
-_Result: TypeAlias = Survey | CellResult | RunResult | str
+_Result: TypeAlias = Survey | CellResult | AnalysedRun | str
 """What the functions of `mplab.analysis.cluster.work` return."""
 _Future: TypeAlias = Future[_Result]
 
@@ -55,7 +55,7 @@ _Future: TypeAlias = Future[_Result]
 class _Begun:
     """A run that is being analysed."""
 
-    job: Job
+    job: AnalysisJob
     place: int
     """In the order of the runs: those that came first are finished first."""
     cells: list[_Future] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Drive:
         self._looked_s = self._seen_s = time.monotonic()
         self._cells = self._cells_done = self._runs_done = 0
 
-    def results(self) -> Iterator[RunResult]:
+    def results(self) -> Iterator[AnalysedRun]:
         """What came of each run, as they come; one that could not be analysed does not keep the others.
 
         Raises:
@@ -104,7 +104,7 @@ class Drive:
             while True:
                 while begun < max(1, self._workers) * RUNS_AT_ONCE and (following := next(ahead, None)):
                     place, (store, run) = following
-                    self._survey(_Begun(Job(store, run, code), place))
+                    self._survey(_Begun(AnalysisJob(store, run, code), place))
                     begun += 1
                 if not begun:
                     return
@@ -118,7 +118,7 @@ class Drive:
             with suppress(Exception):  # it may be gone
                 self._client.cancel(list(self._futures.values()), force=True)
 
-    def _advance(self) -> RunResult | None:
+    def _advance(self) -> AnalysedRun | None:
         """Take in what was done next; the result of a run, if that is one."""
         future = self._next()
         if future is None:
@@ -140,10 +140,10 @@ class Drive:
         for cell in begun.cells:
             self._futures.pop(cell.key)
             self._cells_done += self._waiting.pop(cell.key, None) is not None
-        if isinstance(result, RunResult):
+        if isinstance(result, AnalysedRun):
             return result
         problem = result.error if isinstance(result, Survey) else error or ""
-        return RunResult(begun.job.run, begun.job.where, error=problem)
+        return AnalysedRun(begun.job.run, begun.job.where, error=problem)
 
     def _next(self) -> _Future | None:
         """Something that was done; None when there is nothing yet."""

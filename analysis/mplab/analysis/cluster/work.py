@@ -33,7 +33,7 @@ _one = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Job:
+class AnalysisJob:
     """One run to analyse."""
 
     store: Store
@@ -56,7 +56,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class RunResult:
+class AnalysedRun:
     """What came of a run: its cells by outcome, what its report lists as problems; or why there is no report."""
 
     run: str
@@ -66,7 +66,7 @@ class RunResult:
     error: str = ""
 
 
-def survey(job: Job) -> Survey:
+def survey(job: AnalysisJob) -> Survey:
     """Read what is known of a run's cells."""
     with _folder(job) as root:
         entries = [e for e in job.store.listing(job.run) if e.path in _RECORDS or _is_record(e.path)]
@@ -78,7 +78,7 @@ def survey(job: Job) -> Survey:
     return Survey(tuple(cell.id for cell in run.cells if cell.record is not None))
 
 
-def cell(job: Job, name: str) -> CellResult | str:
+def cell(job: AnalysisJob, name: str) -> CellResult | str:
     """Make a cell's tables and scores, and put them into the run; what is wrong with all of it, if anything."""
     place = PurePosixPath("cells", name)
     with _folder(job) as root:
@@ -97,10 +97,10 @@ def cell(job: Job, name: str) -> CellResult | str:
     return result
 
 
-def rest(job: Job, results: Sequence[CellResult | str]) -> RunResult:
+def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
     """Make a run's statistics, figures and report of what `cell` said of its cells, and put the report into the run."""
     if wrong := next((result for result in results if isinstance(result, str)), None):
-        return RunResult(job.run, job.where, error=wrong)
+        return AnalysedRun(job.run, job.where, error=wrong)
     with _folder(job) as root:
         entries = [entry for entry in job.store.listing(job.run) if _is_of_report(entry)]
         job.store.bring(job.run, entries, root)
@@ -109,13 +109,13 @@ def rest(job: Job, results: Sequence[CellResult | str]) -> RunResult:
             whole = [result for result in results if isinstance(result, CellResult)]
             problems = analyze_rest(run, whole)
         except AnalysisError as error:
-            return RunResult(job.run, job.where, error=_words(error, job, root))
+            return AnalysedRun(job.run, job.where, error=_words(error, job, root))
         publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])
-    return RunResult(job.run, job.where, run.counts, tuple(f"{one.cell}: {one.message}" for one in problems))
+    return AnalysedRun(job.run, job.where, run.counts, tuple(f"{one.cell}: {one.message}" for one in problems))
 
 
 @contextmanager
-def _folder(job: Job) -> Iterator[Path]:
+def _folder(job: AnalysisJob) -> Iterator[Path]:
     """A run directory of this worker's own, empty.
 
     Raises:
@@ -154,7 +154,7 @@ def _is_unread(entry: Entry) -> bool:
     return parts[-1].startswith(".") or bool(_UNREAD.intersection(parts[2:3]))
 
 
-def _words(error: AnalysisError, job: Job, root: Path) -> str:
+def _words(error: AnalysisError, job: AnalysisJob, root: Path) -> str:
     """What went wrong, with the run where it is and not where this worker has worked."""
     if isinstance(error, NotARunError):
         return f"{job.where}: not a run directory: {error.problem}"

@@ -9,7 +9,7 @@ import polars as pl
 from mplab.analysis.crosscheck import mptcptrace, tcptrace, tshark
 from mplab.analysis.crosscheck.captures import as_pcap, merged
 from mplab.analysis.crosscheck.compare import compare
-from mplab.analysis.crosscheck.model import Definition, Record, Report
+from mplab.analysis.crosscheck.model import CrossCheckReport, Definition, FlowRecord
 from mplab.analysis.crosscheck.ours import connection_records, subflow_records
 from mplab.analysis.crosscheck.program import find_program, run_program
 from mplab.analysis.errors import CaptureError
@@ -17,10 +17,10 @@ from mplab.analysis.record.decode import find_mptrace
 from mplab.analysis.record.tables import Tables
 from mplab.analysis.text import plural
 
-Check = Callable[[Sequence[Path], Mapping[str, pl.DataFrame], Path, Report], None]
+Check = Callable[[Sequence[Path], Mapping[str, pl.DataFrame], Path, CrossCheckReport], None]
 
 
-def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> Report:
+def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> CrossCheckReport:
     """Compare ``tool`` (one of `TOOLS`) with mptrace on captures of one place, merged by time.
 
     Raises:
@@ -32,7 +32,7 @@ def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> Repo
         if not path.is_file():
             raise CaptureError(f"{path}: there is no such file")
     require(tool)
-    report = Report(tool)
+    report = CrossCheckReport(tool)
     with tempfile.TemporaryDirectory(prefix="mplab-cross-check-") as name:
         folder = Path(name)
         whole = [path.resolve() for path in files]
@@ -58,7 +58,9 @@ def definitions() -> dict[str, list[Definition]]:
     }
 
 
-def _check_tshark(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: Report) -> None:
+def _check_tshark(
+    files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: CrossCheckReport
+) -> None:
     capture = merged(files, folder)
     report.notes += capture.notes
     own_settings = {"WIRESHARK_CONFIG_DIR": str(folder / "settings")}
@@ -75,7 +77,9 @@ def _check_tshark(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folde
     )
 
 
-def _check_tcptrace(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: Report) -> None:
+def _check_tcptrace(
+    files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: CrossCheckReport
+) -> None:
     capture = as_pcap(files, folder)
     report.notes += capture.notes
     command = [find_program(tcptrace.NAME, tcptrace.INSTALL), *tcptrace.ARGUMENTS, str(capture.path)]
@@ -85,7 +89,9 @@ def _check_tcptrace(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], fol
     compare(report, records if any(":" in r.a[0] for r in theirs) else known, theirs, tcptrace.FIELDS)
 
 
-def _check_mptcptrace(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: Report) -> None:
+def _check_mptcptrace(
+    files: Sequence[Path], ours: Mapping[str, pl.DataFrame], folder: Path, report: CrossCheckReport
+) -> None:
     capture = as_pcap(files, folder)
     report.notes += capture.notes
     work = folder / "mptcptrace"
@@ -103,9 +109,9 @@ def _check_mptcptrace(files: Sequence[Path], ours: Mapping[str, pl.DataFrame], f
     compare(report, [_without_time(record) for record in readable], theirs, mptcptrace.FIELDS)
 
 
-def _without_time(record: Record) -> Record:
+def _without_time(record: FlowRecord) -> FlowRecord:
     """The same, beginning at 0: mptcptrace does not tell when a connection began."""
-    return Record(record.a, record.b, 0.0, record.sides, record.whole)
+    return FlowRecord(record.a, record.b, 0.0, record.sides, record.whole)
 
 
 TOOLS: Mapping[str, Check] = {

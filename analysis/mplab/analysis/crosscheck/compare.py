@@ -3,19 +3,28 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
-from mplab.analysis.crosscheck.model import WAYS, Difference, Endpoint, Field, Pair, Record, Report, Value
+from mplab.analysis.crosscheck.model import (
+    WAYS,
+    ComparedField,
+    CrossCheckReport,
+    Difference,
+    Endpoint,
+    FlowRecord,
+    Pair,
+    Value,
+)
 
 SAME_START_S = 1.0
 """Flows on the same ports are the same one when they begin so near to each other."""
 
 
 def compare(
-    report: Report,
-    ours: Sequence[Record],
-    theirs: Sequence[Record],
-    fields: Sequence[Field],
+    report: CrossCheckReport,
+    ours: Sequence[FlowRecord],
+    theirs: Sequence[FlowRecord],
+    fields: Sequence[ComparedField],
     *,
-    optional: Callable[[Record], bool] = lambda _: False,
+    optional: Callable[[FlowRecord], bool] = lambda _: False,
 ) -> None:
     """Add to the report what two tools say of the same flows; they may lack those of ours that are ``optional``."""
     for our, their in _matched(ours, theirs, report, optional):
@@ -25,10 +34,13 @@ def compare(
 
 
 def _matched(
-    ours: Sequence[Record], theirs: Sequence[Record], report: Report, optional: Callable[[Record], bool]
-) -> Iterator[tuple[Record, Record]]:
+    ours: Sequence[FlowRecord],
+    theirs: Sequence[FlowRecord],
+    report: CrossCheckReport,
+    optional: Callable[[FlowRecord], bool],
+) -> Iterator[tuple[FlowRecord, FlowRecord]]:
     """Pairs with the same ends, both from the side of our client, nearest in time."""
-    waiting: dict[frozenset[Endpoint], list[Record]] = defaultdict(list)
+    waiting: dict[frozenset[Endpoint], list[FlowRecord]] = defaultdict(list)
     for record in sorted(theirs, key=lambda r: r.start_s):
         waiting[record.key].append(record)
     for our in sorted(ours, key=lambda r: (r.start_s, r.a)):
@@ -42,7 +54,7 @@ def _matched(
     report.only_theirs += [record.text for records in waiting.values() for record in records]
 
 
-def _pairs(our: Record, their: Record, fields: Sequence[Field]) -> Iterator[tuple[Pair, Field]]:
+def _pairs(our: FlowRecord, their: FlowRecord, fields: Sequence[ComparedField]) -> Iterator[tuple[Pair, ComparedField]]:
     for field in fields:
         if field.ours in our.whole and field.theirs in their.whole:
             yield Pair(our, their), field
@@ -50,7 +62,7 @@ def _pairs(our: Record, their: Record, fields: Sequence[Field]) -> Iterator[tupl
             yield from ((Pair(our, their, side), field) for side in (0, 1))
 
 
-def _compare_field(report: Report, pair: Pair, field: Field) -> None:
+def _compare_field(report: CrossCheckReport, pair: Pair, field: ComparedField) -> None:
     our, their = _value(pair.ours, field.ours, pair.side), _value(pair.theirs, field.theirs, pair.side)
     if our is None or their is None:
         return
@@ -66,11 +78,11 @@ def _compare_field(report: Report, pair: Pair, field: Field) -> None:
     report.differences.append(Difference(pair.ours.text + way, field.ours, field.theirs, our, their))
 
 
-def _value(record: Record, name: str, side: int | None) -> Value:
+def _value(record: FlowRecord, name: str, side: int | None) -> Value:
     return record.whole[name] if side is None else record.sides[name][side]
 
 
-def _same(our: Value, their: Value, field: Field) -> bool:
+def _same(our: Value, their: Value, field: ComparedField) -> bool:
     if isinstance(our, int | float) and isinstance(their, int | float):
         allowed = max(field.tolerance, field.relative * max(abs(our), abs(their)))
         return abs(our - their) <= allowed

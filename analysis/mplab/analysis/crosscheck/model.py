@@ -14,7 +14,7 @@ WAYS = ("up", "down")
 
 
 @dataclass(frozen=True)
-class Record:
+class FlowRecord:
     """A flow or connection as one tool saw it.
 
     Attributes:
@@ -40,17 +40,17 @@ class Record:
         """``10.0.0.2:4711 → 10.0.0.1:80``."""
         return f"{_end(self.a)} → {_end(self.b)}"
 
-    def turned(self) -> "Record":
+    def turned(self) -> "FlowRecord":
         """The same with the ends in the other order."""
-        return Record(self.b, self.a, self.start_s, {n: (y, x) for n, (x, y) in self.sides.items()}, self.whole)
+        return FlowRecord(self.b, self.a, self.start_s, {n: (y, x) for n, (x, y) in self.sides.items()}, self.whole)
 
 
 @dataclass(frozen=True)
 class Pair:
     """One side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
 
-    ours: Record
-    theirs: Record
+    ours: FlowRecord
+    theirs: FlowRecord
     side: int | None = None
 
     def our(self, name: str, *, other: bool = False) -> float:
@@ -61,7 +61,7 @@ class Pair:
         """A number of theirs; 0 where there is none."""
         return self._number(self.theirs, name, other=other)
 
-    def _number(self, record: Record, name: str, *, other: bool) -> float:
+    def _number(self, record: FlowRecord, name: str, *, other: bool) -> float:
         if self.side is None or name in record.whole:
             value = record.whole.get(name)
         else:
@@ -79,7 +79,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Field:
+class ComparedField:
     """One thing that both count.
 
     ``tolerance`` is absolute, ``relative`` by the larger of both numbers; a flow where one of the tools has no value
@@ -105,7 +105,7 @@ class Difference:
 
 
 @dataclass
-class Report:
+class CrossCheckReport:
     """What a comparison found."""
 
     tool: str

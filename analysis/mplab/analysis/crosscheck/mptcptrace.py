@@ -6,7 +6,7 @@ It reads Multipath TCP version 0 (RFC 6824) with data sequence numbers of 32 bit
 import re
 from collections.abc import Collection, Mapping
 
-from mplab.analysis.crosscheck.model import Definition, Endpoint, Field, Record, Sides
+from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Sides
 from mplab.analysis.crosscheck.shared import number
 
 NAME = "mptcptrace"
@@ -23,7 +23,7 @@ BEYOND_DATA = 2
 Ends = tuple[Endpoint, Endpoint]
 
 
-def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()) -> list[Record]:
+def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()) -> list[FlowRecord]:
     """The connections in standard output, with the rows of their ``stats_N.csv``.
 
     A connection is named by the ends of its initial subflow: the one that is in ``initial``, else the last one, for
@@ -32,7 +32,7 @@ def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()
     records = []
     for identity, subflows in _connections(printed).items():
         a, b = next((ends for ends in subflows if ends in initial), subflows[-1])
-        records.append(Record(a, b, 0.0, _sides(stats.get(identity, "")), {"subflows": len(subflows)}))
+        records.append(FlowRecord(a, b, 0.0, _sides(stats.get(identity, "")), {"subflows": len(subflows)}))
     return records
 
 
@@ -76,7 +76,7 @@ SAME_START = Definition(
 )
 
 FIELDS = (
-    Field("subflows", "subflows", definitions=(SUBFLOWS,)),
-    Field("mptcp_bytes", "seqAcked", definitions=(LAST_ACK,)),
-    Field("mptcp_reinjected", "bytesReinjected", definitions=(SAME_START,)),
+    ComparedField("subflows", "subflows", definitions=(SUBFLOWS,)),
+    ComparedField("mptcp_bytes", "seqAcked", definitions=(LAST_ACK,)),
+    ComparedField("mptcp_reinjected", "bytesReinjected", definitions=(SAME_START,)),
 )

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from mplab.analysis.crosscheck.model import Endpoint, Record, Sides
+from mplab.analysis.crosscheck.model import Endpoint, FlowRecord, Sides
 from mplab.analysis.record.tables import Row
 
 NS = 1e9
 
 
-def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
+def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Every subflow with the columns of ``directions`` (level tcp) for each side, and those of ``subflows``."""
     found = _directions(tables["directions"], "tcp")
     return [
@@ -19,7 +19,7 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
     ]
 
 
-def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
+def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Every connection of kind mptcp that did not fall back, by the ends of its first subflow."""
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
     found = _directions(tables["directions"], "mptcp")
@@ -32,10 +32,10 @@ def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[Record]:
     return records
 
 
-def _record(row: Row, sides: Mapping[str, Sides]) -> Record:
+def _record(row: Row, sides: Mapping[str, Sides]) -> FlowRecord:
     client: Endpoint = (row["client"], row["client_port"])
     server: Endpoint = (row["server"], row["server_port"])
-    return Record(client, server, row["start_ns"] / NS, sides, row)
+    return FlowRecord(client, server, row["start_ns"] / NS, sides, row)
 
 
 def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:

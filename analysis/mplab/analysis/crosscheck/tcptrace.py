@@ -8,7 +8,7 @@ import io
 import ipaddress
 from collections.abc import Iterable
 
-from mplab.analysis.crosscheck.model import Definition, Endpoint, Field, Pair, Record, Sides
+from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Pair, Sides
 from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, number, rst_payload
 
 NAME = "tcptrace"
@@ -22,7 +22,7 @@ NEGATIVE = 2.0**63
 """A 64-bit number from here on is one below zero."""
 
 
-def parse(text: str) -> list[Record]:
+def parse(text: str) -> list[FlowRecord]:
     """The connections in the output of ``tcptrace -l -r -W -n --csv``; none when it traced none."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("conn_#,")), None)
@@ -33,7 +33,7 @@ def parse(text: str) -> list[Record]:
     return [_record(dict(zip(names, row, strict=False))) for row in rows if len(row) >= len(names) - 1]
 
 
-def _record(row: dict[str, str]) -> Record:
+def _record(row: dict[str, str]) -> FlowRecord:
     sides: dict[str, Sides] = {}
     for name, value in row.items():
         if name.endswith("_a2b") and (other := f"{name[:-3]}b2a") in row:
@@ -42,7 +42,7 @@ def _record(row: dict[str, str]) -> Record:
     # Both are of the direction of the data; ours counts what a side sent.
     sides["duplicate_acks_sent"] = _turned(sides["duplicate_acks"])
     a, b = _end(row["host_a"], row["port_a"]), _end(row["host_b"], row["port_b"])
-    return Record(a, b, seconds(row["first_packet"]), sides)
+    return FlowRecord(a, b, seconds(row["first_packet"]), sides)
 
 
 def _end(address: str, port: str) -> Endpoint:
@@ -179,35 +179,35 @@ IDLE = Definition(
 )
 
 FIELDS = (
-    Field("segments", "total_packets", definitions=(DUPLICATE_PACKETS,)),
-    Field("data_segments", "actual_data_pkts", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
-    Field("bytes", "actual_data_bytes", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
-    Field("unique_bytes", "unique_bytes_sent", definitions=(PROBE, HOLES, DATA_WITH_RST)),
-    Field("retransmitted_segments", "rexmt_data_pkts", definitions=(SYN_FIN_AGAIN, HOLES)),
-    Field("retransmitted_bytes", "rexmt_data_bytes", definitions=(SYN_FIN_AGAIN, HOLES)),
-    Field("below_segments", "outoforder_pkts", definitions=(HOLES,)),
-    Field("pushes", "pushed_data_pkts", definitions=(PSH_WITHOUT_DATA, DUPLICATE_PACKETS)),
-    Field("syns", "SYNs", definitions=(DUPLICATE_PACKETS,)),
-    Field("fins", "FINs", definitions=(DUPLICATE_PACKETS,)),
-    Field("rsts", "resets_sent", definitions=(DUPLICATE_PACKETS,)),
-    Field("pure_acks", "pure_acks_sent", definitions=(DUPLICATE_PACKETS,)),
-    Field("sacks", "sack_pkts_sent"),
-    Field("dsacks", "dsack_pkts_sent"),
-    Field("duplicate_acks", "duplicate_acks_sent", definitions=(DUPLICATE_ACKS, DUPLICATE_ACKS_PROBE)),
-    Field("mss", "mss_requested"),
-    Field("window_scale", "adv_wind_scale", definitions=(SCALE,)),
-    Field("segment_max", "max_segm_size", definitions=(DATA_WITH_RST,)),
-    Field("segment_min", "min_segm_size", definitions=(DATA_WITH_RST,)),
-    Field("window_max", "max_win_adv", definitions=(WINDOW_SYN,)),
-    Field("window_min", "min_win_adv", definitions=(WINDOW_ZERO, WINDOW_SYN)),
-    Field("zero_windows", "zero_win_adv"),
-    Field("flight_max", "max_owin", definitions=(OWIN, OWIN_WRAPS, OWIN_OUTSIDE, OWIN_SEGMENT)),
-    Field("initial_window", "initial_window_bytes"),
-    Field("payload_s", "data_xmit_time", tolerance=0.001, definitions=(DATA_WITH_RST,)),
-    Field("idle_max_ms", "idletime_max", tolerance=RTT_STEP_MS, definitions=(IDLE,)),
-    Field("rtt_samples", "RTT_samples", definitions=(RTT_SYN_FIN, RTT_FEWER)),
-    Field("rtt_min_ms", "RTT_min", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
-    Field("rtt_mean_ms", "RTT_avg", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
-    Field("rtt_max_ms", "RTT_max", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
-    Field("rtt_stdev_ms", "RTT_stdev", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    ComparedField("segments", "total_packets", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("data_segments", "actual_data_pkts", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
+    ComparedField("bytes", "actual_data_bytes", definitions=(DATA_WITH_RST, DUPLICATE_PACKETS)),
+    ComparedField("unique_bytes", "unique_bytes_sent", definitions=(PROBE, HOLES, DATA_WITH_RST)),
+    ComparedField("retransmitted_segments", "rexmt_data_pkts", definitions=(SYN_FIN_AGAIN, HOLES)),
+    ComparedField("retransmitted_bytes", "rexmt_data_bytes", definitions=(SYN_FIN_AGAIN, HOLES)),
+    ComparedField("below_segments", "outoforder_pkts", definitions=(HOLES,)),
+    ComparedField("pushes", "pushed_data_pkts", definitions=(PSH_WITHOUT_DATA, DUPLICATE_PACKETS)),
+    ComparedField("syns", "SYNs", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("fins", "FINs", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("rsts", "resets_sent", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("pure_acks", "pure_acks_sent", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("sacks", "sack_pkts_sent"),
+    ComparedField("dsacks", "dsack_pkts_sent"),
+    ComparedField("duplicate_acks", "duplicate_acks_sent", definitions=(DUPLICATE_ACKS, DUPLICATE_ACKS_PROBE)),
+    ComparedField("mss", "mss_requested"),
+    ComparedField("window_scale", "adv_wind_scale", definitions=(SCALE,)),
+    ComparedField("segment_max", "max_segm_size", definitions=(DATA_WITH_RST,)),
+    ComparedField("segment_min", "min_segm_size", definitions=(DATA_WITH_RST,)),
+    ComparedField("window_max", "max_win_adv", definitions=(WINDOW_SYN,)),
+    ComparedField("window_min", "min_win_adv", definitions=(WINDOW_ZERO, WINDOW_SYN)),
+    ComparedField("zero_windows", "zero_win_adv"),
+    ComparedField("flight_max", "max_owin", definitions=(OWIN, OWIN_WRAPS, OWIN_OUTSIDE, OWIN_SEGMENT)),
+    ComparedField("initial_window", "initial_window_bytes"),
+    ComparedField("payload_s", "data_xmit_time", tolerance=0.001, definitions=(DATA_WITH_RST,)),
+    ComparedField("idle_max_ms", "idletime_max", tolerance=RTT_STEP_MS, definitions=(IDLE,)),
+    ComparedField("rtt_samples", "RTT_samples", definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    ComparedField("rtt_min_ms", "RTT_min", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    ComparedField("rtt_mean_ms", "RTT_avg", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    ComparedField("rtt_max_ms", "RTT_max", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
+    ComparedField("rtt_stdev_ms", "RTT_stdev", tolerance=RTT_STEP_MS, definitions=(RTT_SYN_FIN, RTT_FEWER)),
 )

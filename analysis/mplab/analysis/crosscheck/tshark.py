@@ -4,7 +4,7 @@ import io
 
 import polars as pl
 
-from mplab.analysis.crosscheck.model import Definition, Field, Record, Sides, Value
+from mplab.analysis.crosscheck.model import ComparedField, Definition, FlowRecord, Sides, Value
 from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, rst_payload
 
 NAME = "tshark"
@@ -55,7 +55,7 @@ def arguments(capture: str) -> list[str]:
     return ["-n", "-r", capture, *options, "-Y", PACKETS, "-T", "fields", *layout, *fields]
 
 
-def parse(text: str) -> tuple[list[Record], list[Record]]:
+def parse(text: str) -> tuple[list[FlowRecord], list[FlowRecord]]:
     """Subflows, and Multipath TCP connections, in the output of ``tshark -T fields`` with `COLUMNS`."""
     packets = _packets(text)
     if packets.is_empty():
@@ -95,7 +95,7 @@ def _seen(column: str) -> pl.Expr:
     return pl.col(column).is_not_null()
 
 
-def _subflows(packets: pl.DataFrame) -> list[Record]:
+def _subflows(packets: pl.DataFrame) -> list[FlowRecord]:
     payload = pl.col("length") > 0
     below = _seen("tcp.analysis.retransmission") | _seen("tcp.analysis.out_of_order") | _seen("tcp.analysis.keep_alive")
     rtt_ms = pl.col("tcp.analysis.ack_rtt").cast(pl.Float64) * 1000
@@ -127,13 +127,13 @@ def _subflows(packets: pl.DataFrame) -> list[Record]:
     return [_record(row, sides[row["stream"]]) for row in streams.iter_rows(named=True)]
 
 
-def _record(row: dict[str, Value], sides: dict[str, Sides]) -> Record:
+def _record(row: dict[str, Value], sides: dict[str, Sides]) -> FlowRecord:
     a, b = (str(row["src"]), int(str(row["sport"]))), (str(row["dst"]), int(str(row["dport"])))
     # An acknowledgement's round trip is of the other side's data.
     for name in ("rtt_samples", "rtt_min_ms"):
         if name in sides:
             sides[name] = sides[name][::-1]
-    return Record(a, b, float(str(row["time"])), sides, row)
+    return FlowRecord(a, b, float(str(row["time"])), sides, row)
 
 
 def _by_stream(counted: pl.DataFrame, stream: str) -> dict[int, dict[str, Sides]]:
@@ -147,7 +147,7 @@ def _by_stream(counted: pl.DataFrame, stream: str) -> dict[int, dict[str, Sides]
     return found
 
 
-def _connections(packets: pl.DataFrame) -> list[Record]:
+def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
     """Per ``mptcp.stream``; its ends are those of its first TCP stream."""
     numbers = packets.with_columns(
         connection=pl.col("mptcp.stream").str.split(",").list.first().cast(pl.Int64),
@@ -248,27 +248,27 @@ RST_SACK = Definition(
 RST_PAYLOAD = rst_payload(lambda pair: pair.our("rsts") > 0)
 
 SUBFLOW_FIELDS = (
-    Field("segments", "segments", definitions=(DUPLICATE_PACKETS,)),
-    Field("data_segments", "data_segments", definitions=(DUPLICATE_PACKETS, RST_PAYLOAD)),
-    Field("bytes", "bytes", definitions=(DUPLICATE_PACKETS, RST_PAYLOAD)),
-    Field("syns", "syns", definitions=(DUPLICATE_PACKETS,)),
-    Field("fins", "fins", definitions=(DUPLICATE_PACKETS,)),
-    Field("rsts", "rsts", definitions=(DUPLICATE_PACKETS,)),
-    Field("pushes", "pushes", definitions=(DUPLICATE_PACKETS,)),
-    Field("pure_acks", "pure_acks", definitions=(DUPLICATE_PACKETS,)),
-    Field("mss", "mss"),
-    Field("window_scale", "window_scale"),
-    Field("sacks", "sacks", definitions=(RST_SACK, DUPLICATE_PACKETS)),
-    Field("segment_max", "segment_max"),
-    Field("duplicate_acks", "duplicate_acks", definitions=(DUPLICATE_ACKS,)),
-    Field("again_segments", "below", definitions=(TIMES,)),
-    Field("rtt_min_ms", "rtt_min_ms", tolerance=0.002, definitions=(ACK_RTT, ACK_RTT_HOLE)),
-    Field("rtt_handshake_ms", "initial_rtt_ms", tolerance=0.002, definitions=(STREAMS,)),
+    ComparedField("segments", "segments", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("data_segments", "data_segments", definitions=(DUPLICATE_PACKETS, RST_PAYLOAD)),
+    ComparedField("bytes", "bytes", definitions=(DUPLICATE_PACKETS, RST_PAYLOAD)),
+    ComparedField("syns", "syns", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("fins", "fins", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("rsts", "rsts", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("pushes", "pushes", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("pure_acks", "pure_acks", definitions=(DUPLICATE_PACKETS,)),
+    ComparedField("mss", "mss"),
+    ComparedField("window_scale", "window_scale"),
+    ComparedField("sacks", "sacks", definitions=(RST_SACK, DUPLICATE_PACKETS)),
+    ComparedField("segment_max", "segment_max"),
+    ComparedField("duplicate_acks", "duplicate_acks", definitions=(DUPLICATE_ACKS,)),
+    ComparedField("again_segments", "below", definitions=(TIMES,)),
+    ComparedField("rtt_min_ms", "rtt_min_ms", tolerance=0.002, definitions=(ACK_RTT, ACK_RTT_HOLE)),
+    ComparedField("rtt_handshake_ms", "initial_rtt_ms", tolerance=0.002, definitions=(STREAMS,)),
 )
 CONNECTION_FIELDS = (
-    Field("mptcp_version", "version"),
-    Field("token", "token"),
-    Field("token_client", "token_client"),
-    Field("subflows", "subflows", definitions=(SUBFLOWS,)),
-    Field("mptcp_bytes", "acked_bytes", definitions=(DATA_FIN, RELATIVE_TO_FIRST, NOT_ACKNOWLEDGED)),
+    ComparedField("mptcp_version", "version"),
+    ComparedField("token", "token"),
+    ComparedField("token_client", "token_client"),
+    ComparedField("subflows", "subflows", definitions=(SUBFLOWS,)),
+    ComparedField("mptcp_bytes", "acked_bytes", definitions=(DATA_FIN, RELATIVE_TO_FIRST, NOT_ACKNOWLEDGED)),
 )

@@ -9,7 +9,7 @@ from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
 from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.record.decode import Problem
+from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import did_you_mean
 from mplab.base.errors import LabNotReadyError
@@ -20,7 +20,7 @@ Kind_co = TypeVar("Kind_co", bound=Figure, covariant=True)
 
 
 @dataclass(frozen=True)
-class Named(Generic[Kind_co]):
+class NamedFigure(Generic[Kind_co]):
     """A registered figure.
 
     Attributes:
@@ -35,11 +35,11 @@ class Named(Generic[Kind_co]):
 
 
 @dataclass(frozen=True)
-class Catalog:
+class FigureCatalog:
     """All registered figures, each kind in the order of the report; those that cannot be used, with the problem."""
 
-    of_run: Sequence[Named[RunFigure]]
-    of_traces: Sequence[Named[TraceFigure]]
+    of_run: Sequence[NamedFigure[RunFigure]]
+    of_traces: Sequence[NamedFigure[TraceFigure]]
     unusable: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -52,14 +52,14 @@ class LeftOut:
     failed: bool = False
 
 
-def catalog() -> Catalog:
+def catalog() -> FigureCatalog:
     """Load every registered figure.
 
     Raises:
         InputError: two distributions register the same name.
     """
-    of_run: list[Named[RunFigure]] = []
-    of_traces: list[Named[TraceFigure]] = []
+    of_run: list[NamedFigure[RunFigure]] = []
+    of_traces: list[NamedFigure[TraceFigure]] = []
     unusable: dict[str, str] = {}
     for name, plugin in FIGURES.plugins.items():
         origin = plugin.distribution if plugin.foreign else ""
@@ -69,24 +69,24 @@ def catalog() -> Catalog:
             unusable[name] = str(error)
             continue
         if isinstance(figure, RunFigure):
-            of_run.append(Named(name, figure, origin))
+            of_run.append(NamedFigure(name, figure, origin))
         elif isinstance(figure, TraceFigure):
-            of_traces.append(Named(name, figure, origin))
+            of_traces.append(NamedFigure(name, figure, origin))
         else:
             kinds = "neither a RunFigure nor a TraceFigure of mplab.analysis.figures.kinds"
             unusable[name] = f"figure {name}: {plugin.module} (of {plugin.distribution}): {OBJECT} is {kinds}"
-    return Catalog(sorted(of_run, key=_place), sorted(of_traces, key=_place), unusable)
+    return FigureCatalog(sorted(of_run, key=_place), sorted(of_traces, key=_place), unusable)
 
 
-def draw_all(analysis: Analysis) -> Iterator[Drawing | Problem]:
-    """Draw the report's figures that this analysis has data for, in their order; a `Problem` for each that failed.
+def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
+    """Draw the report's figures that this analysis has data for, in order; an `AnalysisProblem` for each failure.
 
     Raises:
         InputError: two distributions register the same name.
     """
     found = catalog()
     for problem in found.unusable.values():
-        yield Problem("report", problem)
+        yield AnalysisProblem("report", problem)
     for named in found.of_run:
         try:
             yield from named.figure.draw(analysis)
@@ -101,7 +101,7 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | Problem]:
             yield _problem(made)
 
 
-def figures(names: Sequence[str] = ()) -> list[Named[TraceFigure]]:
+def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
     """Return the figures of these names, or all that `mplab figures` draws, in the order of the report.
 
     Raises:
@@ -118,7 +118,7 @@ def figures(names: Sequence[str] = ()) -> list[Named[TraceFigure]]:
     return [known[name] for name in names or known]
 
 
-def draw(traces: Traces, chosen: Sequence[Named[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
+def draw(traces: Traces, chosen: Sequence[NamedFigure[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
     """Yield each figure's drawings, or why it has none."""
     for named in chosen:
         try:
@@ -136,9 +136,9 @@ def _failed(name: str, error: Exception) -> LeftOut:
     return LeftOut(name, f"{type(error).__name__}: {error}", failed=True)
 
 
-def _problem(missing: LeftOut) -> Problem:
-    return Problem("report", f"figure {missing.name} cannot be drawn: {missing.reason}")
+def _problem(missing: LeftOut) -> AnalysisProblem:
+    return AnalysisProblem("report", f"figure {missing.name} cannot be drawn: {missing.reason}")
 
 
-def _place(named: Named[Figure]) -> tuple[int, str]:
+def _place(named: NamedFigure[Figure]) -> tuple[int, str]:
     return named.figure.order, named.name

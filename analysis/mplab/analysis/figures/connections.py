@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from mplab.analysis.figures.run_traces import Trace
+from mplab.analysis.figures.run_traces import CellTrace
 
 BYTES = (pl.col("bytes_up") + pl.col("bytes_down")).alias("bytes")
 LONG_BYTES = 1_000_000
@@ -25,13 +25,13 @@ WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwi
 """The level at which a connection's data as a whole is counted."""
 
 
-def as_a_whole(frame: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
     """The rows at the `WHOLE_LEVEL` of their connection."""
     levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
     return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
 
 
-def with_network(frame: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+def with_network(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
     """Rows of subflows with the ``network`` of each."""
     networks = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
     return frame.join(networks, on=["connection_id", "subflow_id"])

@@ -9,7 +9,7 @@ from mplab.analysis.figures.style import Drawing
 from mplab.analysis.statistics.result import Analysis
 
 
-class Shape(Protocol):
+class FigureShape(Protocol):
     """What a `TraceFigure` shows and how; see `mplab.analysis.figures.shapes`."""
 
     @property
@@ -56,7 +56,7 @@ class TraceFigure:
     """
 
     order: int
-    shape: Shape
+    shape: FigureShape
     in_report: bool = False
     of_paper: bool = False
 

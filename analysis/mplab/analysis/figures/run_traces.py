@@ -32,7 +32,7 @@ CELLULAR, WIFI = "cellular", "wifi"
 
 
 @dataclass(frozen=True)
-class Trace:
+class CellTrace:
     """The tables of one cell, or of one folder.
 
     With a ``session`` the connections that were captured on the phone's interfaces are its paths, not those of
@@ -49,7 +49,7 @@ class Trace:
     """What was made to happen to the paths meanwhile."""
 
     @cached_property
-    def applications(self) -> "Trace":
+    def applications(self) -> "CellTrace":
         """The trace whose connections are those of applications: with a session that of the phone's loopback."""
         folder = self.tables.folder
         return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
@@ -79,7 +79,7 @@ class Scored:
 class Traces:
     """What figures of a run are drawn from: the tables of its ok cells, and their scores."""
 
-    traces: tuple[Trace, ...]
+    traces: tuple[CellTrace, ...]
     transports: tuple[Transport, ...]
     links: tuple[LinkCondition, ...] = ()
     scored: tuple[Scored, ...] = ()
@@ -101,7 +101,7 @@ class Traces:
         """Rows of all cells below each other, with `LABELS`; each cell is filtered and cut to ``columns`` at once."""
         return self.each(lambda trace: _cut(trace.read(table), columns, where))
 
-    def each(self, frame: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
+    def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
         """What ``frame`` makes of each trace, below each other, with `LABELS`."""
         found = [
             made.select(
@@ -122,9 +122,9 @@ class Traces:
         return replace(self, traces=tuple(trace.applications for trace in self.traces))
 
     @cached_property
-    def largest_mptcp(self) -> tuple[Trace, int] | None:
+    def largest_mptcp(self) -> tuple[CellTrace, int] | None:
         """Trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes."""
-        best: tuple[int, Trace, int] | None = None
+        best: tuple[int, CellTrace, int] | None = None
         for trace in self.traces:
             frame = trace.tables["connections"].filter((pl.col("kind") == "mptcp") & (pl.col("subflows") > 1))
             size = pl.col("bytes_up") + pl.col("bytes_down")
@@ -133,9 +133,9 @@ class Traces:
                     best = total, trace, number
         return best[1:] if best else None
 
-    def one_per_transport(self) -> list[Trace]:
+    def one_per_transport(self) -> list[CellTrace]:
         """The first cell of each scenario, link and transport: an example of each."""
-        found: dict[tuple[str, str, str], Trace] = {}
+        found: dict[tuple[str, str, str], CellTrace] = {}
         for trace in self.traces:
             found.setdefault((trace.scenario, trace.link, trace.transport), trace)
         return list(found.values())
@@ -177,24 +177,24 @@ def traces_in(folder: Path) -> Traces:
     """The traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
     name = folder.resolve().name
     looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
-    return Traces((Trace(name, "", "", name, Tables(folder)),), (looks,))
+    return Traces((CellTrace(name, "", "", name, Tables(folder)),), (looks,))
 
 
-def _order(run: Run) -> Callable[[Trace | Scored], tuple[int, ...]]:
+def _order(run: Run) -> Callable[[CellTrace | Scored], tuple[int, ...]]:
     """Scenarios, links and transports in the order of the experiment, for the plan shuffles them."""
     experiment = run.manifest.experiment
     scenarios = [scenario.label for scenario in experiment.scenarios]
     links = [link.name for link in experiment.links]
     transports = [transport.label for transport in experiment.transports]
 
-    def key(trace: Trace | Scored) -> tuple[int, ...]:
+    def key(trace: CellTrace | Scored) -> tuple[int, ...]:
         named = ((scenarios, trace.scenario), (links, trace.link), (transports, trace.transport))
         return tuple(known.index(name) if name in known else len(known) for known, name in named)
 
     return key
 
 
-def _trace(cell: Cell, sessions: Collection[str]) -> Trace | None:
+def _trace(cell: Cell, sessions: Collection[str]) -> CellTrace | None:
     if cell.spec is None or cell.directory is None:
         return None
     tables = Tables(cell.directory / FOLDER)
@@ -202,7 +202,7 @@ def _trace(cell: Cell, sessions: Collection[str]) -> Trace | None:
     if not tables.exist:
         return None
     changes = read_changes(cell.observations())
-    return Trace(
+    return CellTrace(
         cell.id, spec.scenario, spec.link, spec.transport, tables, session=spec.transport in sessions, changes=changes
     )
 

@@ -31,7 +31,7 @@ two. baerts2015 §6.2.2 counts retransmissions at the server, too."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class AnalysisProblem:
     """What kept the tables of a cell from being whole; the report lists it."""
 
     cell: str
@@ -39,7 +39,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Job:
+class DecodeJob:
     """One call of mptrace: its arguments in a cell's folder, and where the tables go to."""
 
     name: str
@@ -96,7 +96,7 @@ def options(folder: Path) -> tuple[str, ...]:
     return (*networks, *log, *keys)
 
 
-def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[Job]:
+def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[DecodeJob]:
     """The phone's interfaces first, and alone needed; then loopback and the two ends, where they were captured.
 
     On loopback, the redirect to the agent shows each connection in two halves, which mptrace joins. What the proxy
@@ -107,15 +107,15 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     """
     target = folder / FOLDER
     names = tuple(path.name for path in files)
-    made = [Job("captures", (*names, *options(folder)), target)]
+    made = [DecodeJob("captures", (*names, *options(folder)), target)]
     if loopback := stored(folder, LOOPBACK_CAPTURE):
-        made.append(Job("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
+        made.append(DecodeJob("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
     if proxy := stored(folder, PROXY_CAPTURE):
         phone = tuple(word for name in names for word in ("--phone", name))
         clock = ("--same-clock",) if same_clock else ()
         if same_clock:
-            made.append(Job("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
-        made.append(Job("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
+            made.append(DecodeJob("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
+        made.append(DecodeJob("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
     return made
 
 
@@ -125,7 +125,7 @@ def make_tables(
     *,
     same_clock: bool = False,
     done: Callable[[Cell], None] | None = None,
-) -> list[Problem]:
+) -> list[AnalysisProblem]:
     """Write ``tables/`` of each cell that has captures, in parallel; cells without keep what they have.
 
     Args:
@@ -142,7 +142,7 @@ def make_tables(
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         running = [(cell, pool.submit(_decode_cell, program, files, same_clock)) for cell, files in work]
         for cell, future in running:
-            problems += [Problem(cell.id, message) for message in future.result()]
+            problems += [AnalysisProblem(cell.id, message) for message in future.result()]
             if done is not None:
                 done(cell)
     return problems
@@ -160,7 +160,7 @@ def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list
     return messages
 
 
-def _decode(program: Path, folder: Path, job: Job) -> str:
+def _decode(program: Path, folder: Path, job: DecodeJob) -> str:
     """Run mptrace into a folder beside the target and put it there; returns what went wrong, if anything."""
     fresh = folder / "tables.new"
     shutil.rmtree(fresh, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mplab.analysis.report.headline import Answer, answers
+from mplab.analysis.report.headline import HeadlineAnswer, answers
 from mplab.analysis.report.view import warnings
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.verdicts.budgets import Kept, judge_limits, measured_in
@@ -21,7 +21,7 @@ class Conclusions:
     """
 
     warnings: tuple[str, ...]
-    answers: tuple[Answer, ...]
+    answers: tuple[HeadlineAnswer, ...]
     claims: tuple[Outcome, ...]
     budgets: tuple[Kept, ...]
 

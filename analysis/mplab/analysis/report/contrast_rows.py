@@ -1,13 +1,14 @@
-"""Contrasts as rows: for programs, for CSV files, for the folded tables of the page."""
+"""Contrasts as rows: for programs, for CSV files, for the folded tables of the page.
+
+`CONTRAST_FIELDS` says which numbers a contrast has; nothing here names one.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mplab.analysis.statistics.contrast import Contrast
-from mplab.analysis.statistics.effects import Interval, magnitude
-from mplab.analysis.statistics.power import METHOD
+from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
+from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import Group
-from mplab.analysis.text import DASH, signed, signed_share, spread
 from mplab.format.experiment import Transport
 
 CONTRASTS_COLUMNS = (
@@ -19,27 +20,8 @@ CONTRASTS_COLUMNS = (
     "headline",
     "transport",
     "reference",
-    "pairs",
-    "shift",
-    "low",
-    "high",
-    "interval",
-    "bootstrap_low",
-    "bootstrap_high",
-    "p",
-    "test",
-    "least_p",
-    "p_holm",
-    "p_bh",
-    "dominance",
-    "cliffs_delta",
-    "ks",
-    "ks_p",
-    "needed",
+    *(column for field in CONTRAST_FIELDS for column in field.csv),
 )
-MOST_NEEDED = 999
-"""More repetitions than that are no advice."""
-
 QUANTILES_COLUMNS = (
     "scenario",
     "link",
@@ -55,133 +37,63 @@ QUANTILES_COLUMNS = (
     "low",
     "high",
 )
+PAGE_COLUMNS: tuple[PageColumn, ...] = tuple(field.page for field in CONTRAST_FIELDS if field.page is not None)
+"""Columns of the folded table."""
 
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """One line of a folded table."""
+    """One line of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
 
     label: str
     transport: Transport
     reference: Transport
-    pairs: str
-    shift: str
-    interval: str
-    method: str
-    p: str
-    test: str
-    p_holm: str
-    p_bh: str
-    dominance: str
-    ks: str
-    quantiles: str
-    needed: str
+    cells: tuple[tuple[str, str], ...]
 
 
 def contrast_content(one: Contrast) -> dict[str, object]:
-    """A contrast in ``summary.json``."""
-    return {
-        "transport": one.transport,
-        "reference": one.reference,
-        "pairs": one.pairs,
-        "shift": one.shift,
-        "interval": _ends(one.interval),
-        "interval_method": one.interval_method,
-        "bootstrap": _ends(one.bootstrap),
-        "p": one.p,
-        "test": one.test.name if one.test else "",
-        "least_p": one.test.least_p if one.test else None,
-        "p_holm": one.p_holm,
-        "p_bh": one.p_bh,
-        "dominance": one.dominance,
-        "cliffs_delta": one.cliffs_delta,
-        "magnitude": magnitude(one.cliffs_delta),
-        "ks": one.ks[0] if one.ks else None,
-        "ks_p": one.ks[1] if one.ks else None,
-        "quantiles": [{"quantile": q.quantile, "shift": q.shift, "interval": _ends(q.interval)} for q in one.quantiles],
-        "needed": one.needed,
-        "needed_method": METHOD if one.needed is not None else "",
-    }
+    """Return a contrast as ``summary.json`` has it."""
+    values = {field.name: field.value(one) for field in CONTRAST_FIELDS}
+    shown = {name: ends(value) if isinstance(value, Interval) else value for name, value in values.items()}
+    return {"transport": one.transport, "reference": one.reference, **shown}
 
 
 def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
-    """Rows of ``contrasts.csv``."""
+    """Return the rows of ``contrasts.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
+        headline = "yes" if group.metric.headline else "no"
         for one in group.contrasts:
-            test = (one.test.p, one.test.name, one.test.least_p) if one.test else (None, "", None)
-            yield (
-                *head,
-                "yes" if group.metric.headline else "no",
-                one.transport,
-                one.reference,
-                one.pairs,
-                one.shift,
-                *(_ends(one.interval) or (None, None)),
-                one.interval_method,
-                *(_ends(one.bootstrap) or (None, None)),
-                *test,
-                one.p_holm,
-                one.p_bh,
-                one.dominance,
-                one.cliffs_delta,
-                *(one.ks or (None, None)),
-                one.needed,
-            )
+            numbers = [value for field in CONTRAST_FIELDS for value in _csv_values(field, one)]
+            yield (*head, headline, one.transport, one.reference, *numbers)
 
 
 def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
-    """Rows of ``quantiles.csv``."""
+    """Return the rows of ``quantiles.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for one in group.contrasts:
             for at in one.quantiles:
-                ends = _ends(at.interval) or (None, None)
-                yield (*head, one.transport, one.reference, at.quantile, at.value, at.reference, at.shift, *ends)
+                limits = ends(at.interval) or (None, None)
+                yield (*head, one.transport, one.reference, at.quantile, at.value, at.reference, at.shift, *limits)
 
 
 def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
-    """Rows of the folded table of one metric."""
+    """Return the rows of the folded table of one metric."""
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}
-        rows += [_row(group, one, known[one.transport], known[one.reference]) for one in group.contrasts]
+        for one in group.contrasts:
+            cells = tuple((column.text(one), column.note(one)) for column in PAGE_COLUMNS)
+            rows.append(ContrastRow(group.label_text, known[one.transport], known[one.reference], cells))
     return tuple(rows)
 
 
-def p_text(p: float | None, prefix: str = "") -> str:
-    """``0.031``, ``< 0.001``; a dash for None."""
-    if p is None:
-        return DASH
-    sign = " = " if prefix else ""
-    return f"{prefix}{sign}{p:.3f}" if p >= 0.001 else f"{prefix} < 0.001".strip()
-
-
-def _row(group: Group, one: Contrast, transport: Transport, reference: Transport) -> ContrastRow:
-    return ContrastRow(
-        label=group.label_text,
-        transport=transport,
-        reference=reference,
-        pairs=str(one.pairs),
-        shift=signed(one.shift),
-        interval=spread(one.interval.low, one.interval.high) if one.interval else DASH,
-        method=one.interval_method,
-        p=p_text(one.p),
-        test=one.test.name if one.test else "",
-        p_holm=p_text(one.p_holm),
-        p_bh=p_text(one.p_bh),
-        dominance=signed_share(one.dominance),
-        ks=f"{one.ks[0]:.2f}, {p_text(one.ks[1], 'p')}" if one.ks else DASH,
-        quantiles=" / ".join(signed(at.shift) for at in one.quantiles) or DASH,
-        needed=_needed(one),
-    )
-
-
-def _needed(one: Contrast) -> str:
-    if one.needed is None:
-        return DASH
-    return str(one.needed) if one.needed <= MOST_NEEDED else f"> {MOST_NEEDED}"
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return (interval.low, interval.high) if interval else None
+def _csv_values(field: ContrastField, one: Contrast) -> Sequence[object]:
+    """Return a value for each of the field's columns."""
+    if not field.csv:
+        return ()
+    value = field.value(one)
+    if isinstance(value, Interval):
+        return (value.low, value.high)
+    return (value,) if len(field.csv) == 1 else (None, None)

@@ -1,5 +1,7 @@
 """The report's words, with the source of each definition."""
 
+from mplab.analysis.statistics.contrast import CONTRAST_FIELDS
+
 STATISTICS = (
     (
         "n",
@@ -55,24 +57,7 @@ STATISTICS = (
         "some 5 % are false.",
         "Wilcoxon 1945; Holm 1979; Benjamini & Hochberg 1995",
     ),
-    (
-        "Dominance",
-        "The share of blocks in which the transport's value is greater, less the share in which it is smaller.",
-        "Cliff 1993",
-    ),
-    (
-        "KS",
-        "The greatest distance between the two cumulative distributions, 0 to 1, and the p of its test, not "
-        "corrected. Beside it the shifts at five quantiles: where only the last grows, the slow tail is longer.",
-        "Kolmogorov 1933; Smirnov 1939; Doksum 1974",
-    ),
-    (
-        "Needed",
-        "Repetitions with which an effect as large as this one is seen with 80 % at the level of 5 %, by the normal "
-        "approximation, not corrected for many contrasts. What was seen in few blocks may be far from the truth, and "
-        "this number with it: it plans the next run.",
-        "Noether 1987",
-    ),
+    *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),
     (
         "Byte share",
         "Unique payload bytes (retransmissions once) of an interface by those of all interfaces, both directions, per "

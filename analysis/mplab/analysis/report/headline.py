@@ -17,7 +17,7 @@ TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to 
 
 
 @dataclass(frozen=True)
-class Verdict:
+class HeadlineVerdict:
     """One row of the headline. ``winner`` is None when no transport is shown to be better."""
 
     label: str
@@ -30,17 +30,17 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HeadlineAnswer:
     """The verdicts of one headline metric in one scenario under one link condition."""
 
     scenario: str
     link: str
     metric: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[HeadlineVerdict, ...]
     warnings: tuple[str, ...]
 
 
-def answers(analysis: Analysis) -> list[Answer]:
+def answers(analysis: Analysis) -> list[HeadlineAnswer]:
     """One per headline metric that two transports have values of, in the order of the experiment."""
     found = []
     for panel in analysis.panels():
@@ -50,7 +50,7 @@ def answers(analysis: Analysis) -> list[Answer]:
         many = len(panel) > MAX_FACETS and first.metric.better != "neither"
         verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
         if any(verdict.doubt != ALONE for verdict in verdicts):
-            found.append(Answer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+            found.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
     return found
 
 
@@ -79,11 +79,11 @@ def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
     return tuple(warning for warning in found if warning)
 
 
-def _verdict(group: Group) -> Verdict:
+def _verdict(group: Group) -> HeadlineVerdict:
     best = group.of(group.best)
     if best is None:
         medians = [f"{s.transport.title} {_median(group, s)}" for s in group.measured]
-        return Verdict(group.label_text, None, f"Medians: {', '.join(medians)}.", "neither is better")
+        return HeadlineVerdict(group.label_text, None, f"Medians: {', '.join(medians)}.", "neither is better")
     start = f"{best.transport.title} was best: {_median(group, best)}"
     multipath, base = _best_multipath(group), group.of(group.baseline)
     if base is None or multipath is None or multipath.comparison is None:
@@ -98,7 +98,7 @@ def _verdict(group: Group) -> Verdict:
         start += f", {change} {_more(group)}" if comparison.gain else ""
     doubt = _doubt(group, best, multipath)
     winner, amount = (None, "") if doubt else (best.transport, _amount(group, best, multipath))
-    return Verdict(group.label_text, winner, f"{start}{_certainty(group, multipath)}", doubt, amount)
+    return HeadlineVerdict(group.label_text, winner, f"{start}{_certainty(group, multipath)}", doubt, amount)
 
 
 def _doubt(group: Group, best: Series, multipath: Series) -> str:
@@ -144,7 +144,7 @@ def _amount(group: Group, best: Series, multipath: Series) -> str:
     return f"{size} {_less(group)}" if best is multipath else f"multipath {size} {_more(group)}"
 
 
-def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> Verdict:
+def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> HeadlineVerdict:
     """The verdict without a multipath transport, or without a single path."""
     others = [s for s in group.measured if s is not best]
     rest = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
@@ -155,7 +155,7 @@ def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) 
     elif group.smallest_measured < MIN_FOR_INTERVAL:
         doubt = TOO_FEW
     winner = None if doubt else best.transport
-    return Verdict(group.label_text, winner, f"{start}{rest}. {absent} was measured.", doubt)
+    return HeadlineVerdict(group.label_text, winner, f"{start}{rest}. {absent} was measured.", doubt)
 
 
 def _best_multipath(group: Group) -> Series | None:
@@ -164,7 +164,7 @@ def _best_multipath(group: Group) -> Series | None:
     return min(several, key=lambda s: sign * s.description.median if s.description else 0.0, default=None)
 
 
-def _verdict_of_many(panel: Sequence[Group]) -> Verdict:
+def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     wins = Counter(group.best for group in panel if group.best is not None)
     titles = {s.transport.label: s.transport for group in panel for s in group.measured}
     what = ", ".join(name for name, _ in panel[0].labels)
@@ -185,7 +185,7 @@ def _verdict_of_many(panel: Sequence[Group]) -> Verdict:
         )
     leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
     doubt = "" if leader else UNCLEAR
-    return Verdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}", doubt)
+    return HeadlineVerdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}", doubt)
 
 
 def _median(group: Group, series: Series) -> str:

@@ -30,7 +30,7 @@ class Shift:
 
 
 @dataclass(frozen=True)
-class Panel:
+class TrendPanel:
     """All transports of one metric and label, each with its figure."""
 
     title: str
@@ -83,7 +83,7 @@ def _about(history: History) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _panels(histories: Sequence[History], looks: dict[str, Transport]) -> Iterator[Panel]:
+def _panels(histories: Sequence[History], looks: dict[str, Transport]) -> Iterator[TrendPanel]:
     def panel(history: History) -> tuple[str, ...]:
         return (history.scenario, history.link, history.metric.name, history.labels)
 
@@ -92,7 +92,7 @@ def _panels(histories: Sequence[History], looks: dict[str, Transport]) -> Iterat
         first = own[0]
         low, high = _range(own)
         words = {"lower": "less is better", "higher": "more is better", "neither": ""}
-        yield Panel(
+        yield TrendPanel(
             title=" · ".join(part for part in (first.metric.title, first.labels, first.scenario, first.link) if part),
             unit=first.metric.unit,
             better=words[first.metric.better],

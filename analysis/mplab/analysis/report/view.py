@@ -10,14 +10,14 @@ import numpy as np
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows, p_text
+from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows
 from mplab.analysis.report.headline import signed_g
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.statistics.summaries import Comparison, Group, Series
-from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, percent, plural, signed
-from mplab.analysis.verdicts.claims import Finding, Outcome
+from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, p_text, percent, plural, signed
+from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.format.experiment import Transport
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
@@ -127,7 +127,7 @@ def _claim_table(analysis: Analysis, outcome: Outcome) -> ClaimTable:
     )
 
 
-def _claim_row(analysis: Analysis, outcome: Outcome, finding: Finding) -> ClaimRow:
+def _claim_row(analysis: Analysis, outcome: Outcome, finding: ClaimFinding) -> ClaimRow:
     group = finding.group
     mine = group.of(outcome.claim.transport)
     scenarios = {finding.group.scenario for finding in outcome.findings}

@@ -11,6 +11,7 @@ from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
 from mplab.analysis.report.conclusions import Conclusions, conclude
+from mplab.analysis.report.contrast_rows import PAGE_COLUMNS
 from mplab.analysis.report.glossary import STATISTICS
 from mplab.analysis.report.htmlpage import page_css, page_environment
 from mplab.analysis.report.summary import summary_content
@@ -95,6 +96,7 @@ def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) 
         problems=analysis.problems,
         data_stems=data.STEMS,
         statistics=STATISTICS,
+        contrast_columns=PAGE_COLUMNS,
         metrics=_glossary(analysis),
     )
 

@@ -12,7 +12,7 @@ TIME = pl.Datetime("us", "UTC")
 
 
 @dataclass(frozen=True)
-class Field:
+class ResultColumn:
     """One column."""
 
     name: str
@@ -26,7 +26,7 @@ class ResultTable:
 
     name: str
     doc: str
-    fields: tuple[Field, ...]
+    fields: tuple[ResultColumn, ...]
 
     @property
     def schema(self) -> dict[str, Type]:
@@ -34,20 +34,20 @@ class ResultTable:
         return {field.name: field.type for field in self.fields}
 
 
-def _text(name: str, doc: str) -> Field:
-    return Field(name, pl.String, doc)
+def _text(name: str, doc: str) -> ResultColumn:
+    return ResultColumn(name, pl.String, doc)
 
 
-def _whole(name: str, doc: str) -> Field:
-    return Field(name, pl.Int64, doc)
+def _whole(name: str, doc: str) -> ResultColumn:
+    return ResultColumn(name, pl.Int64, doc)
 
 
-def _real(name: str, doc: str) -> Field:
-    return Field(name, pl.Float64, doc)
+def _real(name: str, doc: str) -> ResultColumn:
+    return ResultColumn(name, pl.Float64, doc)
 
 
-def _truth(name: str, doc: str) -> Field:
-    return Field(name, pl.Boolean, doc)
+def _truth(name: str, doc: str) -> ResultColumn:
+    return ResultColumn(name, pl.Boolean, doc)
 
 
 _RUN = _text("run_id", "name of the run")
@@ -75,7 +75,7 @@ RUNS = ResultTable(
         _text("path", "run directory"),
         _text("experiment", "name of the experiment"),
         _text("title", "its title"),
-        Field("started", TIME, "when the run began (UTC)"),
+        ResultColumn("started", TIME, "when the run began (UTC)"),
         _real("duration_s", "from its first event to its last, s"),
         _whole("seed", "of the experiment"),
         _whole("repetitions", "that were planned"),
@@ -105,7 +105,7 @@ CELLS = ResultTable(
         _text("reasons", "sentences, joined by `; `"),
         _text("warnings", "what disturbed it, joined by `; `"),
         _whole("attempt", "the one that counts, from 1"),
-        Field("started", TIME, "when it began (UTC)"),
+        ResultColumn("started", TIME, "when it began (UTC)"),
         _real("duration_s", "all of its steps, s"),
         _truth("overloaded", "whether the host was; null when nobody looked"),
     ),

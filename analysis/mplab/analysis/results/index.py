@@ -48,7 +48,7 @@ class Updated:
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """The rows of a query."""
 
     columns: tuple[str, ...]
@@ -88,7 +88,7 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
     return Updated(read, len(found) - len(changed), len(gone), tuple(problems))
 
 
-def query(file: Path, sql: str) -> Answer:
+def query(file: Path, sql: str) -> QueryResult:
     """Run one statement; it can change nothing, and read only the index.
 
     Raises:
@@ -99,9 +99,9 @@ def query(file: Path, sql: str) -> Answer:
         _check_one(connection, sql, _ANSWERING)
         _confine(connection)
 
-        def ask() -> Answer:
+        def ask() -> QueryResult:
             cursor = connection.execute(sql)
-            return Answer(tuple(column[0] for column in cursor.description or ()), tuple(cursor.fetchall()))
+            return QueryResult(tuple(column[0] for column in cursor.description or ()), tuple(cursor.fetchall()))
 
         return _interruptible(connection, ask)
 

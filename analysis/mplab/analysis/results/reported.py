@@ -1,5 +1,6 @@
 """Reads ``report/summary.json`` and checks it: another user may have made the run."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -101,6 +102,12 @@ class Summary(_Part):
     budgets: tuple[SummaryBudget, ...] = ()
 
 
+@lru_cache(maxsize=256)
+def _parsed(path: Path, _mtime_ns: int, _size: int) -> Summary:
+    """Parse a file once for each state of it: several tables are made of one summary."""
+    return Summary.model_validate(parse_json(path.read_bytes()))
+
+
 def read_summary(run_dir: Path) -> Summary:
     """Read and check ``report/summary.json`` of a run.
 
@@ -110,7 +117,8 @@ def read_summary(run_dir: Path) -> Summary:
     """
     path = run_dir / "report" / "summary.json"
     try:
-        found = Summary.model_validate(parse_json(path.read_bytes()))
+        state = path.stat()
+        found = _parsed(path.absolute(), state.st_mtime_ns, state.st_size)
     except FileNotFoundError as error:
         raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
     except (OSError, ValueError) as error:

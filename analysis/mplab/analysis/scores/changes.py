@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
 from mplab.analysis.record.decode import NETWORKS
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
-from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.plugins import ScoringPlugin
 
 MOMENT_S = 5.0
 """A hand-over that takes no path away (another default route) is looked at for so long."""
@@ -166,11 +166,11 @@ def _used(tables: Mapping[str, pl.DataFrame]) -> set[str]:
     return set(tables["subflows"].filter(pl.col("used"))["interface"])
 
 
-def extended(plugin: Plugin) -> Plugin:
+def extended(plugin: ScoringPlugin) -> ScoringPlugin:
     """A scenario's plug-in that scores the hand-overs of its cells, too."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
         loopback = Tables(cell / FOLDER / LOOPBACK)
         return [*plugin.score(observations, tables, cell), *score(observations, loopback, _used(tables))]
 
-    return Plugin(plugin.name, (*plugin.metrics, *METRICS), both)
+    return ScoringPlugin(plugin.name, (*plugin.metrics, *METRICS), both)

@@ -125,7 +125,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Sample:
+class PlayerSample:
     """The player at one moment.
 
     Attributes:
@@ -165,7 +165,7 @@ class Clip:
     stalls: tuple[tuple[float, float], ...]
     host_stalls: int | None
     segments: tuple[Segment, ...]
-    samples: tuple[Sample, ...]
+    samples: tuple[PlayerSample, ...]
     heights: tuple[int, ...]
 
     @property
@@ -272,10 +272,10 @@ def _segments(records: Sequence[Observation]) -> list[Segment]:
     return [last[number] for number in sorted(last)]
 
 
-def _samples(records: Sequence[Observation]) -> Iterable[Sample]:
+def _samples(records: Sequence[Observation]) -> Iterable[PlayerSample]:
     for record in records:
         if record["event"] == "sample":
-            yield Sample(
+            yield PlayerSample(
                 at=float(record["at"]),
                 media_s=float(record["media_s"]),
                 buffer_s=float(record["buffer_s"]),

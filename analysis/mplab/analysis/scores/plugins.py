@@ -18,7 +18,7 @@ Score: TypeAlias = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame], 
 
 
 @dataclass(frozen=True)
-class Plugin:
+class ScoringPlugin:
     """What a scenario gives the analysis."""
 
     name: str
@@ -26,7 +26,7 @@ class Plugin:
     score: Score
 
 
-def load(name: str) -> Plugin:
+def load(name: str) -> ScoringPlugin:
     """Load one scenario's scores.
 
     Args:
@@ -49,4 +49,4 @@ def load(name: str) -> Plugin:
         raise ScenarioMissingError(f"{where}: METRICS is not a tuple of mplab.analysis.metric.Metric")
     if not callable(score):
         raise ScenarioMissingError(f"{where}: there is no function score(observations, tables, folder)")
-    return Plugin(name, tuple(metrics), cast("Score", score))
+    return ScoringPlugin(name, tuple(metrics), cast("Score", score))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric, describe_limits
-from mplab.analysis.scores.plugins import Plugin, load
+from mplab.analysis.scores.plugins import ScoringPlugin, load
 from mplab.base.plugins import SCENARIOS
 
 
@@ -18,7 +18,7 @@ class RegisteredMetric:
     """Scenario → names of the labels that the metric's values carry there."""
 
 
-def register(plugins: Iterable[Plugin]) -> dict[str, RegisteredMetric]:
+def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
     """Name → metric, over all `plugins`. Labels and headlines may differ between scenarios, meanings may not.
 
     Raises:

@@ -12,10 +12,10 @@ from pydantic import Field, ValidationError
 from mplab.analysis.errors import TablesError
 from mplab.analysis.files import parse_json, rounded_float, write_json
 from mplab.analysis.metric import Observation, Value, describe_limits
-from mplab.analysis.record.decode import Problem
+from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Cell, first_problem
 from mplab.analysis.record.tables import read_tables
-from mplab.analysis.scores.plugins import Plugin
+from mplab.analysis.scores.plugins import ScoringPlugin
 from mplab.format.record import Record
 
 FORMAT = 1
@@ -44,11 +44,11 @@ class CellScores:
 
     cell: str
     values: tuple[Value, ...] = ()
-    problem: Problem | None = None
+    problem: AnalysisProblem | None = None
 
 
-def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
-    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes a `Problem`."""
+def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
+    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes an `AnalysisProblem`."""
     values: list[Value] = []
     problem = ""
     try:
@@ -59,7 +59,9 @@ def score_cell(cell: Cell, plugin: Plugin) -> CellScores:
         problem = f"{type(error).__name__}: {error}".replace(f"{_folder(cell)}{os.sep}", "")
     if problem:
         _scores_path(cell).unlink(missing_ok=True)
-        return CellScores(cell.id, problem=Problem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}"))
+        return CellScores(
+            cell.id, problem=AnalysisProblem(cell.id, f"scenario {plugin.name} cannot be scored: {problem}")
+        )
     ordered = sorted(values, key=lambda value: (value.metric, sorted(value.labels.items())))
     units = {metric.name: metric.unit for metric in plugin.metrics}
     rows = [_row(value, units) for value in ordered]
@@ -72,7 +74,7 @@ class WrongValueError(ValueError):
 
 
 def checked_values(
-    plugin: Plugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
+    plugin: ScoringPlugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
 ) -> list[Value]:
     """Return the values of one cell, by a scenario's ``score``.
 
@@ -149,7 +151,7 @@ def _value(row: ScoreRow) -> Value:
     return Value(row.metric, row.value, row.labels)
 
 
-def _wrong(value: Value, plugin: Plugin) -> str:
+def _wrong(value: Value, plugin: ScoringPlugin) -> str:
     metric = next((metric for metric in plugin.metrics if metric.name == value.metric), None)
     if metric is None:
         return f"the value of {value.metric} belongs to no metric in METRICS"

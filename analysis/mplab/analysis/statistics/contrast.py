@@ -1,23 +1,27 @@
 """One transport beside another, block by block: everything that is said of the two."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mplab.analysis.statistics.correction import benjamini_hochberg, holm
 from mplab.analysis.statistics.distribution import QuantileShift, kolmogorov_smirnov, quantile_shifts
-from mplab.analysis.statistics.effects import Interval, cliffs_delta
+from mplab.analysis.statistics.effects import Interval, cliffs_delta, magnitude
 from mplab.analysis.statistics.paired import (
     Significance,
     bca_interval,
     differences,
     dominance,
+    geometric_ratio,
     hodges_lehmann,
     signed_rank_interval,
     signed_rank_test,
 )
-from mplab.analysis.statistics.power import needed_pairs
+from mplab.analysis.statistics.power import METHOD, needed_pairs
+from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spread
 
 SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
+MOST_NEEDED = 999
+"""More repetitions than that are no advice."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Contrast:
     quantiles: tuple[QuantileShift, ...]
     needed: int | None
     """Repetitions with which such an effect is seen with 80 % at the level of 5 %; None: there is no effect."""
+    ratio: tuple[float, Interval | None] | None
+    """Geometric mean of the blocks' ratios, with its interval; None unless all values are positive."""
     p_holm: float | None = None
     p_bh: float | None = None
 
@@ -87,6 +93,7 @@ def contrast(
         ks=kolmogorov_smirnov(own, other),
         quantiles=quantile_shifts(own, other, seed),
         needed=needed_pairs(found),
+        ratio=geometric_ratio(own, other),
     )
 
 
@@ -98,3 +105,142 @@ def corrected(family: Sequence[Contrast]) -> list[Contrast]:
     for place, strict, lenient in zip(tested, holm(values), benjamini_hochberg(values), strict=True):
         found[place] = replace(found[place], p_holm=strict, p_bh=lenient)
     return found
+
+
+@dataclass(frozen=True)
+class PageColumn:
+    """A column of the report's folded table; ``note`` gives a small second line."""
+
+    title: str
+    text: Callable[[Contrast], str]
+    note: Callable[[Contrast], str] = lambda _: ""
+
+
+@dataclass(frozen=True)
+class Word:
+    """An entry of the report's list of words."""
+
+    word: str
+    meaning: str
+    source: str
+
+
+@dataclass(frozen=True)
+class ContrastField:
+    """One number of a contrast, with every place where the report shows it.
+
+    ``value`` is a number, a text, a list for JSON, or an `Interval`: two ends in JSON, two columns in CSV.
+    """
+
+    name: str
+    """Key in ``summary.json``."""
+    value: Callable[[Contrast], object]
+    csv: tuple[str, ...]
+    """Columns in ``contrasts.csv``; empty: JSON only."""
+    page: PageColumn | None = None
+    word: Word | None = None
+
+
+CONTRAST_FIELDS = (
+    ContrastField("pairs", lambda c: c.pairs, ("pairs",), PageColumn("pairs", lambda c: str(c.pairs))),
+    ContrastField("shift", lambda c: c.shift, ("shift",), PageColumn("Δ by block", lambda c: signed(c.shift))),
+    ContrastField(
+        "interval",
+        lambda c: c.interval,
+        ("low", "high"),
+        PageColumn("95 % interval", lambda c: _interval_text(c.interval), lambda c: c.interval_method),
+    ),
+    ContrastField("interval_method", lambda c: c.interval_method, ("interval",)),
+    ContrastField("bootstrap", lambda c: c.bootstrap, ("bootstrap_low", "bootstrap_high")),
+    ContrastField(
+        "p",
+        lambda c: c.p,
+        ("p",),
+        PageColumn("p alone", lambda c: p_text(c.p), lambda c: c.test.name if c.test else ""),
+    ),
+    ContrastField("test", lambda c: c.test.name if c.test else "", ("test",)),
+    ContrastField("least_p", lambda c: c.test.least_p if c.test else None, ("least_p",)),
+    ContrastField("p_holm", lambda c: c.p_holm, ("p_holm",), PageColumn("p Holm", lambda c: p_text(c.p_holm))),
+    ContrastField("p_bh", lambda c: c.p_bh, ("p_bh",), PageColumn("p BH", lambda c: p_text(c.p_bh))),
+    ContrastField(
+        "dominance",
+        lambda c: c.dominance,
+        ("dominance",),
+        PageColumn("dominance", lambda c: signed_share(c.dominance)),
+        Word(
+            "Dominance",
+            "The share of blocks in which the transport's value is greater, less the share in which it is smaller.",
+            "Cliff 1993",
+        ),
+    ),
+    ContrastField(
+        "ratio",
+        lambda c: c.ratio[0] if c.ratio else None,
+        ("ratio",),
+        PageColumn(
+            "ratio",
+            lambda c: number(c.ratio[0]) if c.ratio else DASH,
+            lambda c: _interval_text(c.ratio[1]) if c.ratio and c.ratio[1] else "",
+        ),
+        Word(
+            "Ratio",
+            "The geometric mean of the blocks' ratios, transport by reference, with its 95 % t interval: 0.80 means "
+            "20 % less than the reference. A dash when a value is not positive.",
+            "Fleming & Wallace 1986",
+        ),
+    ),
+    ContrastField("ratio_interval", lambda c: c.ratio[1] if c.ratio else None, ("ratio_low", "ratio_high")),
+    ContrastField("cliffs_delta", lambda c: c.cliffs_delta, ("cliffs_delta",)),
+    ContrastField("magnitude", lambda c: magnitude(c.cliffs_delta), ()),
+    ContrastField(
+        "ks",
+        lambda c: c.ks[0] if c.ks else None,
+        ("ks",),
+        PageColumn("KS", lambda c: f"{c.ks[0]:.2f}, {p_text(c.ks[1], 'p')}" if c.ks else DASH),
+        Word(
+            "KS",
+            "The greatest distance between the two cumulative distributions, 0 to 1, and the p of its test, not "
+            "corrected. Beside it the shifts at five quantiles: where only the last grows, the slow tail is longer.",
+            "Kolmogorov 1933; Smirnov 1939; Doksum 1974",
+        ),
+    ),
+    ContrastField("ks_p", lambda c: c.ks[1] if c.ks else None, ("ks_p",)),
+    ContrastField(
+        "quantiles",
+        lambda c: [{"quantile": q.quantile, "shift": q.shift, "interval": ends(q.interval)} for q in c.quantiles],
+        (),
+        PageColumn(
+            "Δ at 10 / 25 / 50 / 75 / 90 %", lambda c: " / ".join(signed(at.shift) for at in c.quantiles) or DASH
+        ),
+    ),
+    ContrastField(
+        "needed",
+        lambda c: c.needed,
+        ("needed",),
+        PageColumn("needed", lambda c: _needed_text(c.needed)),
+        Word(
+            "Needed",
+            "Repetitions with which an effect as large as this one is seen with 80 % at the level of 5 %, by the "
+            "normal approximation, not corrected for many contrasts. What was seen in few blocks may be far from the "
+            "truth, and this number with it: it plans the next run.",
+            "Noether 1987",
+        ),
+    ),
+    ContrastField("needed_method", lambda c: METHOD if c.needed is not None else "", ()),
+)
+"""The numbers of a contrast, in the order of ``summary.json``, ``contrasts.csv`` and the page's folded table."""
+
+
+def ends(interval: Interval | None) -> tuple[float, float] | None:
+    """Return the two ends of an interval, None without one."""
+    return (interval.low, interval.high) if interval else None
+
+
+def _interval_text(interval: Interval | None) -> str:
+    return spread(interval.low, interval.high) if interval else DASH
+
+
+def _needed_text(needed: int | None) -> str:
+    if needed is None:
+        return DASH
+    return str(needed) if needed <= MOST_NEEDED else f"> {MOST_NEEDED}"

@@ -25,6 +25,7 @@ BCA_RESAMPLES = 1999
 """Of the averages of all pairs of differences: n² / 2 numbers each."""
 
 _KEPT_DIGITS = 9
+_MOST_LOG = 100.0
 _BATCH = 250
 
 
@@ -129,6 +130,26 @@ def signed_rank_test(found: Sample) -> Significance | None:
 def dominance(found: Sample) -> float:
     """Of the pairs: the share above zero less the share below (Cliff 1993, d within): -1 … 1."""
     return float(np.sign(found).mean())
+
+
+def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, Interval | None] | None:
+    """Return the geometric mean of the ratios ``sample / reference``, pair by pair, with its 95 % t interval.
+
+    The interval is Student's for the mean of the logarithms; None for fewer than three pairs. Ratios that are equal
+    but for rounding have an interval without width. Returns None when a value is not positive: then a ratio has no
+    logarithm; and when a ratio is beyond e^±100, which no measurement is.
+    """
+    own, other = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
+    if not len(own) or min(own.min(), other.min()) <= 0:
+        return None
+    logs: Sample = np.round(np.log(own) - np.log(other), _KEPT_DIGITS)
+    if np.abs(logs).max() > _MOST_LOG:
+        return None
+    mean, n = float(logs.mean()), len(logs)
+    if n < MIN_FOR_INTERVAL:
+        return math.exp(mean), None
+    half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * logs.std(ddof=1)) / math.sqrt(n)
+    return math.exp(mean), Interval(math.exp(mean - half), math.exp(mean + half))
 
 
 def _averages(found: Sample) -> Sample:

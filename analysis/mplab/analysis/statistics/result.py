@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mplab.analysis.record.decode import Problem
+from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Run
 from mplab.analysis.scores.shares import InterfaceShare
 from mplab.analysis.statistics.summaries import Group
@@ -15,7 +15,7 @@ class Analysis:
     run: Run
     groups: tuple[Group, ...] = ()
     shares: tuple[InterfaceShare, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[AnalysisProblem, ...] = ()
 
     def panels(self) -> list[tuple[Group, ...]]:
         """The groups that differ by their labels alone, together: what one figure or table shows."""

@@ -14,7 +14,7 @@ Verdict = Literal["as claimed", "more", "less", "not seen"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class ClaimFinding:
     """One value of a claim: of one metric with its labels, in one scenario under one link condition.
 
     ``gain`` is G of the claim's transport, not against the best single path but against the one of the claim's
@@ -36,7 +36,7 @@ class Outcome:
 
     claim: Claim
     claimed: Interval
-    findings: tuple[Finding, ...]
+    findings: tuple[ClaimFinding, ...]
 
     @property
     def spread(self) -> Interval | None:
@@ -70,7 +70,7 @@ def _outcome(analysis: Analysis, claim: Claim) -> Outcome:
     return Outcome(claim, claimed, tuple(findings))
 
 
-def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) -> Finding | None:
+def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) -> ClaimFinding | None:
     mine = group.of(claim.transport)
     there = _group_of_others(analysis, group, claim)
     others = [series for label in claim.against if there and (series := there.of(label)) is not None]
@@ -90,7 +90,7 @@ def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) 
     )
     verdict = judge(value, claimed)
     certain = interval is not None and {judge(end, claimed) for end in (interval.low, interval.high)} == {verdict}
-    return Finding(group, _best(group, others), value, interval, verdict, certain)
+    return ClaimFinding(group, _best(group, others), value, interval, verdict, certain)
 
 
 def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:

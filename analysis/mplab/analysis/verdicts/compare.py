@@ -26,7 +26,7 @@ RUNS_FOR_RANGE = 3
 """From so many runs in the baseline on, a change must also be larger than runs differ from each other."""
 
 
-class Series(NamedTuple):
+class SeriesKey(NamedTuple):
     """A combination of an experiment, by labels."""
 
     scenario: str
@@ -44,9 +44,9 @@ class Key(NamedTuple):
     transport: str
 
     @property
-    def series(self) -> Series:
+    def series(self) -> SeriesKey:
         """The combination that it was measured in."""
-        return Series(self.scenario, self.link, self.transport)
+        return SeriesKey(self.scenario, self.link, self.transport)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Change:
+class MetricChange:
     """From the baseline to the run. ``relative`` is of the baseline's median, None where that is 0."""
 
     key: Key
@@ -107,16 +107,16 @@ class ComparedRuns:
 
     baseline: tuple[Run, ...]
     run: Run
-    changes: tuple[Change, ...]
+    changes: tuple[MetricChange, ...]
     correction: Correction
     warnings: tuple[str, ...] = field(default=())
     """Why the two sides may differ for other reasons."""
-    missing: tuple[Series, ...] = field(default=())
+    missing: tuple[SeriesKey, ...] = field(default=())
     """Combinations that the baseline measured and that the run did not plan."""
     no_common_values: bool = False
     """Whether no change has values on both sides: nothing was compared."""
 
-    def of(self, verdict: Verdict, *, headline: bool = True) -> list[Change]:
+    def of(self, verdict: Verdict, *, headline: bool = True) -> list[MetricChange]:
         """The changes with a verdict; of headline metrics alone, or of all."""
         return [c for c in self.changes if c.verdict == verdict and (c.metric.headline or not headline)]
 
@@ -133,7 +133,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
             raise NotAnalysedError(f"{name}: no report with values to compare; `mplab analyze` makes it")
     metrics = {**_metrics(before.statistics), **_metrics(after.statistics)}
     old, new = _sides(before), _sides(after)
-    planned = {Series(cell.spec.scenario, cell.spec.link, cell.spec.transport) for cell in run.cells if cell.spec}
+    planned = {SeriesKey(cell.spec.scenario, cell.spec.link, cell.spec.transport) for cell in run.cells if cell.spec}
     planned |= {key.series for key in new}
     changes = []
     for key in dict.fromkeys((*new, *old)):
@@ -152,7 +152,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
     )
 
 
-def _place(change: Change) -> tuple[object, ...]:
+def _place(change: MetricChange) -> tuple[object, ...]:
     """Sort headline metrics first, and labels by value: 10 kB, 100 kB, 1 MB."""
     key = change.key
     labels = label_sort_key(tuple(("", label) for label in key.labels.split(SEPARATOR)))
@@ -195,12 +195,12 @@ def _metrics(statistics: pl.DataFrame) -> dict[tuple[str, str], Metric]:
     }
 
 
-def _change(key: Key, metric: Metric, before: Side, after: Side) -> Change:
+def _change(key: Key, metric: Metric, before: Side, after: Side) -> MetricChange:
     if not before.values or not after.values:
-        return Change(key, metric, before, after, "gone" if before.values else "new")
+        return MetricChange(key, metric, before, after, "gone" if before.values else "new")
     old, new = np.asarray(before.values), np.asarray(after.values)
     test = rank_sum_test(new, old)
-    return Change(
+    return MetricChange(
         key=key,
         metric=metric,
         before=before,
@@ -217,7 +217,7 @@ def _change(key: Key, metric: Metric, before: Side, after: Side) -> Change:
     )
 
 
-def _decided(changes: Sequence[Change], correction: Correction) -> Iterator[Change]:
+def _decided(changes: Sequence[MetricChange], correction: Correction) -> Iterator[MetricChange]:
     """With corrected p-values, headline metrics and others each as a family, and with verdicts."""
     corrected: dict[int, float] = {}
     for headline in (True, False):
@@ -239,7 +239,7 @@ _CORRECTIONS: Mapping[Correction, Callable[[Sequence[float]], list[float]]] = {
 }
 
 
-def _verdict(change: Change, p: float | None) -> Verdict:
+def _verdict(change: MetricChange, p: float | None) -> Verdict:
     if p is None or change.least_p is None or (change.least_p > LEVEL and _vary(change)):
         return "too few"
     median = change.after.median
@@ -250,7 +250,7 @@ def _verdict(change: Change, p: float | None) -> Verdict:
     return "better" if (change.shift < 0) is (change.metric.better == "lower") else "worse"
 
 
-def _vary(change: Change) -> bool:
+def _vary(change: MetricChange) -> bool:
     """Whether not all values of both sides are equal: of those that are, few are enough to see no difference."""
     together: Sample = np.asarray([*change.before.values, *change.after.values])
     return bool(np.ptp(together))

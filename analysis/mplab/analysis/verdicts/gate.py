@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from mplab.analysis.results.frames import SEPARATOR
 from mplab.analysis.text import MINUS, percent
 from mplab.analysis.verdicts.budgets import Kept, Measured, is_about, judge_limits
-from mplab.analysis.verdicts.compare import Change, ComparedRuns
+from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.trend import History
 from mplab.format.experiment import Budget
 
@@ -15,7 +15,7 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 
 
 @dataclass(frozen=True)
-class Check:
+class GateCheck:
     """One check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
 
     kind: str
@@ -24,7 +24,7 @@ class Check:
     text: str
 
 
-def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Check]:
+def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[GateCheck]:
     """Return the checks: the series of the baseline, the run's own budgets, each headline metric without a budget.
 
     A series that the baseline measured and the run did not plan fails, and so do runs without a common series:
@@ -45,38 +45,38 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ch
         found += [_no_worse(budget, change) for change in own]
         if not own:
             text = "nothing was measured of it, neither before nor now"
-            found.append(Check("no worse than", budget.metric, "failed", text))
+            found.append(GateCheck("no worse than", budget.metric, "failed", text))
     rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
     return [*_series(compared), *found, *(_of_change(change) for change in rest), *levels]
 
 
-def _series(compared: ComparedRuns) -> Iterator[Check]:
+def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
     """Return a failed check for each series that cannot be compared; one for all when there is no common series."""
     if compared.no_common_values:
         text = "the run and the baseline have no common series: nothing was compared"
-        yield Check("series", "all", "failed", text)
+        yield GateCheck("series", "all", "failed", text)
         return
     for series in compared.missing:
         about = SEPARATOR.join((series.scenario, series.transport, series.link))
-        yield Check("series", about, "failed", "measured in the baseline, not in this run's plan")
+        yield GateCheck("series", about, "failed", "measured in the baseline, not in this run's plan")
 
 
-def name_of(change: Change) -> str:
+def name_of(change: MetricChange) -> str:
     """``web · mptcp · baseline · page_load_time · wiki``."""
     key = change.key
     parts = (key.scenario, key.transport, key.link, key.metric, key.labels)
     return SEPARATOR.join(part for part in parts if part)
 
 
-def change_text(change: Change) -> str:
+def change_text(change: MetricChange) -> str:
     """``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
     unit = f" {change.metric.unit}".rstrip()
     before, after = (_number(side.median, unit) for side in (change.before, change.after))
     return ", ".join((f"{before} → {after}", *_details(change)))
 
 
-def _details(change: Change) -> Iterator[str]:
+def _details(change: MetricChange) -> Iterator[str]:
     if change.relative is not None:
         interval = change.relative_interval
         ends = f" (95 % interval {signed_percent(interval.low)} to {signed_percent(interval.high)})" if interval else ""
@@ -94,17 +94,17 @@ def _number(value: float | None, unit: str) -> str:
     return "nothing" if value is None else f"{value:.4g}{unit}".replace("-", MINUS)
 
 
-def _measured(change: Change) -> Measured:
+def _measured(change: MetricChange) -> Measured:
     key = change.key
     labels = tuple(label for label in key.labels.split(SEPARATOR) if label)
     return Measured(key.scenario, key.link, key.transport, change.metric, labels, change.after.values)
 
 
-def _of_limit(kept: Kept) -> Check:
-    return Check("limit", kept.about, "passed" if kept.verdict == "kept" else "failed", kept.text)
+def _of_limit(kept: Kept) -> GateCheck:
+    return GateCheck("limit", kept.about, "passed" if kept.verdict == "kept" else "failed", kept.text)
 
 
-def _no_worse(budget: Budget, change: Change) -> Check:
+def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
     """Broken when the change is worse by more than is allowed and is more than chance; unknown with too few values."""
     allowed = (budget.no_worse_than_percent or 0.0) / 100
     text = f"{change_text(change)}; allowed is {percent(allowed)} worse"
@@ -115,10 +115,10 @@ def _no_worse(budget: Budget, change: Change) -> Check:
         state = "not judged"
     elif change.verdict == "worse" and (change.relative is None or abs(change.relative) > allowed):
         state = "failed"
-    return Check("no worse than", name_of(change), state, text)
+    return GateCheck("no worse than", name_of(change), state, text)
 
 
-def _of_level(history: History, budgets: Sequence[Budget]) -> Check | None:
+def _of_level(history: History, budgets: Sequence[Budget]) -> GateCheck | None:
     """Of the last change of level alone; None when there is none."""
     if not history.changes:
         return None
@@ -132,9 +132,9 @@ def _of_level(history: History, budgets: Sequence[Budget]) -> Check | None:
     by = f" ({signed_percent(relative)})" if relative is not None else ""
     since = history.points[last.index].run_id
     text = f"level {_number(last.before, unit)} → {_number(last.after, unit)}{by} since {since}, p = {last.p:.4f}"
-    return Check("level", about.name, "failed" if failed else "passed", text)
+    return GateCheck("level", about.name, "failed" if failed else "passed", text)
 
 
-def _of_change(change: Change) -> Check:
+def _of_change(change: MetricChange) -> GateCheck:
     states: dict[str, State] = {"worse": "failed", "gone": "failed", "too few": "not judged", "new": "not judged"}
-    return Check("change", name_of(change), states.get(change.verdict, "passed"), change_text(change))
+    return GateCheck("change", name_of(change), states.get(change.verdict, "passed"), change_text(change))

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,6 +55,11 @@ type Dialer struct {
 	Secret  []byte
 	Streams Streams // when set, carrying connections are streams of a session
 
+	// Devices, when set, are interfaces that new connections are bound to in
+	// turn, instead of that of Options.
+	Devices []string
+
+	turn  atomic.Uint64 // counts the connections with Devices
 	clock wire.Clock
 }
 
@@ -85,6 +91,7 @@ type Conn struct {
 
 	// TCP is the connection, with its subflows; nil for a stream of a session.
 	TCP    *net.TCPConn
+	device string // that it is bound to; "": none
 	watch  *netx.Watch
 	stream *session.Stream // nil: none
 
@@ -100,7 +107,7 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	tcp, err := d.Options.Dial(ctx, d.Proxy)
+	tcp, device, err := d.dial(ctx)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return nil, relay.ErrShutdown
@@ -110,7 +117,7 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 	hello := wire.NewHello(request.Command, request.Source, request.Destination)
 	hello.Time = d.clock.Now()
 	message := hello.Append(make([]byte, 0, 1<<10), d.Secret)
-	conn := &Conn{Stream: tcp, TCP: tcp, watch: netx.NewWatch(tcp, d.Options.Multipath), dialer: d, nonce: hello.Nonce}
+	conn := &Conn{Stream: tcp, TCP: tcp, device: device, watch: netx.NewWatch(tcp, d.Options.Multipath), dialer: d, nonce: hello.Nonce}
 	message, conn.Early = request.appendEarly(message)
 	conn.Sent = time.Now()
 	if _, err := tcp.Write(message); err != nil {
@@ -118,6 +125,30 @@ func (d *Dialer) Open(ctx context.Context, request Request) (*Conn, error) {
 		return nil, fmt.Errorf("%w: sending the hello: %w", ErrProxy, err)
 	}
 	return conn, nil
+}
+
+// dial connects to the proxy, over the device whose turn it is when there are
+// several. One whose network is lost is passed over. It returns the device.
+func (d *Dialer) dial(ctx context.Context) (conn *net.TCPConn, device string, err error) {
+	options := d.Options
+	if len(d.Devices) == 0 {
+		conn, err = options.Dial(ctx, d.Proxy)
+		return conn, options.Device, err
+	}
+	first := d.turn.Add(1) - 1
+	for i := range uint64(len(d.Devices)) {
+		options.Device = d.Devices[(first+i)%uint64(len(d.Devices))]
+		if conn, err = options.Dial(ctx, d.Proxy); !lost(err) {
+			break
+		}
+	}
+	return conn, options.Device, err
+}
+
+// lost says whether an error is that of a device without a network.
+func lost(err error) bool {
+	return errors.Is(err, netx.ErrDevice) || errors.Is(err, syscall.ENETUNREACH) ||
+		errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
 // OpenDirect connects to a destination past the proxy. There is no answer to
@@ -229,6 +260,9 @@ func (c *Conn) Describe(record *connlog.Connection) {
 	if c.stream != nil {
 		DescribeStream(c.stream, record)
 		return
+	}
+	if c.device != "" {
+		record.Device = c.device
 	}
 	record.Local.AddrPort = netx.AddrPort(c.LocalAddr())
 	record.Remote.AddrPort = netx.AddrPort(c.RemoteAddr())

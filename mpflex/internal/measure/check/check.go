@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 
 	"mplab/internal/netx"
@@ -36,7 +37,7 @@ type Result struct {
 	Transport         string       `json:"transport"`
 	Multipath         bool         `json:"mptcp"`
 	Subflows          int          `json:"subflows"`        // of a session: its paths
-	Local             []netip.Addr `json:"local"`           // local address of each subflow, each once
+	Local             []netip.Addr `json:"local"`           // local address of each subflow, or of a connection over each of devices, each once
 	Paths             []string     `json:"paths,omitempty"` // the interfaces of a session
 	Plain             bool         `json:"plain,omitempty"` // the paths of the session are not private
 	CongestionControl string       `json:"congestion_control"`
@@ -56,7 +57,26 @@ func Run(ctx context.Context, c config.Agent, dialer *carrier.Dialer, o Options)
 	return result
 }
 
+// run examines one connection, or one over each device of the dialer.
 func run(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) error {
+	var local []netip.Addr
+	for range max(1, len(dialer.Devices)) {
+		if err := runOne(ctx, dialer, o, result); err != nil {
+			return err
+		}
+		for _, address := range result.Local {
+			if !slices.Contains(local, address) {
+				local = append(local, address)
+			}
+		}
+	}
+	if len(dialer.Devices) > 0 {
+		result.Local = local
+	}
+	return nil
+}
+
+func runOne(ctx context.Context, dialer *carrier.Dialer, o Options, result *Result) error {
 	conn, err := open(ctx, dialer, o, result)
 	if errors.As(err, new(*wire.SkewError)) {
 		conn, err = open(ctx, dialer, o, result) // by the proxy's clock

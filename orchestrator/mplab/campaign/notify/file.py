@@ -13,7 +13,7 @@ from mplab.base.private import read_secret
 from mplab.campaign.notify.message import KINDS, Kind
 from mplab.format.patterns import pattern_schema, text_like
 from mplab.userfiles.check import Checker
-from mplab.userfiles.places import Host, is_loopback
+from mplab.userfiles.machine_fields import Host, is_loopback
 from mplab.userfiles.yaml import KeyPath
 
 _ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")

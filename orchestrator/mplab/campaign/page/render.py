@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mplab.base.files import explained, replace
-from mplab.base.words import clock_time, duration, space
+from mplab.base.humanize import clock_time, duration, space
 from mplab.campaign.page.night import REPORT, Night, read_night, trend_name
 from mplab.campaign.state import CampaignState, Cells, JobStatus, ResourceStatus
 

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.campaign.page.night import REPORT, Night, trend_name
 from mplab.campaign.page.render import render, style_hash
-from mplab.userfiles.places import is_loopback
+from mplab.userfiles.machine_fields import is_loopback
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",

@@ -54,8 +54,8 @@ class Hands:
         return parse_hierarchy(self.screen.current())
 
     def toast(self) -> str:
-        """The message that is shown for a moment; "" when there is none, or the screen has no such thing."""
-        return str(getattr(self.screen, "toast", str)())
+        """The message that is shown for a moment; "" when there is none."""
+        return self.screen.toast()
 
     def tap(self, node: Node) -> None:
         """Its middle."""

@@ -50,6 +50,10 @@ class HomeScreen:
         """Package and activity in front."""
         return self._stack[-1] if self._stack else (LAUNCHER, _LAUNCHER_ACTIVITY)
 
+    def toast(self) -> str:
+        """No app that would show one."""
+        return ""
+
     def use_proxy(self, address: str) -> None:
         """No app that would."""
 

@@ -37,6 +37,9 @@ class Screen(Protocol):
     def focus(self) -> tuple[str, str]:
         """Package and activity in front, e.g. ``("com.android.launcher3", ".Launcher")``."""
 
+    def toast(self) -> str:
+        """The message that is shown for a moment; "" when there is none."""
+
     def tap(self, x: int, y: int) -> None:
         """A finger at a point, in pixels of the device."""
 

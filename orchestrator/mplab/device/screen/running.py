@@ -14,7 +14,8 @@ from mplab.device.screen.script import (
     Action,
     AppScript,
     Condition,
-    Panel,
+    Dialog,
+    Page,
     Run,
     Widget,
 )
@@ -66,7 +67,7 @@ class RunningApp:
         stored.starts += 1
 
     @property
-    def panel(self) -> Panel:
+    def panel(self) -> Dialog | Page:
         """What it shows."""
         return self.script.dialogs[self._dialog] if self._dialog else self.script.screens[self._screen]
 
@@ -175,9 +176,8 @@ class RunningApp:
     def key(self, name: str) -> None:
         """BACK, ENTER, DEL."""
         if name == "BACK":
-            panel = self.panel
             self._focus = None
-            self.do(getattr(panel, "back", ()), None)
+            self.do(self.panel.back, None)
         elif self._focus is not None:
             _, widget, item = self._focus
             if name == "DEL" and widget.input is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.configs import render
-from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.installed import LOCAL, Installed
 from mplab.format.sites import (
     APP_HOSTS,
     DATA_DIR,
@@ -56,7 +56,7 @@ def nginx_conf(
     certificates: Mapping[str, Path],
     version: str,
     servers: str = "",
-    installed: Installed = THIS_MACHINE,
+    installed: Installed = LOCAL,
 ) -> str:
     """nginx.conf for nginx `version`.
 
@@ -85,7 +85,7 @@ def nginx_conf(
     )
 
 
-def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = THIS_MACHINE) -> list[str]:
+def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = LOCAL) -> list[str]:
     """The command that runs nginx in the foreground."""
     argv = [nginx, "-p", installed.path(prefix), "-c", installed.path(prefix / "nginx.conf")]
     early_log = ["-e", installed.path(prefix / ERROR_LOG)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mplab.base.errors import DeviceError, check_each, last_words
-from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.installed import LOCAL, Installed
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
@@ -61,7 +61,7 @@ class Origin:
         cache: Path = CACHE_DIR,
         seed: int = DEFAULT_SEED,
         additions: Additions | None = None,
-        installed: Installed = THIS_MACHINE,
+        installed: Installed = LOCAL,
         valid_for: timedelta = VALID_FOR,
         upstream: str = "",
     ) -> None:

@@ -10,7 +10,7 @@ from mplab.format.patterns import pattern_schema, text_like
 from mplab.format.units import DurationS, SizeBytes
 from mplab.userfiles.appuse import AppOf, UiName
 from mplab.userfiles.lab import PhoneFile
-from mplab.userfiles.places import InterfaceName
+from mplab.userfiles.machine_fields import InterfaceName
 
 _SERIAL = re.compile(r"[A-Za-z0-9._:\[\]-]{1,128}")
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")

@@ -6,6 +6,7 @@ from mplab.drivers.proxy.driver import (
     HostSettings,
     ProxyDriver,
     ServerSettings,
+    by_hand_drivers,
     driver_of,
 )
 from mplab.drivers.proxy.protocol import Proxy
@@ -17,5 +18,6 @@ __all__ = [
     "Proxy",
     "ProxyDriver",
     "ServerSettings",
+    "by_hand_drivers",
     "driver_of",
 ]

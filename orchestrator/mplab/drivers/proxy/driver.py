@@ -5,27 +5,30 @@ read: what is slow to import, it imports when it is used.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from mplab.base.drivers import Drivers
 from mplab.base.endpoints import Endpoints
 from mplab.base.enter import Inherited
+from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.base.plugins import PROXIES
-from mplab.userfiles.proxyfile import ProxyFile
+from mplab.drivers.proxy.byhand import Chosen
+from mplab.userfiles.proxyfile import ProxyFile, ProxyKind
 
 if TYPE_CHECKING:
+    from mplab.drivers.proxy.byhand import ByHand
     from mplab.drivers.proxy.servers import Servers
     from mplab.drivers.services import Service
 
 Settings = TypeVar("Settings", bound=ProxyFile | None)
 
-OWN = "process"
-"""The kind that a virtual lab has when its lab file names none."""
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -76,14 +79,13 @@ class HandedOver(Protocol):
         """Return `environment` and `descriptors` of the process inside, where `ProxyDriver.open` finds them."""
 
 
-class ProxyDriver(ABC, Generic[Settings]):
+class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
     """One kind of proxy. The defaults are those of one that needs nothing outside of its lab."""
 
-    name: ClassVar[str]
-    settings: ClassVar[type[ProxyFile] | None] = None
-    """Model of ``proxy`` in a lab file; None: lab files cannot name it."""
     preparing: ClassVar[str] = ""
     """What `prepare` makes, for people who wait for it; "": it makes nothing."""
+    parts: ClassVar[Sequence[str]] = ()
+    """What `by_hand` can be told to start; (): `mplab proxy` cannot control it."""
 
     @abstractmethod
     def open(self, settings: Settings, lab: ServerSettings) -> "Servers":
@@ -106,6 +108,17 @@ class ProxyDriver(ABC, Generic[Settings]):
         """
         yield from ()
 
+    def by_hand(self, settings: Settings | None, chosen: Chosen, *, say: Say, detail: Say | None = None) -> "ByHand":
+        """Return the proxy as `mplab proxy` controls it. Only of kinds with `parts`.
+
+        Args:
+            settings: what the lab file says; None: there is no lab file.
+            chosen: goes before the settings.
+            say: is given lines for people who wait.
+            detail: is given what the programs print that are run.
+        """
+        raise NotImplementedError
+
     def prepare(self, settings: Settings, host: HostSettings) -> dict[str, object]:
         """Prepare what a run needs outside of its lab; return what it is made of, for ``lab`` in the manifest.
 
@@ -123,12 +136,27 @@ class ProxyDriver(ABC, Generic[Settings]):
         return nullcontext()
 
 
-DRIVERS: Mapping[str, ProxyDriver[ProxyFile | None]] = cast(
-    "Mapping[str, ProxyDriver[ProxyFile | None]]", Drivers(PROXIES, ProxyDriver)
-)
+DRIVERS = Drivers(PROXIES, ProxyDriver)  # type: ignore[type-abstract]
 """Name → kind of proxy, of all that are installed. Looking one up raises LabNotReadyError if it cannot be imported."""
 
 
-def driver_of(settings: ProxyFile | None) -> ProxyDriver[ProxyFile | None]:
+def driver_of(settings: ProxyFile | None) -> ProxyDriver[Any]:
     """Return the kind of a lab file's proxy; None: the lab file names none."""
-    return DRIVERS[OWN if settings is None else settings.driver]
+    return own_driver() if settings is None else DRIVERS.load(settings.driver)
+
+
+def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
+    """Return the kinds that `mplab proxy` can control, by name."""
+    return {name: driver for name, driver in DRIVERS.importable().items() if driver.parts}
+
+
+def own_driver() -> ProxyDriver[Any]:
+    """Return the kind of a virtual lab whose lab file names no proxy: the one that lab files cannot name.
+
+    Raises:
+        LabNotReadyError: none is registered, or it cannot be imported.
+    """
+    for driver in DRIVERS.importable().values():
+        if driver.settings is None:
+            return driver
+    raise LabNotReadyError(f"no proxy of the virtual lab is registered in {PROXIES.group}. Install mplab again")

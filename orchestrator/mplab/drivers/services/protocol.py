@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import CommandResult
 from mplab.base.programs import Program
 from mplab.drivers.origin.certificates import Authority
@@ -38,7 +38,7 @@ class ServiceContext:
     cache: Path
     authority: Authority
     host: Host
-    installed: Installed = THIS_MACHINE
+    installed: Installed = LOCAL
 
 
 class Service(ABC):

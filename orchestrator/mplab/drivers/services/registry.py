@@ -1,8 +1,11 @@
 """Finds services by their entry points."""
 
-from mplab.base.errors import LabNotReadyError
+from mplab.base.drivers import Drivers
 from mplab.base.plugins import SERVICES
 from mplab.drivers.services.protocol import Service
+
+DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
+"""Name → service, of all that are installed."""
 
 
 def load_service(name: str) -> Service:
@@ -10,17 +13,11 @@ def load_service(name: str) -> Service:
 
     Raises:
         InputError: there is no service of this name.
-        LabNotReadyError: its ``service.py`` cannot be imported, has no SERVICE, or one of another class.
+        LabNotReadyError: its ``service.py`` cannot be imported, has no SERVICE, or one of another class or name.
     """
-    service = SERVICES.load(name, "SERVICE")
-    if not isinstance(service, Service):
-        raise LabNotReadyError(
-            f"service {name}: SERVICE is of type {type(service).__name__}. "
-            "Derive its class from mplab.drivers.services.Service"
-        )
-    return service
+    return DRIVERS.load(name)
 
 
 def service_names() -> list[str]:
     """Return the names of all services, sorted."""
-    return list(SERVICES)
+    return list(DRIVERS)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from mplab.base.errors import DeviceError, LabNotReadyError, check_each, last_words
-from mplab.base.installed import THIS_MACHINE, Installed
+from mplab.base.installed import LOCAL, Installed
 from mplab.base.programs import CHECKOUT
 from mplab.drivers.origin.certificates import Authority, LabAuthority
 from mplab.drivers.origin.host import ServerProcess
@@ -66,7 +66,7 @@ class RunningServices:
         directory: Path,
         host: Host,
         cache: Path = CACHE_DIR,
-        installed: Installed = THIS_MACHINE,
+        installed: Installed = LOCAL,
     ) -> None:
         self._services = tuple(services)
         self._directory = directory

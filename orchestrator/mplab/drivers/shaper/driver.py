@@ -16,15 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from mplab.base.drivers import Drivers
 from mplab.base.findings import Finding
 from mplab.base.plugins import SHAPERS
 from mplab.base.programs import Program
-from mplab.format.abilities import Abilities
-from mplab.userfiles.machines import Machine, Section, emulator
+from mplab.userfiles.machines import Section, ShaperKind, ShapingMachine, emulator
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node
@@ -37,15 +37,9 @@ DrivenPhone = TypeVar("DrivenPhone", contravariant=True)  # noqa: PLC0105 - as `
 NOTHING_NEEDED = "nothing needs to be installed: its dead-man's switch runs while it is held"
 
 
-class ShaperDriver(ABC):
-    """One kind of shaper; see `mplab.userfiles.machines.ShaperKind` for its attributes."""
+class ShaperDriver(ShaperKind, ABC):
+    """One kind of shaper; see `ShaperKind` for its attributes."""
 
-    title: ClassVar[str]
-    section: Section
-    settings: type[BaseModel]
-    method: str
-    abilities: Abilities
-    inside: bool = False
     programs: tuple[Program, ...] = ()
     """Programs of this machine that are needed, beside those of every lab."""
 
@@ -54,7 +48,7 @@ class EntryDriver(ShaperDriver, Generic[Settings]):
     """A kind with entries in lab files."""
 
     @abstractmethod
-    def check(self, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+    def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
         """Check one machine for `mplab doctor`; change nothing, raise nothing.
 
         Args:
@@ -77,18 +71,18 @@ class MachineDriver(EntryDriver[Settings]):
     """A kind of machine that is reached from here."""
 
     @abstractmethod
-    def where(self, machine: Machine[Settings]) -> str:
+    def where(self, machine: ShapingMachine[Settings]) -> str:
         """Return how it is reached, which names its lock: one machine, one name, whatever lab files call it."""
 
     @abstractmethod
-    def hold(self, machine: Machine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
+    def hold(self, machine: ShapingMachine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
         """Hold it for as long as the context; no one else may shape it meanwhile.
 
         Entering raises LabNotReadyError when it cannot be reached, cannot shape, or another owner holds it.
         """
 
     @abstractmethod
-    def uses(self, machine: Machine[Settings]) -> str:
+    def uses(self, machine: ShapingMachine[Settings]) -> str:
         """Return what it uses beyond the namespaces of a virtual lab, as one phrase: who allows a lab file reads it."""
 
     @abstractmethod
@@ -105,18 +99,18 @@ class MachineDriver(EntryDriver[Settings]):
         """
 
     @abstractmethod
-    def give_back(self, machine: Machine[Settings]) -> None:
+    def give_back(self, machine: ShapingMachine[Settings]) -> None:
         """Take back what any owner has changed on it. Raises LabNotReadyError: not everything could be."""
 
     @abstractmethod
-    def show(self, machine: Machine[Settings]) -> MachineState:
+    def show(self, machine: ShapingMachine[Settings]) -> MachineState:
         """Return what is installed on it, and who holds it. Raises LabNotReadyError: it cannot be reached."""
 
-    def install(self, _machine: Machine[Settings]) -> str:
+    def install(self, _machine: ShapingMachine[Settings]) -> str:
         """Install what holding it needs; return what came of it. Raises LabNotReadyError."""
         return NOTHING_NEEDED
 
-    def remove(self, _machine: Machine[Settings]) -> str:
+    def remove(self, _machine: ShapingMachine[Settings]) -> str:
         """Take off it what `install` has installed; return what came of it. Raises LabNotReadyError."""
         return NOTHING_NEEDED
 
@@ -144,7 +138,7 @@ class BootedMachine(Protocol):
     """A machine that a lab boots."""
 
     @property
-    def machine(self) -> Machine[BaseModel]:
+    def machine(self) -> ShapingMachine[BaseModel]:
         """It as a machine that can be reached, once it was started: its kind has a `MachineDriver`."""
 
     def start(self) -> None:
@@ -167,7 +161,7 @@ class InsideDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def open(
-        self, machine: Machine[Settings], *, node: "Node", wiring: Wiring, directory: Path, log: Path
+        self, machine: ShapingMachine[Settings], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> BootedMachine:
         """Return the machine, not yet started.
 
@@ -189,12 +183,12 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
 
     @abstractmethod
     def hold(
-        self, phone: DrivenPhone, machine: Machine[Settings], owner: "Owner"
+        self, phone: DrivenPhone, machine: ShapingMachine[Settings], owner: "Owner"
     ) -> AbstractContextManager["HeldMachine"]:
         """See `MachineDriver.hold`; `phone` is the one that the run drives."""
 
     @abstractmethod
-    def check(self, phone: DrivenPhone, machine: Machine[Settings]) -> Iterator[Finding]:
+    def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
         """Check for `mplab doctor` that a phone that is in use can shape its own paths. Raises MplabError."""
 
 
@@ -203,6 +197,14 @@ class EmulatorDriver(ShaperDriver):
 
     section: Section = ""
     settings: type[BaseModel] = BaseModel
+
+    def check(self) -> Iterator[Finding]:
+        """Check it for `mplab doctor`; change nothing, raise nothing. By default: its programs."""
+        missing = [program for program in self.programs if program.find() is None]
+        for program in missing:
+            yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
+        if not missing:
+            yield Finding(f"shaper {self.name}", "ok", self.title)
 
     @abstractmethod
     def open(
@@ -227,26 +229,40 @@ class EmulatorDriver(ShaperDriver):
         """
 
 
-def driver_of(machine: Machine[Settings]) -> EntryDriver[Settings]:
+DRIVERS = Drivers(SHAPERS, ShaperDriver)
+"""Name → kind of shaper, of all that are installed."""
+_ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
+_MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
+_INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
+_PHONES = Drivers(SHAPERS, PhoneDriver)  # type: ignore[type-abstract]
+_EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
+
+
+def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
     """Return the driver of a machine that has an entry. Raises InputError, LabNotReadyError."""
-    return cast("EntryDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _ENTRIES.load(machine.kind)
 
 
-def reachable_driver_of(machine: Machine[Settings]) -> MachineDriver[Settings]:
+def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
     """Return the driver of a machine of `LabFile.reachable`. Raises InputError, LabNotReadyError."""
-    return cast("MachineDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return machine_driver(machine.kind)
 
 
-def inside_driver_of(machine: Machine[Settings]) -> InsideDriver[Settings]:
+def machine_driver(name: str) -> MachineDriver[Any]:
+    """Return the driver of a kind of machine that is reached from here. Raises InputError, LabNotReadyError."""
+    return _MACHINES.load(name)
+
+
+def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
     """Return the driver of a machine of `LabFile.inside`. Raises InputError, LabNotReadyError."""
-    return cast("InsideDriver[Settings]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _INSIDE.load(machine.kind)
 
 
-def phone_driver_of(machine: Machine[Settings]) -> PhoneDriver[Settings, object]:
+def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, Any]:
     """Return the driver of a machine of `LabFile.by_itself`. Raises InputError, LabNotReadyError."""
-    return cast("PhoneDriver[Settings, object]", SHAPERS.load(machine.kind, "DRIVER"))
+    return _PHONES.load(machine.kind)
 
 
 def emulator_driver() -> EmulatorDriver:
-    """Return the driver of the link emulator."""
-    return cast("EmulatorDriver", emulator())
+    """Return the driver of the link emulator. Raises LabNotReadyError."""
+    return _EMULATORS.load(emulator().name)

@@ -12,7 +12,7 @@ from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.protocol import HeldMachine
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 _log = structlog.get_logger(__name__)
 
@@ -24,7 +24,7 @@ def undo_directory() -> Path:
 
 @contextlib.contextmanager
 def held_machines(
-    machines: Iterable[Machine[BaseModel]], *, run_id: str = "", directory: Path | None = None
+    machines: Iterable[ShapingMachine[BaseModel]], *, run_id: str = "", directory: Path | None = None
 ) -> Iterator[dict[str, HeldMachine]]:
     """Hold machines, by name; what dead runs have left is taken back first.
 

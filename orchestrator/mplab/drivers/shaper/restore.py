@@ -5,14 +5,12 @@ that of the hold.
 """
 
 import sys
-from typing import cast
 
 from pydantic import BaseModel
 
 from mplab.base.errors import MplabError
-from mplab.base.plugins import SHAPERS
 from mplab.base.programs import IMPORT_PATH
-from mplab.drivers.shaper.driver import MachineDriver
+from mplab.drivers.shaper.driver import machine_driver
 
 
 def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
@@ -33,7 +31,7 @@ def main(argv: list[str]) -> int:
     """Exit code 0 when TOKEN does not hold it, or no longer."""
     label, kind, text, token = argv
     try:
-        driver = cast("MachineDriver[BaseModel]", SHAPERS.load(kind, "DRIVER"))
+        driver = machine_driver(kind)
         driver.restore(label, driver.settings.model_validate_json(text), token)
     except MplabError as error:
         print(error, file=sys.stderr)

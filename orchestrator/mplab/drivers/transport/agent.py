@@ -50,11 +50,13 @@ class Agent:
         self._records = logs / "agent.jsonl"
         self._process: MachineProcess | None = None
         self._stopped = False
-        policy = {}
+        further: dict[str, object] = {}
+        if settings.devices:
+            further["devices"] = [phone.devices.get(device, device) for device in settings.devices]
         if settings.policy is not None:
             # A copy in the logs: what was in force stays with the cell.
             (logs / "policy.yaml").write_text(settings.policy)
-            policy["policy_file"] = phone.keep("policy.yaml", settings.policy)
+            further["policy_file"] = phone.keep("policy.yaml", settings.policy)
         self._config = phone.keep(
             "agent.json",
             json.dumps(
@@ -71,7 +73,7 @@ class Agent:
                     "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
                     "log": phone.outbox(self._records),
-                    **policy,
+                    **further,
                 }
             ),
         )

@@ -7,6 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from mplab.base.drivers import Drivers
+from mplab.base.errors import LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.base.paths import RMNET, WLAN
 from mplab.base.plugins import TRANSPORTS
@@ -112,6 +113,18 @@ def names() -> tuple[str, ...]:
         for driver in DRIVERS.importable().values()
         for name in (driver.name, *(f"{driver.name}:{variant}" for variant in driver.variants))
     )
+
+
+def default_over(*paths: str) -> str:
+    """Return the transport that verbs use over these paths when none is named.
+
+    Raises:
+        LabNotReadyError: none is registered for it, or it cannot be imported.
+    """
+    for name, driver in DRIVERS.importable().items():
+        if driver.default and driver.paths == paths:
+            return name
+    raise LabNotReadyError(f"no default transport over {' and '.join(paths)}. Name one: --transport NAME")
 
 
 def make_transport(

@@ -25,6 +25,7 @@ class AgentSettings:
     Attributes:
         transport: what the agent opens to the proxy: plain TCP, kernel MPTCP, or a session.
         device: interface to bind to, or "" to follow the routes.
+        devices: of plain TCP, instead of `device`: interfaces that take turns, a connection each.
         listener: of the proxy, that the agent connects to.
         paths: of a session: its interfaces, in the order of the paths' numbers.
         plain: of a session: its paths are not private.
@@ -41,6 +42,7 @@ class AgentSettings:
     policy: str | None = None
     session: SessionSettings = field(default_factory=SessionSettings)
     datagrams: bool = False
+    devices: tuple[str, ...] = ()
 
     @property
     def socks(self) -> str:

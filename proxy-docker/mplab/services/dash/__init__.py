@@ -1,1 +1,1 @@
-"""Adaptive video: see README.md."""
+"""The service `dash`, adaptive video: see README.md."""

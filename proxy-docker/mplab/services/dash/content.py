@@ -1,8 +1,10 @@
-"""The clips of the two video sites: made by ffmpeg, once, and the same everywhere.
+"""Make the clips of the two video sites with ffmpeg: once per machine, the same bytes everywhere.
 
-A test picture in motion is encoded once for each quality, at a constant rate and without CABAC, so that a segment is as
-large as its quality says and next to nothing to decode: the network decides, not the host. Clips are stretches of
-that film, cut into segments without being encoded again.
+A moving test picture (the film) is encoded once per quality, at a constant rate and without CABAC. A segment then has
+the size of its quality and is cheap to decode: the network limits playback, not the host. Clips loop the film and are
+cut into segments without encoding again.
+
+The source of this module is part of the cache key: after an edit, all clips are made again.
 """
 
 import hashlib
@@ -46,12 +48,12 @@ QUALITIES = (
 
 @dataclass(frozen=True)
 class VideoSite:
-    """What a site shows, and how.
+    """The clips of a video site and their encoding.
 
     Attributes:
-        segment_s: length of its segments; a multiple of `KEY_FRAMES_EVERY_S`.
-        top: height of its best quality.
-        clips: name → seconds.
+        segment_s: length of a segment, s; a multiple of `KEY_FRAMES_EVERY_S`.
+        top: height of the best quality, pixels.
+        clips: name of a clip → its length, s.
     """
 
     name: str
@@ -61,7 +63,7 @@ class VideoSite:
 
     @property
     def qualities(self) -> tuple[Quality, ...]:
-        """What it offers, the least first."""
+        """Return the qualities of the site, the lowest first."""
         return tuple(quality for quality in QUALITIES if quality.height <= self.top)
 
 
@@ -73,10 +75,10 @@ SITES = (
 
 
 def build_content(cache: Path) -> Path:
-    """Make everything that is not in `cache` yet; ``<site>/<clip>/manifest.mpd`` is in the folder returned.
+    """Make the clips, unless `cache` has them. Return the folder that has ``<site>/<clip>/manifest.mpd``.
 
     Raises:
-        LabNotReadyError: ffmpeg is missing, or failed.
+        LabNotReadyError: ffmpeg is missing, failed, or took longer than `_TIMEOUT_S`.
     """
     root = cache / _key()
     if root.exists():
@@ -101,7 +103,7 @@ def build_content(cache: Path) -> Path:
 
 
 def film_command(quality: Quality, path: Path) -> list[str]:
-    """The command that encodes the film in one quality."""
+    """Return the command that encodes the film in one quality, to the file `path`."""
     rate = f"{quality.rate_kbps}k"
     size = f"{quality.width}x{quality.height}"
     return [
@@ -109,8 +111,7 @@ def film_command(quality: Quality, path: Path) -> list[str]:
         *("-f", "lavfi", "-i", f"testsrc2=size={size}:rate={FRAMES_PER_S}:duration={_FILM_S}"),
         *("-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-aspect", "16:9"),
         *("-b:v", rate, "-minrate", rate, "-maxrate", rate, "-bufsize", rate),
-        # Stuffing keeps the rate where the picture needs less; one thread, because the number of threads shows in the
-        # result.
+        # nal-hrd=cbr fills up to the rate where the picture needs less. One thread: the output depends on the number.
         "-x264-params",
         f"nal-hrd=cbr:keyint={_KEY_FRAMES}:min-keyint={_KEY_FRAMES}:scenecut=0:threads=1",
         *("-fflags", "+bitexact", "-flags:v", "+bitexact", str(path)),
@@ -118,7 +119,15 @@ def film_command(quality: Quality, path: Path) -> list[str]:
 
 
 def clip_command(site: VideoSite, film: Path, folder: Path, *, seconds: int, noise_seed: int) -> list[str]:
-    """The command that makes one clip: segments of the film in every quality of the site, and sound."""
+    """Return the command that makes one clip in `folder`: film segments in each quality of the site, and sound.
+
+    Args:
+        site: the site that shows the clip.
+        film: folder with the encoded films.
+        folder: folder that gets manifest and segments.
+        seconds: length of the clip.
+        noise_seed: seed of the sound, pink noise; another one for each clip.
+    """
     inputs: list[str] = []
     maps: list[str] = []
     for number, quality in enumerate(site.qualities):
@@ -149,7 +158,7 @@ def _ffmpeg() -> list[str]:
 
 
 def _key() -> str:
-    """Names what this code makes with this ffmpeg."""
+    """Return the cache key: a hash of ffmpeg's version and the source of this module."""
     return hashlib.sha256(FFMPEG.version().encode() + Path(__file__).read_bytes()).hexdigest()[:12]
 
 
@@ -167,5 +176,5 @@ def _rename(partial: Path, root: Path) -> None:
     try:
         partial.rename(root)
     except OSError:
-        if not root.exists():  # else: somebody else was faster and made the same
+        if not root.exists():  # otherwise another process has made the same clips first
             raise

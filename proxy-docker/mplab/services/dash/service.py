@@ -1,4 +1,4 @@
-"""Adaptive video: two sites with pages, dash.js, and clips in segments."""
+"""The service `dash`: two video sites, each with a page that runs dash.js and clips in segments."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ LIBRARY = APPIUM_DIR / "node_modules" / "dashjs" / "dist" / "modern" / "umd" / "
 
 
 class DashService(Service):
-    """`Service`: MPEG-DASH over HTTP/2 and TLS."""
+    """MPEG-DASH over HTTP/2 and TLS."""
 
     name = "dash"
     title = "Adaptive video (MPEG-DASH)"
     network = "10.65.101.0/24"
     rtt_ms = 9.5
-    """The median of han2015 table 1."""
+    """Median round-trip time of han2015 table 1."""
     hosts: Mapping[str, str] = {
         "www.tube.lab": "10.65.101.1",
         "media.tube.lab": "10.65.101.2",
@@ -32,14 +32,14 @@ class DashService(Service):
     programs = (FFMPEG,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make the clips, unless they are there, and the certificate."""
+        """Make the clips, unless the cache has them, and issue the certificate."""
         if not LIBRARY.is_file():
             raise LabNotReadyError(f"dash.js was not found at {LIBRARY}; install it: make setup")
         build_content(context.cache)
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Two hosts for each site."""
+        """Return two servers per site: page and clips."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -53,14 +53,14 @@ class DashService(Service):
         )
 
     def check(self, context: ServiceContext) -> None:
-        """Every page has its player, and the first clip of every site its manifest."""
+        """Check that each page has its player and the first clip of each site its manifest."""
         asked = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
         for site in SITES:
             for url, expected in asked.items():
                 self._check(context, url.format(site.name), expected)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """``tube`` and ``motion``: the URLs of the pages; ``tube_media`` and ``motion_media``: of the clips."""
+        """Return the URLs of pages (``tube``, ``motion``) and clips (``tube_media``, ``motion_media``)."""
         pages = {site.name: f"https://www.{site.name}.lab/" for site in SITES}
         return pages | {f"{site.name}_media": f"https://media.{site.name}.lab/" for site in SITES}
 

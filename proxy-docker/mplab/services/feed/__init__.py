@@ -1,1 +1,1 @@
-"""A social network's origin: see README.md."""
+"""The service `feed`, the origin of a social network: see README.md."""

@@ -1,11 +1,11 @@
-"""The feed's origin: stories to read, places to check in at, and posts and photos that it takes and checks by hash.
+"""Serve the social network: stories, places to check in at, and accounts that receive posts and photos.
 
-Plain HTTP/1.1 on loopback; nginx is in front of it. What an account has posted is kept in memory, as long as the
-server runs; of photos no more than length and hash.
+Plain HTTP/1.1 on loopback, behind nginx. The posts of an account are kept in memory until the server ends; of a photo
+only length and SHA-256 are kept.
 
     server.py PORT INDEX
 
-INDEX is a JSON file, ``{"avatars": {path: bytes}, "pictures": {path: bytes}}``: what the host of pictures has.
+INDEX is a JSON file with the files of the picture host: ``{"avatars": {path: bytes}, "pictures": {path: bytes}}``.
 """
 
 import hashlib
@@ -38,14 +38,14 @@ _WORDS = _TEXT.split()
 
 
 class Picture(TypedDict):
-    """A file of the host of pictures."""
+    """A file of the picture host."""
 
     path: str
     bytes: int
 
 
 class Story(TypedDict):
-    """What somebody else has posted."""
+    """A post of another account, as the feed shows it."""
 
     id: str
     author: str
@@ -55,8 +55,8 @@ class Story(TypedDict):
     picture: Picture | None
 
 
-class Place(TypedDict):
-    """Where one can check in."""
+class CheckInPlace(TypedDict):
+    """A place to check in at."""
 
     id: str
     name: str
@@ -64,21 +64,21 @@ class Place(TypedDict):
 
 
 class Friend(TypedDict):
-    """With whom one can check in."""
+    """A friend to check in with."""
 
     id: str
     name: str
 
 
 class Nearby(TypedDict):
-    """What a check-in begins with."""
+    """The lists that a check-in starts from."""
 
-    places: list[Place]
+    places: list[CheckInPlace]
     friends: list[Friend]
 
 
 class Photo(TypedDict):
-    """A photo that was sent."""
+    """A photo as the server received it."""
 
     id: str
     bytes: int
@@ -86,7 +86,7 @@ class Photo(TypedDict):
 
 
 class Post(TypedDict):
-    """A post as the network has it."""
+    """A post as the server stores it; `sha256` is of its text."""
 
     id: str
     kind: str
@@ -100,14 +100,18 @@ class Post(TypedDict):
 
 @dataclass
 class Account:
-    """What one account has sent."""
+    """The photos and posts of one account."""
 
     photos: dict[str, Photo] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)
 
 
 class Feed:
-    """The network's memory."""
+    """The state of the network.
+
+    Args:
+        index: content of INDEX.
+    """
 
     def __init__(self, index: Mapping[str, Mapping[str, int]]) -> None:
         self._avatars = sorted(index["avatars"].items())
@@ -115,7 +119,7 @@ class Feed:
         self._accounts: dict[str, Account] = {}
 
     def stories(self, refresh: int, count: int) -> list[Story]:
-        """New stories: always the same for the same number of the refresh, whoever asks."""
+        """Return `count` new stories. They depend only on `refresh` and `count`, not on the account."""
         rng = Random(f"stories {refresh}")  # noqa: S311 - repeatable, not secret
         with_picture = set(rng.sample(range(count), round(count * PICTURE_IN_STORIES)))
         avatars = self._pick(rng, self._avatars, count)
@@ -133,9 +137,9 @@ class Feed:
         ]
 
     def nearby(self) -> Nearby:
-        """Where one can check in, and with whom."""
+        """Return places, the nearest first, and friends; always the same."""
         rng = Random("nearby")  # noqa: S311 - repeatable, not secret
-        places: list[Place] = [
+        places: list[CheckInPlace] = [
             {"id": f"place-{number}", "name": _sentence(rng, 2, 4).title(), "metres": rng.randrange(10, 900)}
             for number in range(PLACES)
         ]
@@ -145,7 +149,7 @@ class Feed:
         }
 
     def add_photo(self, account: str, body: bytes) -> Photo:
-        """Take a photo; what came, for the sender to compare."""
+        """Record a photo. Return its id, length and hash, so that the sender can compare them."""
         photos = self._account(account).photos
         photo: Photo = {
             "id": f"photo-{len(photos) + 1}",
@@ -156,7 +160,11 @@ class Feed:
         return photo
 
     def add_post(self, account: str, sent: Mapping[str, object]) -> Post:
-        """Publish; the post as the network has it. Raises ValueError when it is not a post."""
+        """Publish a post and return it as stored.
+
+        Raises:
+            ValueError: `sent` has no valid kind or no text, or names a photo that the account did not send.
+        """
         known = self._account(account)
         kind, text = sent.get("kind"), sent.get("text")
         if not isinstance(kind, str) or kind not in {"status", "photo", "check-in"} or not isinstance(text, str):
@@ -181,7 +189,7 @@ class Feed:
 
     @staticmethod
     def _pick(rng: Random, files: list[tuple[str, int]], count: int) -> list[Picture]:
-        """`count` files, none twice as long as there are enough."""
+        """Return `count` random files. A file repeats only if there are fewer than `count`."""
         whole, rest = divmod(count, len(files))
         chosen = [*files * whole, *rng.sample(files, rest)]
         return [{"path": path, "bytes": size} for path, size in chosen]
@@ -195,14 +203,14 @@ def _sentence(rng: Random, least: int, most: int) -> str:
     return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """One request."""
+class FeedHandler(http.server.BaseHTTPRequestHandler):
+    """Handle the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
     feed: Feed
 
     def do_GET(self) -> None:
-        """Stories, what is nearby, or a sign of life."""
+        """Answer ``/api/feed``, ``/api/nearby`` and the health check ``/api/health``."""
         path, query = self._target()
         if path == "/api/feed":
             refresh, count = query.get("refresh", ""), query.get("stories", "")
@@ -218,7 +226,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(404, {"error": f"there is no {path}"})
 
     def do_PUT(self) -> None:
-        """Take a photo."""
+        """Receive a photo: ``/api/photos``."""
         path, query = self._target()
         body = self._body()
         if body is None:
@@ -229,7 +237,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self._answer(200, self.feed.add_photo(query["account"], body))
 
     def do_POST(self) -> None:
-        """Publish."""
+        """Publish a post: ``/api/posts``."""
         path, query = self._target()
         body = self._body()
         if body is None:
@@ -243,7 +251,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(400, {"error": str(error)})
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
-        """One JSON object a line."""
+        """Log one JSON object per line."""
         record = {"t": round(time.time(), 6), "event": "request", "what": format % arguments}
         print(json.dumps(record), flush=True)  # the log
 
@@ -273,17 +281,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """Listens on loopback."""
+class FeedServer(http.server.ThreadingHTTPServer):
+    """A server with one thread per connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
-def make_server(port: int, index: Path) -> Server:
-    """A server that listens on 127.0.0.1:`port` (0: any) and is not serving yet."""
-    Handler.feed = Feed(json.loads(index.read_text()))
-    return Server(("127.0.0.1", port), Handler)
+def make_server(port: int, index: Path) -> FeedServer:
+    """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
+    FeedHandler.feed = Feed(json.loads(index.read_text()))
+    return FeedServer(("127.0.0.1", port), FeedHandler)
 
 
 if __name__ == "__main__":

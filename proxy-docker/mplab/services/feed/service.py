@@ -18,21 +18,21 @@ from mplab.drivers.services import Service, ServiceContext, fetch
 FOLDER = Path(__file__).resolve().parent
 APP_HOST, PICTURES_HOST = "feed.lab", "pictures.feed.lab"
 PORT = 8104
-"""On the origin's loopback."""
+"""Port of the server on the origin's loopback."""
 
 AVATARS, AVATAR_BYTES = 40, 2_500
 PICTURES, PICTURE_BYTES = 60, 12_000
-"""How many there are, and their mean size. Ten stories with six pictures are 97 kB of pictures: a round of the
-papers' test receives 332 kB / 3 = 111 kB (baerts2015 table 4.1)."""
+"""Number of avatars and pictures, and their mean size. Ten stories, six of them with a picture, have 97 kB of images; a
+round in baerts2015 table 4.1 receives 332 kB / 3 = 111 kB."""
 
 _SIGMA = 0.5
 _SEED = 2015
 _VERSION = "1"
-"""Of the pictures: another one when they change."""
+"""Version of the pictures, a folder of the cache: change it when `make_pictures` makes others."""
 
 
 class FeedService(Service):
-    """`Service`: the app's page and its server, and a host of pictures."""
+    """The page of the app, its server, and a picture host."""
 
     name = "feed"
     title = "Social network: stories, posts, photos"
@@ -41,13 +41,13 @@ class FeedService(Service):
     programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Certificate, and pictures that are not there yet."""
+        """Issue the certificate, and make the pictures unless the cache has them."""
         context.authority.issue(self.name, list(self.hosts))
         if not _index(context).exists():
             make_pictures(_index(context).parent)
 
     def nginx(self, context: ServiceContext) -> str:
-        """Two servers with HTTP/2."""
+        """Return two servers with HTTP/2: the app and its pictures."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -63,19 +63,19 @@ class FeedService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """The server."""
+        """Return the command of ``server.py``."""
         where = context.installed
         server, index = where.path(FOLDER / "server.py"), where.path(_index(context))
         return {"feed": [where.python(), "-I", server, str(PORT), index]}
 
     def check(self, context: ServiceContext) -> None:
-        """The server answers through nginx."""
+        """Check that the server answers through nginx."""
         answer = fetch(self, context, f"https://{APP_HOST}/api/health", "--fail")
         if answer.exit_code != 0:
             raise DeviceError(self.name, f"https://{APP_HOST}/ does not answer", stderr=answer.stderr)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Where the app is, and the host of its pictures."""
+        """Return the URLs of the app (``url``) and of its pictures (``pictures``)."""
         return {"url": f"https://{APP_HOST}", "pictures": f"https://{PICTURES_HOST}"}
 
 
@@ -84,7 +84,7 @@ def _index(context: ServiceContext) -> Path:
 
 
 def make_pictures(folder: Path) -> None:
-    """Write PNGs of log-normal sizes, always the same, and ``index.json`` with path → bytes of each kind."""
+    """Write PNGs of log-normal sizes and ``index.json`` (kind → path → bytes); the same files each time."""
     rng = np.random.Generator(np.random.PCG64(_SEED))
     index: dict[str, dict[str, int]] = {}
     for kind, count, mean in (("avatars", AVATARS, AVATAR_BYTES), ("pictures", PICTURES, PICTURE_BYTES)):

@@ -1,1 +1,1 @@
-"""Sound: see README.md."""
+"""The service `icecast`, radio and music: see README.md."""

@@ -1,4 +1,4 @@
-"""Music that tells where in it one is: notes at random, without a rest, the same each time."""
+"""Melodies in which a short excerpt shows its position: random notes without rests, the same for the same seed."""
 
 import random
 import subprocess
@@ -13,26 +13,26 @@ from mplab.base.programs import Program
 
 FFMPEG = Program("ffmpeg", ("ffmpeg",), ("-version",), "ffmpeg", "encodes sound and sends it as a radio station does")
 NOTE_S = 0.12
-"""Length of a note: five MP3 frames at 48 kHz, so that every melody is a whole number of frames."""
+"""Length of a note, s: five MP3 frames at 48 kHz, so that each melody has a whole number of frames."""
 TONES_HZ = tuple(round(440.0 * 2 ** (step / 6), 2) for step in range(16))
-"""A whole-tone scale from a' on: neighbours are 50 Hz apart or more, the highest is below 2.5 kHz."""
+"""A whole-tone scale from a' (440 Hz). Neighbours are at least 50 Hz apart; the highest tone is below 2.5 kHz."""
 RATE_HZ = 48_000
 AMPLITUDE = 0.3
-"""Of full scale: −13.5 dB RMS all the time."""
+"""Peak amplitude as a share of full scale: a constant −13.5 dB RMS."""
 _FRAME_SAMPLES = 1152
 _MARGIN_FRAMES = 50
 _ENCODE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Melody:
-    """Which tone each note has, as a hexadecimal digit: an index of `TONES_HZ`."""
+class StationMelody:
+    """A melody. Each hexadecimal digit of `notes` is a tone, an index of `TONES_HZ`."""
 
     notes: str
 
     @classmethod
-    def composed(cls, seed: int, duration_s: float) -> "Melody":
-        """A melody of about this length; no note is the same as the one before it, also from end to start."""
+    def composed(cls, seed: int, duration_s: float) -> "StationMelody":
+        """Return a random melody of about `duration_s`. Adjacent notes differ, the last and the first note too."""
         rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         notes: list[int] = []
         count = round(duration_s / NOTE_S)
@@ -45,26 +45,26 @@ class Melody:
 
     @property
     def duration_s(self) -> float:
-        """How long it takes."""
+        """Duration of the melody, s."""
         return len(self.notes) * NOTE_S
 
     def describe(self) -> dict[str, object]:
-        """For `mplab.analysis.scores.sound`, which finds its way in a recording by it."""
+        """Return notes and tones as JSON values; `mplab.analysis.scores.sound` locates recorded sound with them."""
         return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
 
     def samples(self) -> NDArray[np.int16]:
-        """16 bit, mono, at `RATE_HZ`. The phase goes on from note to note, so nothing clicks."""
+        """Return the sound: 16 bit, mono, at `RATE_HZ`. The phase is continuous between notes, so nothing clicks."""
         per_note = round(NOTE_S * RATE_HZ)
         tones = np.array(TONES_HZ)[[int(note, 16) for note in self.notes]]
         phase = np.cumsum(np.repeat(2 * np.pi * tones / RATE_HZ, per_note))
         return np.asarray(np.round(AMPLITUDE * 32767 * np.sin(phase)), dtype=np.int16)
 
 
-def write_mp3(melody: Melody, path: Path, *, kbps: int) -> None:
-    """Encode a melody so that its end joins its start, and that of any other, without a gap.
+def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
+    """Encode a melody as MP3 so that its end joins any melody's start without a gap.
 
-    Constant bit rate, each frame by itself (no bit reservoir, no header frame): the melody is encoded with some of its
-    end before and of its start behind it, and the frames of these are cut off.
+    The bit rate is constant and each frame is independent (no bit reservoir, no header frame). The melody is encoded
+    with `_MARGIN_FRAMES` of its end before it and of its start after it; the frames of both margins are then removed.
 
     Raises:
         DeviceError: ffmpeg failed.

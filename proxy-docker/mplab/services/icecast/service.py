@@ -1,4 +1,4 @@
-"""The service `icecast`: a radio station, and a music service that gives out its tracks in ranges."""
+"""The service `icecast`: a radio station, and a music service that serves tracks by byte range."""
 
 import json
 import secrets
@@ -11,39 +11,41 @@ from mplab.base.errors import DeviceError
 from mplab.base.programs import CURL, UNSHARE, Program
 from mplab.drivers.services import Service, ServiceContext, fetch
 
-from .melody import FFMPEG, Melody, write_mp3
+from .melody import FFMPEG, StationMelody, write_mp3
 
 FOLDER = Path(__file__).resolve().parent
 RADIO_HOST, MUSIC_HOST = "radio.lab", "music.lab"
 PORT = 8000
 MOUNT = "/live"
 BURST_BYTES = 65_536
-"""What a listener gets at once: Icecast's own default, 4 s of sound, to fill an app's buffer (baerts2015 §6.2.1)."""
+"""Burst for a new listener: Icecast's default, 4 s of sound, which fills the app's buffer (baerts2015 §6.2.1)."""
 QUEUE_BYTES = 524_288
-"""A listener who is further behind than this (33 s) is sent away: Icecast's own default."""
+"""Icecast disconnects a listener that is further behind (33 s of sound): Icecast's default."""
 RADIO_KBPS = 128
 
-RADIO = Melody.composed(seed=6, duration_s=240)
-"""What the station plays, again and again."""
+RADIO = StationMelody.composed(seed=6, duration_s=240)
+"""The station's programme, repeated."""
 
 
 @dataclass(frozen=True)
 class Track:
-    """One piece of the music service."""
+    """A track of the music service."""
 
     name: str
-    melody: Melody
+    melody: StationMelody
 
 
 TRACK_KBPS = 160
-TRACKS = tuple(Track(f"track-{number}", Melody.composed(seed=100 + number, duration_s=48)) for number in range(1, 6))
-"""Shorter than songs, so that each test of 75 s has a change of tracks."""
+TRACKS = tuple(
+    Track(f"track-{number}", StationMelody.composed(seed=100 + number, duration_s=48)) for number in range(1, 6)
+)
+"""Tracks of 48 s: shorter than songs, so that a test of 75 s includes a change of track."""
 
 ICECAST = Program("icecast2", ("icecast2", "icecast"), ("-v",), "icecast2", "the radio station")
 
 
 class IcecastService(Service):
-    """`Service`: Icecast with a source, two players' pages, the tracks."""
+    """Icecast with its source, the pages of both players, and the tracks."""
 
     name = "icecast"
     title = "Radio station and music service"
@@ -53,7 +55,7 @@ class IcecastService(Service):
     programs = (ICECAST, FFMPEG, UNSHARE, CURL)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Passwords, Icecast's configuration, and sound that is not there yet."""
+        """Write passwords and Icecast's configuration; make the sound unless the cache has it."""
         password = secrets.token_hex(16)
         write_private(_password_file(context), password)
         configuration = render(
@@ -76,7 +78,7 @@ class IcecastService(Service):
         (context.cache / "tracks" / "index.json").write_text(json.dumps([track.name for track in TRACKS]))
 
     def nginx(self, context: ServiceContext) -> str:
-        """A server for each player."""
+        """Return one server per player."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -89,7 +91,7 @@ class IcecastService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Icecast, which refuses to be root and so gets another number, and its source."""
+        """Return the commands of Icecast and its source. Icecast refuses to run as root and gets another user id."""
         where = context.installed
         station = [where.program(ICECAST), "-c", where.path(context.directory / "icecast.xml")]
         sound = [where.path(context.cache / "radio.mp3"), str(RADIO_KBPS)]
@@ -100,7 +102,7 @@ class IcecastService(Service):
         }
 
     def check(self, context: ServiceContext) -> None:
-        """The station is on the air, and the players' pages are there."""
+        """Check that Icecast has its source, and that the radio's page and the list of tracks answer."""
         status = self._get(context, f"http://{self.hosts[RADIO_HOST]}:{PORT}/status-json.xsl")
         try:
             sources = json.loads(status)["icestats"].get("source")
@@ -118,7 +120,7 @@ class IcecastService(Service):
         return answer.stdout
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Where the players are, and (as JSON) what can be heard."""
+        """Return the players' URLs, the stream's port and mount, and the melodies (as JSON)."""
         return {
             "radio_url": f"http://{RADIO_HOST}",
             "radio_port": str(PORT),
@@ -129,8 +131,8 @@ class IcecastService(Service):
         }
 
 
-def _make(melody: Melody, path: Path, kbps: int) -> None:
-    """Encode, unless it is there already; `.notes` beside it says what is in it."""
+def _make(melody: StationMelody, path: Path, kbps: int) -> None:
+    """Encode a melody, unless the file ``.notes`` next to `path` shows that `path` has it already."""
     notes = path.with_suffix(".notes")
     described = json.dumps({**melody.describe(), "kbps": kbps})
     if not (path.exists() and notes.exists() and notes.read_text() == described):

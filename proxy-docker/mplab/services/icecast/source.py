@@ -1,8 +1,8 @@
-"""The radio station's source: MP3 of a constant rate, at the pace of the sound, to Icecast.
+"""Send an MP3 file of constant rate to Icecast in real time: the source of the radio station.
 
-``python source.py FILE KBPS ADDRESS PORT MOUNT PASSWORD_FILE``; runs until SIGTERM. FILE is whole frames of 24 ms
-(48 kHz) that join from end to start. ffmpeg could do it, but takes passwords from its command line alone, and prints
-them.
+``python source.py FILE KBPS ADDRESS PORT MOUNT PASSWORD_FILE``; runs until SIGTERM. FILE has whole frames of 24 ms
+(48 kHz) and loops without a gap. ffmpeg is no alternative: it takes the password only on its command line, and prints
+it.
 """
 
 import base64
@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 FRAME_S = 0.024
-"""1152 samples at 48 kHz."""
+"""Duration of an MP3 frame: 1152 samples at 48 kHz."""
 
 _CONNECT_TIMEOUT_S = 10.0
 _RETRY_S = 0.05
@@ -23,7 +23,7 @@ _BLOCK = 4096
 
 
 def _connect(address: str, port: int, deadline: float) -> socket.socket:
-    """Icecast may still be starting."""
+    """Connect, and retry until `deadline` (monotonic clock): Icecast may still be starting. Raises OSError."""
     while True:
         try:
             return socket.create_connection((address, port), timeout=_CONNECT_TIMEOUT_S)
@@ -34,7 +34,7 @@ def _connect(address: str, port: int, deadline: float) -> socket.socket:
 
 
 def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
-    """Send the head of the request and read Icecast's consent."""
+    """Connect, send the head of the PUT request, and read Icecast's answer. Exit with a message if it refuses."""
     connection = _connect(address, port, time.monotonic() + _CONNECT_TIMEOUT_S)
     account = base64.b64encode(f"source:{password}".encode()).decode()
     head = [
@@ -53,7 +53,7 @@ def _begin(address: str, port: int, mount: str, password: str) -> socket.socket:
 
 
 def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
-    """Send frame after frame when its time has come, again and again; late frames follow at once."""
+    """Send the sound in a loop, each frame at its time; send late frames at once. Return only by an exception."""
     frame_bytes = round(kbps * 1000 * FRAME_S / 8)
     frames = [sound[at : at + frame_bytes] for at in range(0, len(sound), frame_bytes)]
     begin = time.monotonic()
@@ -63,7 +63,7 @@ def _play(connection: socket.socket, sound: bytes, kbps: int) -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Play until told to stop; ends with an error when Icecast does."""
+    """Play until SIGTERM; exit with a message if Icecast closes the connection."""
     file, kbps, address, port, mount, password_file = argv
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -11,11 +11,11 @@ HOST, ADDRESS, PORT = "iperf.lab", "10.65.107.1", 5201
 IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
 _CHECK_TIMEOUT_S = 5.0
 _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
-"""What iperf3 says while it still ends the test before, and how long that may take."""
+"""iperf3's message while it ends the previous test; the longest time to wait for that; interval of the attempts."""
 
 
 class IperfService(Service):
-    """`Service`: iperf3."""
+    """An iperf3 server."""
 
     name = "iperf"
     title = "iperf3 server"
@@ -25,12 +25,12 @@ class IperfService(Service):
     programs = (IPERF3,)
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """The server."""
+        """Return the command of the server."""
         iperf3 = context.installed.program(IPERF3)
         return {"iperf3": [iperf3, "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
 
     def check(self, context: ServiceContext) -> None:
-        """It serves a test of one block, from the origin itself."""
+        """Run a test of 1 kB from the origin itself."""
         argv = [str(IPERF3.path()), "--client", ADDRESS, "--port", str(PORT), "--bytes", "1K", "--length", "1K"]
         deadline = time.monotonic() + _BUSY_S
         while True:
@@ -43,7 +43,7 @@ class IperfService(Service):
             time.sleep(_POLL_S)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Host name and port."""
+        """Return ``host`` and ``port``."""
         return {"host": HOST, "port": str(PORT)}
 
 

@@ -1,1 +1,1 @@
-"""Calls: a TURN server, the page of the call app, and the speech that is played into it."""
+"""The service `turn`, calls: a TURN server, the page of the call app, and the speech that the caller plays."""

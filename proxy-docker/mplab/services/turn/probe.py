@@ -1,6 +1,6 @@
-"""Asks a TURN server for a relay without credentials, by TCP; a server that works refuses with 401 (RFC 8656 §7.2).
+"""Request a relay from a TURN server over TCP, without credentials. A working server answers 401 (RFC 8656 §7.2).
 
-Usage: ``probe.py ADDRESS PORT``. Exit code 0: it did; otherwise what came instead is on standard error.
+Usage: ``probe.py ADDRESS PORT``. Exit code 0: the server answered 401. Otherwise standard error names the other answer.
 """
 
 import os
@@ -17,7 +17,7 @@ _HEADER = struct.Struct("!HHI12s")
 
 
 def _ask(address: str, port: int) -> str:
-    """What is wrong with the answer; "" when nothing is."""
+    """Send the request and return the problem with the answer, "" for none. Raises OSError."""
     attribute = struct.pack("!HHI", _REQUESTED_TRANSPORT, 4, _UDP << 24)
     transaction = os.urandom(12)
     with socket.create_connection((address, port), _TIMEOUT_S) as server:

@@ -1,4 +1,4 @@
-"""Calls: coturn, the page of the call app behind the origin's web server, and recorded speech."""
+"""The service `turn`: coturn, the page of the call app on the origin's nginx, and recorded speech."""
 
 import json
 import secrets
@@ -25,7 +25,7 @@ _CHECK_TIMEOUT_S = 5.0
 
 
 class TurnService(Service):
-    """`Service`: a TURN server that is reached by TCP alone, and the page of caller and callee."""
+    """A TURN server that accepts only TCP, and the page of caller and callee."""
 
     name = "turn"
     title = "Calls (WebRTC over TURN)"
@@ -35,7 +35,7 @@ class TurnService(Service):
     programs = (TURNSERVER, ESPEAK)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make the speech if it is not there, a new password, the certificate and the configurations."""
+        """Make the speech unless the cache has it; make a password, the certificate and the configurations."""
         make_recording(context.cache)
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
         context.authority.issue(self.name, [HOST])
@@ -49,13 +49,13 @@ class TurnService(Service):
             "username": USER,
             "credential": password,
         }
-        # Served to the page, so that no automation and no log ever sees it.
+        # The page fetches the credentials itself: browser automation, which is logged, never carries them.
         write_private(
             context.directory / "config.json", json.dumps({"iceServers": [server], "iceTransportPolicy": "relay"})
         )
 
     def nginx(self, context: ServiceContext) -> str:
-        """The page and its mailbox."""
+        """Return the server of the page and its mailbox."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -67,12 +67,12 @@ class TurnService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """coturn."""
+        """Return the command of coturn."""
         where = context.installed
         return {"turn": [where.program(TURNSERVER), "-c", where.path(context.directory / "turnserver.conf")]}
 
     def check(self, context: ServiceContext) -> None:
-        """It answers by TCP, and wants credentials."""
+        """Check that coturn answers over TCP and requires credentials."""
         argv = [sys.executable, "-I", "-S", str(HERE / "probe.py"), self.hosts[TURN_HOST], str(self.ports[0])]
         answer = context.host.run(argv, timeout_s=_CHECK_TIMEOUT_S, check=False)
         if answer.exit_code != 0:
@@ -80,7 +80,7 @@ class TurnService(Service):
             raise DeviceError(self.name, f"coturn does not answer as it should: {problem}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """``url`` of the page; files (`Recording`): ``sent``, ``reference``, ``utterances``, ``quiet``."""
+        """Return ``url`` of the page, and the speech files: ``sent``, ``reference``, ``utterances``, ``quiet``."""
         recording = make_recording(context.cache)
         files = ("sent", "reference", "utterances", "quiet")
         return {"url": f"https://{HOST}/", **{name: str(getattr(recording, name)) for name in files}}

@@ -1,4 +1,4 @@
-"""The recorded speech of a call: made once by espeak-ng, always the same, with known bounds of every utterance."""
+"""Make the recorded speech of calls with espeak-ng: once, always the same, with start and end of each utterance."""
 
 import hashlib
 import json
@@ -21,13 +21,13 @@ from mplab.base.programs import Program
 ESPEAK = Program("espeak-ng", ("espeak-ng",), ("--version",), "espeak-ng", "makes the speech of calls")
 
 SENT_HZ, SCORED_HZ = 48_000, 16_000
-"""Sampling rates of what is played into the call (that of Opus) and of what it is compared with (that of PESQ)."""
+"""Sampling rates of the speech that is played into the call (as in Opus) and of the reference (as in PESQ)."""
 LEAD_S, GAP_S = 1.0, 0.7
-"""Silence before the first utterance and after each one."""
+"""Silence before the first utterance, and after each utterance."""
 UTTERANCE_S = (8.0, 12.0)
-"""How long an utterance lasts (ITU-T P.862.3)."""
+"""Shortest and longest utterance, s (ITU-T P.862.3)."""
 _LEVEL_DBOV = -26.0
-"""Level of each utterance, that of ITU-T P.830."""
+"""Level of each utterance (ITU-T P.830)."""
 _QUIET_DBOV, _QUIET_S = -75.0, 5.0
 _TEXTS = Path(__file__).with_name("speech.yaml")
 _VERSION = 1
@@ -38,7 +38,7 @@ Samples = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Utterance:
-    """One utterance in the recording; times in seconds since its start."""
+    """An utterance; times in seconds since the start of the recording."""
 
     voice: str
     text: str
@@ -47,14 +47,14 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class Recording:
+class SpeechFiles:
     """Files of the recorded speech.
 
     Attributes:
-        sent: WAV, 48 kHz, 16 bit, mono: what the caller says.
-        reference: the same at 16 kHz: what recordings are compared with.
+        sent: WAV, 48 kHz, 16 bit, mono: the speech that the caller plays.
+        reference: the same speech at 16 kHz; received speech is compared with it.
         utterances: JSON list of `Utterance`.
-        quiet: WAV, 48 kHz: the microphone of somebody who only listens.
+        quiet: WAV, 48 kHz: noise of a quiet room, for the microphone of the phone.
     """
 
     sent: Path
@@ -63,32 +63,32 @@ class Recording:
     quiet: Path
 
     @classmethod
-    def within(cls, directory: Path) -> "Recording":
-        """The files of a recording in `directory`."""
+    def within(cls, directory: Path) -> "SpeechFiles":
+        """Return the paths of a recording's files in `directory`."""
         names = ("speech-48k.wav", "speech-16k.wav", "utterances.json", "quiet.wav")
         return cls(*(directory / name for name in names))
 
     @property
     def complete(self) -> bool:
-        """Whether all files are there."""
+        """Whether all files exist."""
         return all(path.is_file() for path in (self.sent, self.reference, self.utterances, self.quiet))
 
 
-def make_recording(cache: Path) -> Recording:
-    """The recording, from `cache` if it was made before with the same texts by the same espeak-ng.
+def make_recording(cache: Path) -> SpeechFiles:
+    """Return the recording; make it unless `cache` has one of the same texts by the same version of espeak-ng.
 
     Raises:
-        DeviceError: espeak-ng failed, or an utterance is shorter or longer than it should be.
+        DeviceError: espeak-ng failed, or the length of an utterance is outside of `UTTERANCE_S`.
     """
     texts = _TEXTS.read_bytes()
     key = hashlib.sha256(b"%d %s " % (_VERSION, ESPEAK.version().encode()) + texts).hexdigest()[:16]
-    recording = Recording.within(cache / f"speech-{key}")
+    recording = SpeechFiles.within(cache / f"speech-{key}")
     if not recording.complete:
         _write(recording, YAML(typ="safe").load(texts))
     return recording
 
 
-def _write(recording: Recording, entries: Sequence[Mapping[str, str | int]]) -> None:
+def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -> None:
     parts, utterances, position = [np.zeros(round(LEAD_S * SENT_HZ))], [], LEAD_S
     for entry in entries:
         voice, text = str(entry["voice"]), str(entry["text"])
@@ -109,7 +109,7 @@ def _write(recording: Recording, entries: Sequence[Mapping[str, str | int]]) -> 
 
 
 def _say(voice: str, speed: int, text: str) -> Samples:
-    """What espeak-ng says, at 48 kHz and the level of `_LEVEL_DBOV`, without silence at either end."""
+    """Return the speech of a text at `SENT_HZ` and `_LEVEL_DBOV`, without silence at either end. Raises DeviceError."""
     argv = [str(ESPEAK.path()), "-v", voice, "-s", str(speed), "--stdout", text]
     done = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
     if done.returncode != 0 or not done.stdout:
@@ -122,7 +122,7 @@ def _say(voice: str, speed: int, text: str) -> Samples:
         )
     with wave.open(BytesIO(done.stdout)) as spoken:
         rate = spoken.getframerate()
-        # The length in a streamed header is not the true one: what came is what counts.
+        # The header of a streamed WAV has no true length: use the number of bytes received.
         samples = np.frombuffer(spoken.readframes(len(done.stdout) // 2), dtype="<i2") / 32768
     loud = np.flatnonzero(np.abs(samples) > 10 ** (-50 / 20))
     common = gcd(SENT_HZ, rate)
@@ -131,7 +131,7 @@ def _say(voice: str, speed: int, text: str) -> Samples:
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
-    """Write samples between −1 and 1 as 16-bit mono WAV, whole or not at all."""
+    """Write samples between −1 and 1 as 16-bit mono WAV. The file appears only when it is complete."""
     partial = path.with_suffix(".partial")
     with wave.open(str(partial), "wb") as file:
         file.setnchannels(1)

@@ -1,1 +1,1 @@
-"""A file store's origin: see README.md."""
+"""The service `upload`, the origin of file stores: see README.md."""

@@ -1,12 +1,12 @@
-"""The file store's origin: takes files in blocks, counts and hashes them as they come, and keeps none of them.
+"""Receive the blocks of uploaded files, count and hash them as they arrive, and discard them.
 
-Plain HTTP/1.1 on loopback; nginx is in front of it and passes bodies on without delay.
+Plain HTTP/1.1 on loopback, behind nginx, which forwards bodies unbuffered.
 
     server.py PORT
 
-``PUT /files/NAME?offset=N`` is answered with ``{"name", "offset", "bytes", "sha256"}`` of what came. The log has one
-JSON object a line: ``{"t", "event": "arrived", "name", "offset", "bytes"}`` whenever more of a block has come, at most
-every 0.25 s, and at its end the same with the event ``stored``, or ``cut`` when the sender went away.
+The answer to ``PUT /files/NAME?offset=N`` is ``{"name", "offset", "bytes", "sha256"}`` of the received block. The log
+has one JSON object per line, ``{"t", "event", "name", "offset", "bytes"}``. While a block arrives, ``event`` is
+``arrived``, at most every 0.25 s; at its end it is ``stored``, or ``cut`` if the sender closed the connection.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ LOG_EVERY_S = 0.25
 _PIECE_BYTES = 1 << 16
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """One request."""
+class UploadHandler(http.server.BaseHTTPRequestHandler):
+    """Handle the requests of one connection."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """A sign of life."""
+        """Answer the health check ``/files/``."""
         if urlsplit(self.path).path == "/files/":
             self._answer(200, {"ok": True})
         else:
             self._answer(404, {"error": f"there is no {self.path}"})
 
     def do_PUT(self) -> None:
-        """Take one block."""
+        """Receive one block."""
         parts = urlsplit(self.path)
         offset = parse_qs(parts.query).get("offset", ["0"])[-1]
         length = self.headers.get("Content-Length", "")
@@ -53,11 +53,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self._answer(200, {**block, "bytes": came, "sha256": sha256})
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name in the base class
-        """What the base class has to say, in the log's form."""
+        """Log a message of the base class as the event ``request``."""
         _log("request", what=format % arguments)
 
     def _receive(self, block: Mapping[str, object], length: int) -> tuple[int, str]:
-        """Read a body as it comes: how much came, and its SHA-256."""
+        """Read a body as it arrives, and log progress. Return the number of bytes received and their SHA-256."""
         digest, came, told = hashlib.sha256(), 0, 0.0
         while came < length:
             piece = self.rfile.read1(min(_PIECE_BYTES, length - came))
@@ -84,16 +84,16 @@ def _log(event: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """Listens on loopback."""
+class UploadServer(http.server.ThreadingHTTPServer):
+    """A server with one thread per connection."""
 
     daemon_threads = True
     request_queue_size = 64
 
 
-def make_server(port: int) -> Server:
-    """A server that listens on 127.0.0.1:`port` (0: any) and is not serving yet."""
-    return Server(("127.0.0.1", port), Handler)
+def make_server(port: int) -> UploadServer:
+    """Return a server that listens on 127.0.0.1:`port` (0: any free port) and does not serve yet."""
+    return UploadServer(("127.0.0.1", port), UploadHandler)
 
 
 if __name__ == "__main__":

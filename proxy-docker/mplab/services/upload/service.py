@@ -1,4 +1,4 @@
-"""The service `upload`: a file store."""
+"""The service `upload`: file stores."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,11 +10,11 @@ from mplab.drivers.services import Service, ServiceContext, fetch
 
 FOLDER = Path(__file__).resolve().parent
 PORT = 8105
-"""On the origin's loopback."""
+"""Port of the server on the origin's loopback."""
 
 
 class UploadService(Service):
-    """`Service`: takes files; under a name for each of the apps, so that rules of a policy can tell them apart."""
+    """A file store with one host name per app, so that the rules of a policy can distinguish the apps."""
 
     name = "upload"
     title = "File store"
@@ -23,11 +23,11 @@ class UploadService(Service):
     programs = (CURL,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Certificate."""
+        """Issue the certificate."""
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """A server for each name."""
+        """Return one server per host name."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -38,19 +38,19 @@ class UploadService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """The server behind nginx."""
+        """Return the command of ``server.py``."""
         where = context.installed
         return {"upload": [where.python(), "-I", where.path(FOLDER / "server.py"), str(PORT)]}
 
     def check(self, context: ServiceContext) -> None:
-        """The server answers through nginx."""
+        """Check that the server answers through nginx."""
         host = next(iter(self.hosts))
         answer = fetch(self, context, f"https://{host}/files/", "--fail")
         if answer.exit_code != 0:
             raise DeviceError(self.name, f"https://{host}/files/ does not answer", stderr=answer.stderr)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Where each app's store is."""
+        """Return app → URL of its store."""
         return {host.removesuffix(".lab"): f"https://{host}" for host in self.hosts}
 
 

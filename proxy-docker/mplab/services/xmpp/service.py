@@ -1,4 +1,4 @@
-"""Messages: Prosody behind the origin's web server, two accounts, and the page that is the messenger."""
+"""The service `xmpp`: Prosody behind the origin's nginx, two accounts, and the page of the messenger."""
 
 import json
 import secrets
@@ -15,7 +15,7 @@ DOMAIN = "chat.lab"
 MEDIA = "media.chat.lab"
 LIBRARY = APPIUM_DIR / "node_modules" / "@xmpp" / "client" / "dist" / "xmpp.min.js"
 NAMES: Mapping[str, str] = {"phone": "Phone", "peer": "Second phone"}
-"""Account → how the other one's contact list shows it."""
+"""Account → its name in the other account's contact list."""
 
 PROSODY = Program("prosody", ("prosody",), (), "prosody", "carries messages")
 
@@ -24,7 +24,7 @@ _PASSWORD_BYTES = 16
 
 
 class XmppService(Service):
-    """`Service`: text, pictures and receipts between two phones, over WebSocket and TLS."""
+    """Texts, photos and receipts between two phones, over WebSocket and TLS."""
 
     name = "xmpp"
     title = "Messages (XMPP)"
@@ -33,7 +33,7 @@ class XmppService(Service):
     programs = (PROSODY,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make new accounts, a contact list for both, the certificate and the configuration."""
+        """Make new accounts, their common contact list, the certificate and the configuration."""
         passwords = {name: secrets.token_urlsafe(_PASSWORD_BYTES) for name in NAMES}
         write_private(context.directory / "accounts.json", json.dumps(passwords))
         for name, password in passwords.items():
@@ -46,7 +46,7 @@ class XmppService(Service):
         (context.directory / "prosody.cfg.lua").write_text(configuration)
 
     def nginx(self, context: ServiceContext) -> str:
-        """The page, the WebSocket, and the pictures."""
+        """Return the servers of the page, the WebSocket and the photos."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -57,12 +57,12 @@ class XmppService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Prosody."""
+        """Return the command of Prosody."""
         configuration = context.installed.path(context.directory / "prosody.cfg.lua")
         return {"prosody": [context.installed.program(PROSODY), "-F", "--config", configuration]}
 
     def check(self, context: ServiceContext) -> None:
-        """Both names answer with TLS: the page is whole, Prosody stands behind the WebSocket and the pictures."""
+        """Check both host names over TLS: the page is complete, and Prosody answers for WebSocket and photos."""
         asked = {
             f"https://{DOMAIN}/": "</html>",
             f"https://{DOMAIN}/xmpp.js": "XMPP",
@@ -76,8 +76,8 @@ class XmppService(Service):
                 raise DeviceError(self.name, f"{url} does not answer as it should: {found}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """``url`` of the messenger; ``phone``, ``phone_password``, ``peer``, ``peer_password``: the accounts;
-        ``accounts``: the private file that has both.
+        """Return ``url`` of the messenger; the accounts as ``phone``, ``phone_password``, ``peer``, ``peer_password``;
+        and ``accounts``, the private file that has both passwords.
         """
         file = context.directory / "accounts.json"
         passwords = json.loads(file.read_text())
@@ -97,7 +97,7 @@ class XmppService(Service):
 
 
 def _account_file(directory: Path, name: str) -> Path:
-    """Where Prosody's own storage has an account; names of folders are percent-encoded."""
+    """Return the file of an account in Prosody's own storage, whose folder names are percent-encoded."""
     return directory / "data" / DOMAIN.replace(".", "%2e") / "accounts" / f"{name}.dat"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.cluster.address import Keys, Local, Scheduler, parse
+from mplab.analysis.cluster.address import Keys, Local, SchedulerAddress, parse
 from mplab.analysis.cluster.same import differences, fingerprint
 from mplab.analysis.errors import AddressError
 from tests.foreign import Foreign
@@ -16,12 +16,12 @@ from tests.foreign import Foreign
     [
         ("local", Local()),
         ("local:12", Local(12)),
-        ("tcp://127.0.0.1:8786", Scheduler("tcp://127.0.0.1:8786")),
-        ("tcp://lab-3.example:1", Scheduler("tcp://lab-3.example:1")),
-        ("tcp://[::1]:8786", Scheduler("tcp://[::1]:8786")),
+        ("tcp://127.0.0.1:8786", SchedulerAddress("tcp://127.0.0.1:8786")),
+        ("tcp://lab-3.example:1", SchedulerAddress("tcp://lab-3.example:1")),
+        ("tcp://[::1]:8786", SchedulerAddress("tcp://[::1]:8786")),
     ],
 )
-def test_what_an_address_means(text: str, means: Local | Scheduler) -> None:
+def test_what_an_address_means(text: str, means: Local | SchedulerAddress) -> None:
     assert parse(text) == means
 
 
@@ -41,7 +41,7 @@ def test_keys_go_with_tls_and_memory_with_local_alone(tmp_path: Path) -> None:
         parse("tls://host:1", keys)
     for file in files:
         file.touch()
-    assert parse("tls://host:1", keys) == Scheduler("tls://host:1", keys)
+    assert parse("tls://host:1", keys) == SchedulerAddress("tls://host:1", keys)
     assert parse("local:2", memory="2 GiB") == Local(2, "2 GiB")
     for text, some in (("tls://host:1", Keys()), ("tls://host:1", Keys(files[0], files[1]))):
         with pytest.raises(AddressError, match="needs --tls-ca, --tls-cert and --tls-key"):

@@ -14,11 +14,11 @@ import psutil
 import pytest
 import trustme
 
-from mplab.analysis.cluster.address import Keys, Local, Scheduler
+from mplab.analysis.cluster.address import Keys, Local, SchedulerAddress
 from mplab.analysis.cluster.connect import connected
 from mplab.analysis.cluster.drive import Drive, Spread
 from mplab.analysis.cluster.store import Store, store_at
-from mplab.analysis.cluster.work import RunResult
+from mplab.analysis.cluster.work import AnalysedRun
 from mplab.analysis.errors import ClusterError, ScenarioMissingError
 from mplab.analysis.pipeline import analyze
 from tests.foreign import Foreign
@@ -34,8 +34,11 @@ def alone(runs: Runs) -> None:
 
 
 def spread(
-    address: Local | Scheduler, runs: Runs, store: Store | None = None, tell: Callable[[Spread], None] | None = None
-) -> list[RunResult]:
+    address: Local | SchedulerAddress,
+    runs: Runs,
+    store: Store | None = None,
+    tell: Callable[[Spread], None] | None = None,
+) -> list[AnalysedRun]:
     """Analyse their copies on a cluster."""
     store = store or store_at(str(runs.spread))
     with connected(address) as client:
@@ -43,7 +46,7 @@ def spread(
         return list(Drive(client, found, tell=tell).results())
 
 
-def check_same(runs: Runs, results: list[RunResult]) -> None:
+def check_same(runs: Runs, results: list[AnalysedRun]) -> None:
     assert {result.run: result.error for result in results} == dict.fromkeys(runs.names, "")
     assert all(result.counts["ok"] >= 1 for result in results)
     ours, theirs = content(runs.alone), content(runs.spread)
@@ -100,8 +103,8 @@ def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, foreign: F
     (runs.gate / "closed").touch()
     programs.scheduler()
     first, second = programs.worker(), programs.worker()
-    results: list[RunResult] = []
-    work = threading.Thread(target=lambda: results.extend(spread(Scheduler(programs.address), runs)))
+    results: list[AnalysedRun] = []
+    work = threading.Thread(target=lambda: results.extend(spread(SchedulerAddress(programs.address), runs)))
     work.start()
     wait_for(lambda: len(at_gate(runs)) == 2, "both workers are scoring")
     assert set(at_gate(runs)) == {first.pid, second.pid}
@@ -149,9 +152,9 @@ def test_an_encrypted_cluster_lets_in_who_has_keys(tmp_path: Path, foreign: Fore
     assert address.startswith("tls://127.0.0.1:")
     programs.worker()
     programs.worker()
-    check_same(runs, spread(Scheduler(address, keys), runs))
+    check_same(runs, spread(SchedulerAddress(address, keys), runs))
     with pytest.raises(ClusterError, match="no scheduler answers"):
-        spread(Scheduler(address, strangers), runs)
+        spread(SchedulerAddress(address, strangers), runs)
 
 
 def certificates(folder: Path) -> Keys:
@@ -177,7 +180,7 @@ def test_runs_on_a_server_are_fetched_and_results_put_there(
         programs.worker(**login)
         programs.worker(**login)
         store = store_at(url)
-        results = spread(Scheduler(programs.address), runs, store)
+        results = spread(SchedulerAddress(programs.address), runs, store)
         assert [result.where for result in sorted(results, key=lambda r: r.run)] == [url + name for name in runs.names]
         check_same(runs, results)
         (home / ".ssh" / "known_hosts").write_text("")
@@ -185,7 +188,7 @@ def test_runs_on_a_server_are_fetched_and_results_put_there(
             worker.kill()
             worker.wait()
         programs.worker(**login)
-        results = spread(Scheduler(programs.address), runs, store)
+        results = spread(SchedulerAddress(programs.address), runs, store)
     assert [("known_hosts does not have its key" in result.error) for result in results] == [True, True]
 
 
@@ -247,7 +250,7 @@ def test_a_cluster_that_would_write_other_bytes_is_refused(
     with pytest.raises(
         ClusterError, match=r"the worker tcp://127\.0\.0\.1:\d+ is another mplab .*: mptrace \w+, there \w+"
     ):
-        spread(Scheduler(programs.address), runs)
+        spread(SchedulerAddress(programs.address), runs)
     assert content(runs.spread) == before
 
 
@@ -263,7 +266,7 @@ def test_a_worker_that_comes_later_and_is_another_ends_the_work(
 
     def work() -> None:
         try:
-            spread(Scheduler(programs.address), runs)
+            spread(SchedulerAddress(programs.address), runs)
         except ClusterError as error:
             wrong.append(error)
 
@@ -282,7 +285,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_for_long(
     monkeypatch.setattr("mplab.analysis.cluster.connect.WORKERS_S", 0.5)
     programs.scheduler()
     with pytest.raises(ClusterError, match="no workers: start some with `dask worker tcp://127"):
-        connected(Scheduler(programs.address)).__enter__()
+        connected(SchedulerAddress(programs.address)).__enter__()
 
 
 @pytest.mark.parametrize("lost", ["scheduler", "workers"])
@@ -307,7 +310,7 @@ def test_a_cluster_that_is_lost_ends_the_work(
     ending = threading.Thread(target=end)
     ending.start()
     with pytest.raises(ClusterError, match=found):
-        spread(Scheduler(programs.address), runs)
+        spread(SchedulerAddress(programs.address), runs)
     ending.join()
 
 
@@ -317,5 +320,8 @@ def test_a_scheduler_that_is_not_there_is_said_so(
 ) -> None:
     monkeypatch.setattr("mplab.analysis.cluster.connect.CONNECT_S", 0.5)
     keys = certificates(tmp_path / "ours") if address.startswith("tls") else Keys()
-    with pytest.raises(ClusterError, match=f"{address}: no scheduler answers"), connected(Scheduler(address, keys)):
+    with (
+        pytest.raises(ClusterError, match=f"{address}: no scheduler answers"),
+        connected(SchedulerAddress(address, keys)),
+    ):
         pass

@@ -6,7 +6,7 @@ import pytest
 
 from mplab.analysis.crosscheck import mptcptrace, tcptrace, tshark
 from mplab.analysis.crosscheck.check import definitions
-from mplab.analysis.crosscheck.model import Definition, Pair, Record, Sides, Value
+from mplab.analysis.crosscheck.model import Definition, FlowRecord, Pair, Sides, Value
 
 MANUAL = Path(__file__).parents[4] / "docs" / "cross-check.md"
 Numbers = dict[str, Value]
@@ -15,10 +15,10 @@ Numbers = dict[str, Value]
 def pair(ours: Numbers, theirs: Numbers, other: Numbers | None = None) -> Pair:
     """Side a of a flow; ``other`` is what side b has in both records."""
 
-    def record(numbers: Numbers) -> Record:
+    def record(numbers: Numbers) -> FlowRecord:
         names = dict.fromkeys([*numbers, *(other or {})])
         sides: dict[str, Sides] = {name: (numbers.get(name), (other or {}).get(name)) for name in names}
-        return Record(("a", 1), ("b", 2), 0.0, sides, {"duration_s": 0.1})
+        return FlowRecord(("a", 1), ("b", 2), 0.0, sides, {"duration_s": 0.1})
 
     return Pair(record(ours), record(theirs), 0)
 

@@ -14,8 +14,8 @@ from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import score_cell
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.statistics.summaries import summarise
+from tests.unit.analysis.scores.test_playback import SMOOTH, stalled
 from tests.unit.analysis.synthetic import Synthetic
-from tests.unit.analysis.test_playback import SMOOTH, stalled
 
 
 def figures(builder: Synthetic, records: Callable[[dict[str, Any]], Sequence[dict[str, Any]]]) -> list[Drawing]:

@@ -12,8 +12,8 @@ import pytest
 from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
 from mplab.analysis.figures.catalog import LeftOut, draw, figures
 from mplab.analysis.figures.draw import load, write_figures
-from mplab.analysis.figures.run_traces import Trace, Traces, traces_in, traces_of
-from mplab.analysis.figures.shapes.connection import Connection
+from mplab.analysis.figures.run_traces import CellTrace, Traces, traces_in, traces_of
+from mplab.analysis.figures.shapes.connection import PlottedConnection
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.figures.traces.ack_sizes import values as ack_sizes
 from mplab.analysis.figures.traces.bytes_over_time import curves, sent_again
@@ -294,7 +294,7 @@ def test_the_window_is_told_beyond_the_acknowledged_number() -> None:
     sent = [(0.1, "data", 0, 400), (0.2, "data", 400, 600)]
     points = [(0.0, "window", 1000, 0), *sent, (0.3, "ack", 400, 0), (0.3, "window", 1400, 0)]
     frame = pl.DataFrame(points, schema=["time_s", "kind", "offset", "bytes"], orient="row")
-    found = windows(Connection(Trace("c", "", "", "", Tables(None)), 0, "down", frame, {}))
+    found = windows(PlottedConnection(CellTrace("c", "", "", "", Tables(None)), 0, "down", frame, {}))
     assert found.drop("direction").rows() == [(0.0, 0, 1000), (0.1, 400, 1000), (0.2, 1000, 1000), (0.3, 600, 1000)]
 
 

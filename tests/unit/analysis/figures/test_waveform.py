@@ -15,7 +15,7 @@ from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.sound import Melody, playback
 from mplab.analysis.statistics.result import Analysis
 from tests.unit.analysis import traces as made_up
-from tests.unit.analysis.sound.conftest import Heard, described, heard, source, station, write_wav
+from tests.unit.analysis.scores.sound.conftest import Heard, described, heard, source, station, write_wav
 from tests.unit.analysis.synthetic import LTE, WIFI, Synthetic
 
 __all__ = ["described", "heard", "source", "station"]

@@ -1,4 +1,4 @@
-"""App scenarios: the base class that a folder in ``ui-scenarios/`` implements."""
+"""Base classes of the app scenarios in ``ui-scenarios/``."""
 
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import AnyScenario, Parameters, Scenario, Session

@@ -1,6 +1,4 @@
-"""Apps that are listened to, as the scenarios `radio` and `spotify` do: one tap, and a recording of what the phone
-plays from then on.
-"""
+"""Listen to an app, as the scenarios `radio` and `spotify` do: tap once, and record the sound of the phone."""
 
 import time
 from abc import abstractmethod
@@ -21,19 +19,19 @@ from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.userfiles.app import App
 
 RECORDING = "sound.wav"
-"""In the cell's folder."""
+"""Recording, in the cell's folder."""
 PAGE_TIMEOUT_S = 25.0
 LONGEST_S = 75.0
 
 _SERVICE = "icecast"
 _BESIDE_S = 45.0
-"""For the page before, and what the app says of itself behind it."""
+"""Time limit in addition to listening, s: for the page before it and the app's report after it."""
 
 _AFTER_S = 0.5
-"""The recording goes on for so long, so that it covers all that was listened to."""
+"""Recording time after the end of listening, s, so that the recording covers all of it."""
 
 Player: TypeAlias = dict[str, Any]
-"""What the object ``player`` of the app's page says of itself, without its events."""
+"""The object ``player`` of the app's page, without its events."""
 
 _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is possible: a test ends within 120 s")
 
@@ -51,14 +49,14 @@ class ListeningParameters(Parameters):
 
 
 class ListeningScenario(Scenario[ListeningParameters]):
-    """`Scenario`: an app is listened to.
+    """Listen to an app.
 
     Args:
         name: of the scenario.
         title: of the scenario.
-        parameters: what can be chosen.
-        app: its ``start`` may have each parameter by its name, and what `places` gives.
-        button: what the app calls the element that starts the sound.
+        parameters: class of the parameters.
+        app: the app; its ``start`` may use the parameters and the values of `places` by their names.
+        button: name of the element that starts the sound.
     """
 
     needs_ui = True
@@ -75,23 +73,28 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """What the app is started with, beside the parameters; `facts` are those of the service ``icecast``."""
+        """Return values for the app's ``start``, in addition to the parameters.
+
+        Args:
+            context: of the cell.
+            facts: of the service ``icecast``.
+        """
 
     @abstractmethod
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """What the observation ``sound`` says of the source: ``melody``, what was sent, and what the player counted."""
+        """Return further fields of the observation ``sound``: ``melody``, the source, and the player's counters."""
 
     def time_limit_s(self, parameters: ListeningParameters) -> float:
-        """What is listened to, and the page."""
+        """Return the time of listening and 45 s."""
         return parameters.listen + _BESIDE_S
 
     def estimate_s(self, parameters: ListeningParameters) -> float:
-        """What is listened to, and a second for the page."""
+        """Return the time of listening and 1 s for the page."""
         return parameters.listen + 1
 
     @contextmanager
     def open(self, context: Context, parameters: ListeningParameters) -> Iterator["_Session"]:
-        """Start the sound card, and a browser that plays to it."""
+        """Start the sound card and a browser that plays to it."""
         with context.open_sound() as card, context.open_ui(sound=card.server) as ui:
             yield _Session(context, parameters, self, card, ui)
 
@@ -103,11 +106,11 @@ class _Session(Session[ListeningParameters]):
     ui: BrowserUi
 
     def run(self) -> None:
-        """Open the app's page, whose script has an object ``player`` with the time ``tapped``; tap, and listen.
+        """Open the app's page, tap, and listen. The page's script has an object ``player`` with the time ``tapped``.
 
         Raises:
-            StepError: the page did not open, or nothing at all was heard.
-            DeviceError: the sound card did not do its part.
+            StepError: the page did not open, the tap did not reach it, or nothing was heard.
+            DeviceError: the sound card failed.
         """
         context, parameters, scenario = self.context, self.parameters, self.scenario
         facts = context.service(_SERVICE)
@@ -130,7 +133,7 @@ class _Session(Session[ListeningParameters]):
         )
 
     def _player(self) -> Player:
-        """Return what the app says of itself; its events are observed."""
+        """Return the app's object ``player``; observe its events. Raises StepError."""
         player: Player | None = self.ui.evaluate("return player;")
         if not isinstance(player, dict) or not player.get("tapped"):
             raise StepError(f"{self.scenario.name}: the tap did not reach the app")

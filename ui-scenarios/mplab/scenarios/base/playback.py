@@ -1,4 +1,4 @@
-"""Clips of a video site, watched one after the other, as the scenarios `youtube` and `dailymotion` do."""
+"""Watch clips of a video site one after the other, as the scenarios `youtube` and `dailymotion` do."""
 
 import contextlib
 import math
@@ -18,7 +18,7 @@ from mplab.scenarios.base.smoothness import disturbances
 from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3), unless what is to be watched takes longer."""
+"""Longest test of an app, s (baerts2015 §4.3), unless the clips take longer."""
 PAGE_TIMEOUT_S = 30.0
 
 _SERVICE = "dash"
@@ -28,7 +28,7 @@ _TAKE_SCRIPT = "return playback.take();"
 
 
 class PlaybackParameters(Parameters):
-    """Parameters of every scenario with adaptive video; each says which clips and qualities it has."""
+    """Parameters of every scenario with adaptive video; a subclass lists its clips and qualities."""
 
     clips: tuple[str, ...]
     highest: str
@@ -54,15 +54,15 @@ class PlaybackParameters(Parameters):
 
 
 class PlaybackScenario(Scenario[PlaybackParameters]):
-    """`Scenario`: clips of a video site.
+    """Watch clips of a video site.
 
     Args:
         name: of the scenario.
         title: of the scenario.
-        parameters: what can be chosen.
-        site: the fact of the service ``dash`` that has the site's URL.
-        app: elements ``started`` (there once the picture moves), ``status`` (says ``playing``, ``waiting``, ``ended``,
-            or ``failed: …``), ``back`` (leads from a clip to the list), and each clip by its name.
+        parameters: class of the parameters.
+        site: fact of the service ``dash`` with the site's URL.
+        app: has the elements ``started`` (shown once the picture moves), ``status`` (``playing``, ``waiting``,
+            ``ended`` or ``failed: …``), ``back`` (returns from a clip to the list), and each clip by its name.
     """
 
     needs_ui = True
@@ -76,16 +76,16 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: PlaybackParameters) -> float:
-        """120 s, or what the clips need and 30 s."""
+        """Return 120 s, or the estimate and 30 s if that is longer."""
         return math.ceil(max(MAX_TEST_S, self.estimate_s(parameters) + _SLACK_S))
 
     def estimate_s(self, parameters: PlaybackParameters) -> float:
-        """The time to watch all clips."""
+        """Return the time to watch all clips."""
         return _OPEN_S + len(parameters.clips) * (parameters.pause + _USUAL_STARTUP_S + parameters.watch)
 
     @contextlib.contextmanager
     def open(self, context: Context, parameters: PlaybackParameters) -> Iterator["_Session"]:
-        """Start the app, with nothing cached."""
+        """Start the app with an empty cache."""
         with context.open_ui() as ui:
             yield _Session(context, parameters, self, ui)
 
@@ -96,10 +96,10 @@ class _Session(Session[PlaybackParameters]):
     ui: BrowserUi
 
     def run(self) -> None:
-        """Open the site and watch the clips; everything the player tells is observed, also of a clip that fails.
+        """Open the site and watch the clips. Observe all events of the player, even of a clip that fails.
 
         Raises:
-            StepError: a clip does not begin in time, or the player gives up.
+            StepError: a clip does not start in time, the player gives up, or it reports no segment.
         """
         context, parameters = self.context, self.parameters
         url = self.scenario.app.start.format(
@@ -113,7 +113,7 @@ class _Session(Session[PlaybackParameters]):
             try:
                 self._watch(clip)
             except StepError:
-                with contextlib.suppress(StepError):  # the first error says more
+                with contextlib.suppress(StepError):  # the first error is more specific
                     self._observe(visit, clip)
                 raise
             if not self._observe(visit, clip):
@@ -144,7 +144,7 @@ class _Session(Session[PlaybackParameters]):
         return "the player says nothing"
 
     def _observe(self, visit: int, clip: str) -> int:
-        """Observe what the player has reported since, warn if the host was too slow; return the number of segments."""
+        """Observe the player's new records; warn if the host was too slow. Return the number of segments."""
         records = self.ui.evaluate(_TAKE_SCRIPT)
         for record in records:
             fields = {name: value for name, value in record.items() if name != "event"}

@@ -1,4 +1,4 @@
-"""What a scenario is given in a cell: `Context`, and the protocols of its members."""
+"""`Context`, the interface of a scenario to its cell, and the protocols of its members."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Writes observations to the cell's ``scenario.jsonl``."""
+    """Write observations to the cell's ``scenario.jsonl``."""
 
     def __call__(self, event: str, **fields: object) -> None:
         """Record `event` with the wall-clock time and `fields`, each a JSON value."""
@@ -26,34 +26,34 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class Tools:
-    """Host programs a scenario may use, by absolute path."""
+    """Absolute paths of host programs that a scenario may use."""
 
     node: Path
     node_modules: Path
 
 
 class AppFactory(Protocol):
-    """Opens apps that are installed on the phone (Android)."""
+    """Open apps that are installed on the phone (Android)."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
-        """An app, stopped and ready to be opened, for as long as the context.
+        """Prepare an app, stopped and ready to be opened, for as long as the context.
 
         Args:
-            app: which; it is cleared before, unless somebody has signed in to it.
+            app: the app. Its data is cleared first, unless it is an app that needs a signed-in account.
 
         Raises:
-            StepError: the phone's screen cannot be driven, or the app is not there.
+            StepError: the phone's screen cannot be driven, or the app is not installed.
         """
 
 
 class DevToolsFactory(Protocol):
-    """Reaches the DevTools of apps on the phone (Android)."""
+    """Connect to the DevTools of apps on the phone (Android)."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager["DevTools | None"]:
-        """Those of an app that runs, for as long as the context; None: it offers none.
+        """Connect to the DevTools of a running app for as long as the context; None: it offers none.
 
         Raises:
-            DeviceError: the phone did not do its part.
+            DeviceError: the phone failed.
         """
 
 
@@ -63,7 +63,7 @@ def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
 
 @dataclass(frozen=True)
 class Context:
-    """What a scenario may touch while it runs."""
+    """Resources that a scenario may use while it runs."""
 
     phone: Phone
     open_ui: BrowserFactory
@@ -71,32 +71,32 @@ class Context:
     rng: Random
     cell_dir: Path
     scratch_dir: Path
-    """A folder that is removed after the cell."""
+    """Temporary folder, removed after the cell."""
     time_limit_s: float
     tools: Tools
     socks: str = ""
-    """Address of the SOCKS5 server on the phone by which the transport carries datagrams; "": it carries none, and they
-    go by the default route."""
+    """Address of the SOCKS5 server on the phone over which the transport carries datagrams; "": the transport carries
+    none, and datagrams follow the default route."""
     app_proxy: str = ""
-    """Address of the SOCKS5 server on the phone that apps have to be given for their TCP, and that resolves names; "":
-    their TCP takes the transport whatever they are told. Only scenarios that declare ``socks`` meet one."""
+    """Address of the SOCKS5 server on the phone that apps must use for TCP and that resolves names; "": all TCP takes
+    the transport without a proxy. Only scenarios that declare ``socks`` get an address."""
     open_peer_ui: BrowserFactory = _not_declared
-    """Opens browsers on the desktop peer, which has a wire to the services."""
+    """Opens browsers on the desktop peer, which reaches the services over a wired link."""
     service: Callable[[str], Mapping[str, str]] = _not_declared
-    """Facts of a service that the scenario declares: URLs, accounts."""
+    """Returns the facts of a service that the scenario declares: URLs, accounts."""
     open_sound: Callable[[], AbstractContextManager[SoundCard]] = _not_declared
-    """The phone's sound card, for as long as the context: what ``open_ui(sound=card.server)`` plays can be recorded."""
+    """Opens the phone's sound card for as long as the context. It records what ``open_ui(sound=card.server)`` plays."""
     open_app: AppFactory = _not_declared
-    """Opens Android apps: of phones that have them alone."""
+    """Opens Android apps; only on phones that have them."""
     open_devtools: DevToolsFactory = _not_declared
-    """Reaches the DevTools of Android apps: of phones that have them alone."""
+    """Connects to the DevTools of Android apps; only on phones that have them."""
     android: "AndroidApp | None" = None
-    """The Android app that the scenario is done with; None: the phone is virtual, its apps are pages."""
+    """The Android app that the scenario uses; None: the phone is virtual, and its apps are pages."""
 
     def warn(self, text: str) -> None:
-        """Say that something has disturbed the cell: it is counted all the same, and flagged in the report.
+        """Report a disturbance of the cell: the cell still counts, and the report flags it.
 
         Args:
-            text: a sentence; the same one counts once.
+            text: a sentence; repeats of the same sentence count once.
         """
         self.observe("warning", text=text)

@@ -1,8 +1,8 @@
-"""What an app shows, looked at again and again: the way to see rebuffering in an app that tells nothing of itself.
+"""Sample an app's screen at a fixed rate, e.g. to measure rebuffering of an app that reports nothing itself.
 
-QoE Doctor (chen2014, §4.2.2) reads an app's layout tree and takes the times at which a spinner comes and goes. Here the
-tree is read at a fixed rate: what is between two looks is not known, so every time has the resolution that the looks
-really had, and the observation says it.
+QoE Doctor (chen2014, §4.2.2) reads an app's layout tree and takes the times at which a spinner appears and disappears.
+Here the tree is read at a fixed rate. The state between two samples is unknown, so each time has a resolution: the
+measured sampling interval, which the observation reports.
 """
 
 import itertools
@@ -21,13 +21,13 @@ DEFAULT_EVERY_S = 0.25
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look at the screen.
+class ScreenSample:
+    """One sample of the screen.
 
     Attributes:
-        t: unix time of its middle, s.
-        took_s: how long the phone took to answer.
-        shown: the elements that were there, with their texts.
+        t: unix time, s: the middle between request and answer.
+        took_s: response time of the phone.
+        shown: element that was shown → its text.
     """
 
     t: float
@@ -37,11 +37,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Spell:
-    """A time in which an element was shown.
+    """An interval in which an element was shown.
 
     Attributes:
-        began: unix time, s: between the last look without it and the first with it.
-        ended: between the last look with it and the first without; None when it was there to the end.
+        began: unix time, s: the middle between the last sample without the element and the first with it.
+        ended: the middle between the last sample with it and the first without; None: shown until the last sample.
     """
 
     began: float
@@ -49,12 +49,12 @@ class Spell:
 
     @property
     def duration_s(self) -> float | None:
-        """How long, to the millisecond; None when it was there to the end."""
+        """Length in seconds, to the millisecond; None when the element was shown until the last sample."""
         return None if self.ended is None else round(self.ended - self.began, 3)
 
 
 class Stall(TypedDict):
-    """A wait after the start; `duration_s` None: to the end."""
+    """A stall after the start; `duration_s` None: it lasted until the last sample."""
 
     at: float
     duration_s: float | None
@@ -64,12 +64,12 @@ class Rebuffering(TypedDict):
     """Fields of an observation ``rebuffering``.
 
     Attributes:
-        startup_s: from the first look; None when it never played.
-        stalls: the wait before the start is none.
-        every_s: how often was asked.
-        resolution_s: the longest time between two looks.
-        looks: how many there were.
-        look_median_s: how long the phone took to answer.
+        startup_s: time from the first sample to playback; None: it never played.
+        stalls: stalls after the start; the wait before it is not a stall.
+        every_s: requested sampling interval.
+        resolution_s: longest time between two samples.
+        looks: number of samples.
+        look_median_s: median response time of the phone.
     """
 
     startup_s: float | None
@@ -82,26 +82,29 @@ class Rebuffering(TypedDict):
 
 @dataclass(frozen=True)
 class Sampled:
-    """What came of it.
+    """The samples of a screen.
 
     Attributes:
-        looks: in order.
-        every_s: how often was asked.
+        looks: samples by time.
+        every_s: requested sampling interval, s.
     """
 
-    looks: Sequence[Look]
+    looks: Sequence[ScreenSample]
     every_s: float
 
     @property
     def resolution_s(self) -> float:
-        """The longest time between two looks; what is shorter may have been missed."""
+        """Longest time between two samples; shorter events may be missed."""
         times = [look.t for look in self.looks]
         return max((after - before for before, after in itertools.pairwise(times)), default=self.every_s)
 
     def spells(self, name: str) -> list[Spell]:
-        """When an element was shown. Each bound is in the middle between two looks: it is off by half a resolution."""
+        """Return the intervals in which an element was shown.
+
+        Each bound is the middle between two samples, so it is off by at most half of the resolution.
+        """
         found: list[Spell] = []
-        before: Look | None = None
+        before: ScreenSample | None = None
         began: float | None = None
         for look in self.looks:
             between = look.t if before is None else (before.t + look.t) / 2
@@ -114,14 +117,15 @@ class Sampled:
         return [*found, Spell(began, None)] if began is not None else found
 
     def fields(self, spinner: str, *, started: str = "") -> Rebuffering:
-        """Of the observation ``rebuffering``.
+        """Return the fields of the observation ``rebuffering``.
 
         Args:
-            spinner: the element that is shown while the app waits for data.
-            started: the element that is shown once it plays; "": it plays when the spinner goes for the first time.
+            spinner: name of the element that is shown while the app waits for data.
+            started: name of the element that is shown once the app plays; "": the app plays when the spinner
+                disappears for the first time.
 
         Raises:
-            StepError: there is no look.
+            StepError: there is no sample.
         """
         if not self.looks:
             raise StepError("nothing was looked at")
@@ -153,26 +157,26 @@ def sample(
     *,
     for_s: float,
     every_s: float = DEFAULT_EVERY_S,
-    until: Callable[[Look], bool] = lambda _look: False,
+    until: Callable[[ScreenSample], bool] = lambda _look: False,
     watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
 ) -> Sampled:
-    """Look at the screen at a fixed rate.
+    """Sample the screen at a fixed rate.
 
-    A look that comes late moves none of those after it; those that are due meanwhile are left out.
+    A late sample does not shift later ones; samples that fall due while the phone answers are skipped.
 
     Args:
-        ui: the phone's.
-        elements: what is looked for, by the names that `Look.shown` has.
-        for_s: how long.
-        every_s: from one look to the next.
-        until: ends it earlier.
-        watch: is given everything that is shown, e.g. `AndroidUi.close_dialog`; a look of which it says True was one at
-            something else, and does not count.
+        ui: the phone's screen.
+        elements: name of an element, as in ``shown`` of the samples → its selector.
+        for_s: duration, s.
+        every_s: sampling interval, s.
+        until: called with each sample; True ends the sampling.
+        watch: called with all windows of each sample, e.g. `AndroidUi.close_dialog`. True: the screen showed something
+            else than the app, and the sample does not count.
 
     Raises:
         StepError: the phone does not answer.
     """
-    looks: list[Look] = []
+    looks: list[ScreenSample] = []
     begin = time.monotonic()
     due = begin
     while due < begin + for_s:
@@ -187,7 +191,7 @@ def sample(
     return Sampled(tuple(looks), every_s)
 
 
-def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> Look | None:
+def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> ScreenSample | None:
     asked, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock
@@ -198,4 +202,6 @@ def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[No
     if watch(windows):
         return None
     found = {name: find_node(windows, selector) for name, selector in elements.items()}
-    return Look(asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None})
+    return ScreenSample(
+        asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None}
+    )

@@ -11,7 +11,7 @@ from mplab.base.programs import Program
 from mplab.scenarios.base.protocol import Context
 
 DEFAULT_CPUS = 0.5
-"""Processors that a scenario keeps busy unless it says otherwise: curl, or a page that is seldom busy."""
+"""Default of `Scenario.cpus`: enough for curl, or for a page that is seldom busy."""
 
 
 class Parameters(BaseModel):
@@ -29,10 +29,10 @@ ParametersT = TypeVar("ParametersT", bound=BaseModel)
 
 @dataclass
 class Session(ABC, Generic[ParametersT]):
-    """A scenario in one cell. Whatever it has open or must remember is kept here.
+    """A scenario in one cell: holds its open resources and its state.
 
     Attributes:
-        context: what it may touch.
+        context: resources that the scenario may use.
         parameters: of the cell.
     """
 
@@ -44,13 +44,13 @@ class Session(ABC, Generic[ParametersT]):
         """Do what the user does, while captures run. Report measurements by ``context.observe``.
 
         Raises:
-            StepError: the app did not do its part; so does any other CellError. The cell has failed.
-            CheckError: the host, not the network, made what was measured. The cell is invalid.
+            StepError: the app failed. This and any other CellError fail the cell.
+            CheckError: the host, not the network, limited the measurement. The cell is invalid.
         """
 
 
 class Scenario(ABC, Generic[ParametersT]):
-    """What a user does in one app. One object serves many cells, one after the other.
+    """Steps of a user in one app. One object serves many cells, one after the other.
 
     A subclass sets `name`, `title` and `parameters`, and implements `time_limit_s`, `estimate_s` and `open`. Everything
     else has a default.
@@ -68,7 +68,7 @@ class Scenario(ABC, Generic[ParametersT]):
     programs: tuple[Program, ...] = ()
     """Programs that must be installed, in addition to the browser and the programs of the services."""
     socks: bool = False
-    """Whether it passes the proxy ``Context.app_proxy`` to whatever it runs."""
+    """Whether it passes the proxy ``Context.app_proxy`` to the programs that it runs."""
     cpus: float = DEFAULT_CPUS
     """Number of processors that the scenario needs while it runs, lab and services included."""
 
@@ -82,27 +82,27 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @property
     def checks(self) -> bool:
-        """Whether the scenario has a `check` of its own."""
+        """Whether the scenario overrides `check`."""
         return type(self).check is not Scenario.check
 
     def check(self, context: Context, parameters: ParametersT) -> None:
-        """Check that this host can measure at all. By default nothing is checked.
+        """Check that the host is fast enough to measure. By default nothing is checked.
 
-        Called before `open`: links are open, the transport is up, nothing is captured.
+        Called before `open`: links are not shaped yet, the transport is up, nothing is captured.
 
         Raises:
-            CheckError: what the scenario measures would not be true here now; the cell is invalid.
+            CheckError: the scenario's measurements would be wrong on this host now; the cell is invalid.
         """
 
     @abstractmethod
     def open(self, context: Context, parameters: ParametersT) -> AbstractContextManager[Session[ParametersT]]:
         """Return the session of one cell, a context manager.
 
-        Entering it prepares the app: nothing is captured yet and the transport is not up. Leaving it cleans up, also
-        after an error; what the services logged during the cell is then in ``logs`` of the cell's folder, and captures
+        Entering it prepares the app: nothing is captured yet and the transport is not up. Leaving it cleans up, even
+        after an error. At that time the services' logs of the cell are in ``logs`` of the cell's folder, and captures
         have stopped unless there was an error.
         """
 
 
 AnyScenario = Scenario[BaseModel]
-"""A scenario whose parameters only its own ``parameters`` model knows."""
+"""A scenario with parameters of any class."""

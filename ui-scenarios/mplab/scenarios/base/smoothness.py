@@ -1,27 +1,24 @@
-"""Whether the host was quick enough for a video: what a player tells that no network can have caused."""
+"""Detect that the host was too slow for a video, from player records that no network can cause."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 MAX_DROPPED_PERCENT = 5.0
-"""More frames that came too late for the screen: the picture was not what the network gave."""
+"""Largest share of dropped frames; with more, the host and not the network determined the picture."""
 MAX_CLOCK_GAP_S = 1.0
-"""Longer between two samples, which the page takes every 250 ms: the page itself stood still, and its times with it."""
+"""Longest time between two samples of the page, s (it samples every 250 ms). With more, the page itself was blocked."""
 MIN_BUFFER_S = 1.0
-"""A player that waits with this much in its buffer waits for the host.
-
-See ``host_stalls`` in `mplab.analysis.scores.playback`.
-"""
+"""Buffer level, s, from which on a stall is due to the host: ``host_stalls`` in `mplab.analysis.scores.playback`."""
 
 Record = Mapping[str, Any]
 
 
 def disturbances(records: Sequence[Record]) -> list[str]:
-    """What of the host has disturbed a clip, a sentence each; empty when nothing has.
+    """Return a sentence for each way in which the host disturbed a clip; empty: it did not.
 
     Args:
-        records: the player's, of one clip, in their order: ``sample`` (``at``, ``frames``, ``dropped``), ``playing``,
+        records: the player's records of one clip, in order: ``sample`` (``at``, ``frames``, ``dropped``), ``playing``,
             ``waiting`` (``buffer_s``).
     """
     samples = [record for record in records if record["event"] == "sample"]

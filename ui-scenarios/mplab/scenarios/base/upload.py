@@ -1,4 +1,4 @@
-"""Uploads of fresh files through an app, as the scenarios `dropbox` and `drive` do them (baerts2015 §4.3.1)."""
+"""Upload fresh files through an app, as the scenarios `dropbox` and `drive` do (baerts2015 §4.3.1)."""
 
 import hashlib
 import json
@@ -20,14 +20,14 @@ from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3); an upload that needs more is cancelled and scored."""
+"""Longest test of an app, s (baerts2015 §4.3). An upload that needs more is cancelled and scored."""
 MAX_SIZE_BYTES = 200_000_000
 MARGIN_S = 8.0
-"""So long before the end of the cell's time an upload is cancelled."""
+"""An upload is cancelled this long before the end of the cell's time, s."""
 
 _SERVICE = "upload"
 LOG = Path("logs") / f"{_SERVICE}.log"
-"""What the origin says of uploads, in a cell's folder."""
+"""The origin's log of uploads, in a cell's folder."""
 
 _POLL_S = 0.5
 _USUAL_KBPS = 7000.0
@@ -58,17 +58,17 @@ class UploadParameters(Parameters):
 
     @property
     def block_bytes(self) -> int:
-        """Length of the pieces that the file is sent in."""
+        """Size of the blocks in which a file is sent."""
         return self.size
 
     @property
     def gap_s(self) -> float:
-        """Rest between two pieces."""
+        """Rest between two blocks, s."""
         return 0.0
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """First byte and end of each piece."""
+        """First byte and end (exclusive) of each block."""
         step = self.block_bytes
         return [(offset, min(offset + step, self.size)) for offset in range(0, self.size, step)]
 
@@ -77,17 +77,17 @@ class UploadParameters(Parameters):
 class _File:
     path: Path
     sha256: dict[int, str]
-    """Offset of a block → its hash."""
+    """Offset of a block → its SHA-256."""
 
 
 class UploadScenario(Scenario[UploadParameters]):
-    """`Scenario`: uploads in an app.
+    """Upload files in an app.
 
     Args:
-        name: of the scenario; the store is the one that the service `upload` has under this name.
-        title: for people.
-        parameters: what can be set.
-        app: the app; its ``start`` may have ``{url}``, ``{block_bytes}`` and ``{gap_ms}``.
+        name: of the scenario, and of its store in the service `upload`.
+        title: of the scenario.
+        parameters: class of the parameters.
+        app: the app; its ``start`` may use ``{url}``, ``{block_bytes}`` and ``{gap_ms}``.
     """
 
     needs_ui = True
@@ -100,18 +100,18 @@ class UploadScenario(Scenario[UploadParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: UploadParameters) -> float:
-        """What the parameters say: 120 s. An upload that needs more is cancelled and scored."""
+        """Return the parameter ``limit``. An upload that needs more is cancelled and scored."""
         return parameters.limit
 
     def estimate_s(self, parameters: UploadParameters) -> float:
-        """Transfer at 7 Mbit/s, with the rests."""
+        """Return the time for all files at 7 Mbit/s, rests included, within the limit."""
         gaps_s = (len(parameters.blocks) - 1) * parameters.gap_s
         one_s = parameters.think + parameters.size * 8 / 1000 / _USUAL_KBPS + gaps_s
         return min(_START_S + parameters.files * one_s, parameters.limit - MARGIN_S)
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Make the files; start the app. At the end close it, and observe what has arrived."""
+        """Start the app and make the files. At the end close the app, and observe the bytes that arrived."""
         with ExitStack() as ended, context.open_ui() as ui:
             session = _Session(context, parameters, self, ui)
             ended.callback(session.observe_arrivals)
@@ -131,7 +131,7 @@ class _Block(TypedDict):
 
 
 class _Result(TypedDict):
-    """What the app says of an upload."""
+    """The app's measurement of an upload."""
 
     state: Literal["done", "cancelled", "failed"]
     began: float
@@ -146,17 +146,18 @@ class _Session(Session[UploadParameters]):
     files: list[_File] = field(default_factory=list)
     deadline: float = 0.0
     ended: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Name of a file → its number, and when its upload ended (clock)."""
+    """Name of a file → its number, and the unix time at which its upload ended."""
 
     @property
     def left_s(self) -> float:
-        """Time until an upload is cancelled."""
+        """Time until the upload is cancelled."""
         return self.deadline - time.monotonic()
 
     def run(self) -> None:
-        """Upload, until all files are there, the next would not fit into the time, or the time is up.
+        """Upload files until all are done, the next one would not fit into the time, or the time is up.
 
-        StepError when the app fails, or when the server has something else than what was sent.
+        Raises:
+            StepError: the app fails, or the server received other bytes than were sent.
         """
         context, parameters, app = self.context, self.parameters, self.scenario.app
         self.deadline = time.monotonic() + context.time_limit_s - MARGIN_S
@@ -179,7 +180,7 @@ class _Session(Session[UploadParameters]):
                 return
 
     def observe_arrivals(self) -> None:
-        """Observe what the origin's log, if there is one, says has arrived of each file by the end of its upload."""
+        """Observe the arrival of each file until the end of its upload, by the origin's log; without a log nothing."""
         log = self.context.cell_dir / LOG
         if log.exists():
             for name, (number, ended) in self.ended.items():
@@ -218,15 +219,15 @@ class _Session(Session[UploadParameters]):
 
 
 def arrivals(log: str, name: str, until: float) -> list[tuple[float, int]]:
-    """When how much of a file had arrived at the origin, from the log of the service `upload`.
+    """Return the arrival of a file at the origin, from the log of the service `upload`.
 
     Args:
-        log: its text.
-        name: of the file.
-        until: clock; what came later is left out.
+        log: text of the log.
+        name: name of the file.
+        until: unix time; later records are ignored.
 
     Returns:
-        Clock and bytes, both ascending.
+        Unix time and bytes that had arrived by then, both ascending.
     """
     blocks: dict[int, int] = {}
     timeline: list[tuple[float, int]] = []

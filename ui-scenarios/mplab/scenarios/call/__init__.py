@@ -1,1 +1,1 @@
-"""A call: recorded speech from a desktop to the phone, over TURN and TCP."""
+"""The scenario `call`: see README.md."""

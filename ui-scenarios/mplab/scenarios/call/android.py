@@ -1,4 +1,4 @@
-"""Linphone, or another SIP client, on Android: a call to an address that answers, such as an echo service."""
+"""Call an address that answers, such as an echo service, with Linphone or another SIP client on Android."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import AndroidScenario, Visit
 from mplab.scenarios.base.android.motion import seconds_of
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 
 from .scenario import SCENARIO, CallParameters
 
@@ -20,11 +20,11 @@ _DURATION = "duration"
 
 
 class AndroidCallScenario(AndroidScenario[CallParameters]):
-    """`Scenario`: calls.
+    """Make calls in a SIP client.
 
-    An observation ``call`` has ``setup_s`` (from the tap until the app's timer runs: ringing and the answer are in it),
-    ``shown_s`` (what the timer said last), ``cut`` (the call ended by itself), and ``resolution_s``. What is heard is
-    not recorded: Android gives no app another one's call.
+    An observation ``call`` has ``setup_s`` (from the tap until the app's timer runs, ringing and answer included),
+    ``shown_s`` (the highest value of the timer), ``cut`` (the call ended by itself) and ``resolution_s``. The sound is
+    not recorded: Android lets no app record another app's call.
     """
 
     @contextmanager
@@ -39,10 +39,10 @@ class _Session(Session[CallParameters]):
     visit: Visit
 
     def run(self) -> None:
-        """Call, and hang up after the time of the speech.
+        """Make the calls; hang up each one after the parameter ``duration``.
 
         Raises:
-            StepError: a call is not set up.
+            StepError: a call is not connected within 20 s, or an element is missing.
         """
         visit, parameters = self.visit, self.parameters
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
@@ -62,7 +62,7 @@ class _Session(Session[CallParameters]):
         connected: list[tuple[float, float]] = []
         before = dialled
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             nonlocal before
             if not connected and _DURATION in look.shown:
                 connected.append((before, look.t))

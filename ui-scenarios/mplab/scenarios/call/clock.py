@@ -1,4 +1,4 @@
-"""When the samples of a recording came."""
+"""Map positions in a recording to wall-clock time, and back."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,15 @@ _LEAST_PAUSE_S = 0.005
 
 
 class Clock:
-    """The times of a track.
+    """The times of a track's samples.
+
+    A pair is late by the time that the recording program waited for a processor. The pair with the smallest delay
+    within a second before or after gives the track's own time. A lasting delay is a pause of the track: samples that
+    the player never requested.
 
     Args:
-        pairs: samples before a moment, and the moment, unix seconds; about ten in a second.
+        pairs: number of samples before a moment, and the moment, unix seconds; about ten pairs per second.
         rate_hz: samples per second.
-
-    A pair is late by what the program had to wait for its turn; the least late one within a second before or after
-    tells the track's own time. What stays late is a pause of the player: samples that were never asked for.
     """
 
     def __init__(self, pairs: Sequence[Sequence[float]], rate_hz: float) -> None:
@@ -29,20 +30,20 @@ class Clock:
         self._began = np.array([late[start:end].min() for start, end in zip(starts, ends, strict=True)])
 
     def time_at(self, position_s: float) -> float:
-        """When what is `position_s` after the recording's start came, unix seconds."""
+        """Return the unix time, s, of the sample at `position_s` seconds from the start of the recording."""
         return float(np.interp(position_s, self._positions_s, self._began)) + position_s
 
     def position_at(self, time: float) -> float:
-        """What came at a time, in seconds after the recording's start."""
+        """Return the position, in seconds from the start of the recording, of the sample at a unix time, s."""
         found: float = np.interp(time, np.maximum.accumulate(self._began + self._positions_s), self._positions_s)
         return float(found)
 
     def pauses(self) -> list[list[float]]:
-        """When the track stood still (unix seconds, within 0.2 s), and for how long, seconds."""
+        """Return the pauses of the track: start (unix seconds, within 0.2 s) and length (seconds)."""
         steps = np.diff(self._began)
         return [[float(self._times[at]) - _AROUND_S, float(steps[at])] for at in np.flatnonzero(steps > _LEAST_PAUSE_S)]
 
     @property
     def pause_s(self) -> float:
-        """For how long the player stood still, all in all."""
+        """Total length of all pauses, s."""
         return float(np.maximum(np.diff(self._began), 0).sum())

@@ -1,4 +1,4 @@
-"""What ``getStats`` says of the voice packets and of the player, second by second (W3C webrtc-stats)."""
+"""Score voice packets and the player by ``getStats``, second by second (W3C webrtc-stats)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -9,15 +9,15 @@ from mplab.analysis.metric import Observation
 from .stalls import Span
 
 _SETTLED_S = 2.0
-"""Until then the player finds out how much it has to buffer."""
+"""Time until the player has adapted its buffer, s; its jitter values are ignored."""
 
 
 def measured(samples: Sequence[Observation], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
-    """Metric → value over all calls.
+    """Return metric → value over all calls.
 
     Args:
         samples: observations ``statistics`` of the phone.
-        left_out: call → times that do not count, unix seconds.
+        left_out: call → spans to ignore, unix seconds.
     """
     by_call: dict[str, list[Observation]] = {}
     for sample in samples:
@@ -40,7 +40,7 @@ _Seconds = Sequence[tuple[Observation, Observation]]
 
 
 def _shares(seconds: _Seconds) -> dict[str, float]:
-    """Values that are a quotient of two counters' growth."""
+    """Return the metrics that are a quotient of two counters' growth."""
 
     def grown(name: str, group: str = "inbound") -> float:
         growth = (after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)

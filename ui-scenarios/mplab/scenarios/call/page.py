@@ -1,4 +1,4 @@
-"""What the page of the call app is asked for when the call is over: measurements, and the sound in pieces."""
+"""Read measurements and recorded sound from the page of the call app, after the call."""
 
 import base64
 import wave
@@ -44,11 +44,11 @@ _OUTBOUND = ("packetsSent", "bytesSent", "headerBytesSent", "retransmittedPacket
 
 
 Sample: TypeAlias = Mapping[str, Any]
-"""``at``, unix seconds, and what ``getStats`` said then, by group."""
+"""``at``, unix seconds, and the values of ``getStats`` at that time, by group."""
 
 
 class _About(TypedDict):
-    """What the page's recorder says of a track."""
+    """The page recorder's description of a track."""
 
     samples: int
     kept: int
@@ -59,18 +59,18 @@ class _About(TypedDict):
 
 
 def events(ui: BrowserUi) -> dict[str, float]:
-    """State of the call → when it was reached last, unix seconds."""
+    """Return state of the call → last time at which it was reached, unix seconds."""
     found: dict[str, float] = ui.evaluate(_EVENTS)
     return found
 
 
 def statistics(ui: BrowserUi) -> list[Sample]:
-    """What ``getStats`` said every second (W3C webrtc-stats): numbers in its units, by group."""
+    """Return the values of ``getStats`` for each second, by group, in the units of W3C webrtc-stats."""
     return [_flat(sample) for sample in ui.evaluate(_STATS)]
 
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
-    """Heartbeats that were late, or at which the voice was: when due, unix seconds, and how late, seconds."""
+    """Return heartbeats at which the page or the voice was late: due time, unix seconds, and delay, seconds."""
     found: list[list[float]] = ui.evaluate(_BEATS)
     return found
 
@@ -96,13 +96,13 @@ def _flat(sample: Sample) -> Sample:
 
 @dataclass(frozen=True)
 class Sound:
-    """What was recorded of a track.
+    """The recording of a track.
 
     Attributes:
         data: 16-bit samples, mono.
         rate_hz: samples per second.
-        clock: see `Clock`.
-        gaps: how often the track's own time stamps left something out.
+        clock: pairs for `Clock`.
+        gaps: number of gaps in the track's time stamps.
     """
 
     data: bytes
@@ -112,10 +112,10 @@ class Sound:
 
 
 def sound(ui: BrowserUi, track: Track) -> Sound:
-    """What was recorded of a track.
+    """Read the recording of a track.
 
     Raises:
-        StepError: there is no such track, or no sample in it.
+        StepError: there is no such track, it has no samples, or they cannot all be read.
     """
     about: _About | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
     if not about or not about["samples"]:
@@ -128,7 +128,7 @@ def sound(ui: BrowserUi, track: Track) -> Sound:
 
 
 def write_wav(path: Path, data: bytes, rate_hz: int) -> None:
-    """Write 16-bit mono samples."""
+    """Write 16-bit mono samples as a WAV file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

@@ -1,4 +1,4 @@
-"""How good received speech is: where it is in a recording, and its PESQ MOS."""
+"""Rate received speech: locate it in a recording, and compute its PESQ MOS."""
 
 import importlib
 import importlib.util
@@ -16,15 +16,15 @@ from scipy.signal import fftconvolve, resample_poly
 from .clock import Clock
 
 RATE_HZ = 16_000
-"""The sampling rate of everything here: that of wide-band PESQ."""
+"""Sampling rate of all samples in this module, that of wide-band PESQ."""
 WORST_MOS = 1.0
-"""Given to speech of which nothing came; the scale of the papers begins there (nikravesh2016 §3.3)."""
+"""MOS of speech that did not arrive: the lowest value of the papers' scale (nikravesh2016 §3.3)."""
 LATEST_S = 10.0
-"""How long after it was said speech is looked for."""
+"""Longest delay at which speech is searched for, s."""
 PIECE_S = 1.5
-"""Speech is looked for in pieces of this length: within a longer one a player stretches and shrinks too much."""
+"""Length of the pieces in which speech is searched for, s. A player stretches and shrinks longer pieces too much."""
 FOUND_STRENGTH = 0.5
-"""From this correlation on a piece counts as found."""
+"""Minimum correlation of a piece that counts as found."""
 
 _MODULE = "pesqc2"
 _MARGIN_S = 0.25
@@ -43,11 +43,11 @@ class _Pesq(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where something was found in a recording.
+class FoundAt:
+    """Best match of some samples in a recording.
 
     Attributes:
-        index: its first sample.
+        index: first sample of the match.
         strength: normalised correlation, 1 for a copy.
     """
 
@@ -64,13 +64,13 @@ class Mos:
 
 
 def read_wav(path: Path) -> Samples:
-    """A 16-bit mono WAV file, at 16 kHz, between −1 and 1."""
+    """Read a 16-bit mono WAV file as samples between −1 and 1 at 16 kHz."""
     with wave.open(str(path)) as file:
         return from_bytes(file.readframes(file.getnframes()), file.getframerate())
 
 
 def from_bytes(data: bytes, rate_hz: int) -> Samples:
-    """16-bit little-endian samples, at 16 kHz, between −1 and 1."""
+    """Return 16-bit little-endian samples as samples between −1 and 1 at 16 kHz."""
     samples: Samples = np.frombuffer(data, dtype="<i2") / 32768
     common = gcd(rate_hz, RATE_HZ)
     if rate_hz == RATE_HZ:
@@ -80,31 +80,33 @@ def from_bytes(data: bytes, rate_hz: int) -> Samples:
 
 
 def is_silent(samples: Samples) -> bool:
-    """Whether there is nothing to be heard (less than −80 dB of full scale)."""
+    """Whether the level is below −80 dB of full scale."""
     return len(samples) == 0 or float(np.sqrt(np.mean(samples**2))) < _SILENT_RMS
 
 
-def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None = None) -> Place:
-    """Where `part` is in `recording`, by cross-correlation.
+def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None = None) -> FoundAt:
+    """Locate `part` in `recording` by cross-correlation.
 
     Args:
-        first: earliest index that it may begin at.
-        last: latest index; None: whatever lets it end with the recording.
+        part: samples to search for.
+        recording: samples to search in.
+        first: lowest start index; negative indices are silence.
+        last: highest start index; None: the one at which `part` ends with the recording.
     """
     last = len(recording) - len(part) if last is None else last
     before, after = max(0, -first), max(0, last + len(part) - len(recording))
     window = np.pad(recording[max(0, first) : last + len(part)], (before, after))
     if len(window) < len(part):
-        return Place(first, 0.0)
+        return FoundAt(first, 0.0)
     products = fftconvolve(window, part[::-1], mode="valid")
     sums = np.concatenate(([0.0], np.cumsum(window**2)))
     norms = np.sqrt(np.maximum(sums[len(part) :] - sums[: -len(part)], 1e-9) * max(float(np.sum(part**2)), 1e-9))
     at = int(np.argmax(products))
-    return Place(first + at, float(products[at] / norms[at]))
+    return FoundAt(first + at, float(products[at] / norms[at]))
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
-    """`length` samples from `start` on, with a margin on both sides; silence where the recording has none."""
+    """Return `length` samples from `start` on with a margin on both sides; silence beyond the recording."""
     margin = round(_MARGIN_S * RATE_HZ)
     first, last = start - margin, start + length + margin
     before, after = max(0, -first), max(0, last - len(recording))
@@ -112,12 +114,12 @@ def cut(recording: Samples, start: int, length: int) -> Samples:
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What came of an utterance.
+class HeardUtterance:
+    """A received utterance.
 
     Attributes:
-        delays_s: from being said to being heard, of each piece that was found.
-        mos: its PESQ MOS; None without the extra.
+        delays_s: delay from mouth to ear of each piece that was found.
+        mos: PESQ MOS; None: PESQ is not installed.
     """
 
     delays_s: tuple[float, ...]
@@ -126,15 +128,15 @@ class Heard:
 
 def hear(
     reference: Samples, recording: Samples, clock: Clock, *, bounds_s: tuple[float, float], said_at: float
-) -> Heard:
-    """Find an utterance in what was recorded at 16 kHz, and rate it.
+) -> HeardUtterance:
+    """Locate an utterance in a recording, and rate it.
 
     Args:
-        reference: everything that was said.
-        recording: everything that was heard.
+        reference: all speech of the call, 16 kHz.
+        recording: all sound that the phone played, 16 kHz.
         clock: of the recording.
-        bounds_s: where the utterance is in `reference`.
-        said_at: when it was said, unix seconds.
+        bounds_s: start and end of the utterance in `reference`.
+        said_at: unix time at which the utterance starts at the caller, s.
     """
     start, end = (round(bound * RATE_HZ) for bound in bounds_s)
     length = round(PIECE_S * RATE_HZ)
@@ -147,21 +149,21 @@ def hear(
         if place.strength >= FOUND_STRENGTH:
             shifts.append(place.index - first)
             delays.append(clock.time_at(place.index / RATE_HZ) - said)
-    # Not found: taken from where it would be without any delay, so that what is there instead is rated.
+    # Not found: rate the sound at the position of an undelayed utterance.
     shift = round(float(np.median(shifts))) if shifts else round(clock.position_at(said_at) * RATE_HZ) - start
     degraded = cut(recording, start + shift, end - start)
-    return Heard(tuple(delays), mos(cut(reference, start, end - start), degraded))
+    return HeardUtterance(tuple(delays), mos(cut(reference, start, end - start), degraded))
 
 
 def has_pesq() -> bool:
-    """Whether PESQ is installed: it is an extra."""
+    """Whether PESQ, an optional package, is installed."""
     return importlib.util.find_spec(_MODULE) is not None
 
 
 def mos(reference: Samples, degraded: Samples) -> Mos | None:
-    """PESQ of speech at 16 kHz against what was said; None without the extra.
+    """Return the PESQ MOS of speech at 16 kHz against its reference; None: PESQ is not installed.
 
-    Speech in which PESQ finds no utterance has `WORST_MOS`.
+    Silence, and speech in which PESQ finds no utterance, have `WORST_MOS`.
     """
     if not has_pesq():
         return None

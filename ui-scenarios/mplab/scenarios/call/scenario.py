@@ -1,4 +1,4 @@
-"""A call: recorded speech from a desktop to the phone, by WebRTC over TURN and TCP, recorded at the phone."""
+"""Call the phone from a desktop with recorded speech, by WebRTC over TURN and TCP, and record the phone's sound."""
 
 import secrets
 import shutil
@@ -25,17 +25,17 @@ APP = load_app(Path(__file__).parent)
 SERVICE = "turn"
 SHORTEST_S, LONGEST_S = 10.0, 120.0
 CONTROL, CONTROL_S = "control", SHORTEST_S
-"""Name and speech of the control call: one utterance."""
+"""Name of the control call, and the duration of its speech, s: one utterance."""
 CONTROL_CONCEALED, CONTROL_MOS = 0.03, 3.5
-"""What the control call may have at most, and must have at least (wide band)."""
+"""Largest share of concealed sound and lowest wide-band MOS of a valid control call."""
 REFERENCE = "recordings/reference.wav"
 
 _SAID_STRENGTH = 0.9
 _ANSWER_S, _CONNECT_S, _STEP_S = 15.0, 20.0, 10.0
 _FIRST_SOUND_S = 8.0
-"""Longest time from the first word until something is heard: the lead of the recording, and any path's delay."""
+"""Longest time from the start of the recording to the first packet at the phone, s: its lead, and the path's delay."""
 _TAIL_S = 1.5
-"""How long the phone listens on after the last word: it comes late by the jitter buffer and the path."""
+"""Time that the phone listens after the last word, s: jitter buffer and path delay it."""
 _WATCH_S, _LOOK_S = 2.0, 0.5
 _OVERHEAD_S, _SETUP_S = 20.0, 8.0
 _DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
@@ -53,18 +53,18 @@ class CallParameters(Parameters):
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both browsers."""
+    """The browsers of both sides."""
 
     phone: BrowserUi
     desktop: BrowserUi
 
     def items(self) -> tuple[tuple[str, BrowserUi], ...]:
-        """Both with their names, the phone first."""
+        """Return name and browser of each side, the phone first."""
         return ("phone", self.phone), ("desktop", self.desktop)
 
 
 class CallScenario(Scenario[CallParameters]):
-    """`Scenario`: calls from the desktop peer to the phone."""
+    """Call the phone from the desktop peer."""
 
     name = "call"
     title = "Calls"
@@ -74,16 +74,21 @@ class CallScenario(Scenario[CallParameters]):
     cpus = 0.8
 
     def time_limit_s(self, parameters: CallParameters) -> float:
-        """Speech, the rests, and half a minute for each call to be set up, ended and read out."""
+        """Return the time of speech and rests, 20 s per call to set up, end and read out, and 20 s to connect."""
         return parameters.calls * (parameters.duration + parameters.pause + _OVERHEAD_S) + _CONNECT_S
 
     def estimate_s(self, parameters: CallParameters) -> float:
-        """Speech, the rests, setting up; and the control call."""
+        """Return the time of speech, rests, call setup and the control call."""
         calls = parameters.calls * (parameters.duration + parameters.pause + _SETUP_S)
         return calls + CONTROL_S + _SETUP_S
 
     def check(self, context: Context, parameters: CallParameters) -> None:
-        """A short call over open links; CheckError when even that is not heard well: the host is too busy."""
+        """Make the control call, a short call over open links.
+
+        Raises:
+            CheckError: its sound is bad: the host is too busy for calls.
+            StepError: the call failed.
+        """
         speech = Speech.of_service(context.service(SERVICE))
         with _open(context, speech) as sides:
             call = _Call(context, sides, speech, speech.within(CONTROL_S), CONTROL)
@@ -92,7 +97,7 @@ class CallScenario(Scenario[CallParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: CallParameters) -> Iterator["_Session"]:
-        """Start both browsers."""
+        """Copy the reference speech to the cell's folder; start both browsers."""
         speech = Speech.of_service(context.service(SERVICE))
         target = context.cell_dir / REFERENCE
         target.parent.mkdir(exist_ok=True)
@@ -107,11 +112,11 @@ class _Session(Session[CallParameters]):
     speech: Speech
 
     def run(self) -> None:
-        """Call.
+        """Make all calls.
 
         Raises:
-            StepError: a call is not set up, is cut, or brings no sound.
-            CheckError: the host stalled in most utterances.
+            StepError: a call is not set up, is cut, or has no sound.
+            CheckError: the host stalled in most utterances, or garbled the caller's speech.
         """
         parameters = self.parameters
         said = self.speech.within(parameters.duration)
@@ -137,8 +142,11 @@ class _Call:
     """One call.
 
     Args:
-        said: what is said in it.
-        name: its number, or ``control``.
+        context: of the cell.
+        sides: both browsers.
+        speech: the recorded speech.
+        said: utterances of the call.
+        name: number of the call, or ``control``.
     """
 
     def __init__(self, context: Context, sides: _Sides, speech: Speech, said: Sequence[Utterance], name: str) -> None:
@@ -148,14 +156,14 @@ class _Call:
         self._said = said
         self._name = name
         self._inbound: Mapping[str, float] = {}
-        self._heard: quality.Heard | None = None
+        self._heard: quality.HeardUtterance | None = None
         self._said_at: dict[int, float] = {}
         self._stolen = stalls.Stolen(load.steal_s, time.time)
         self.disturbed: list[bool] = []
-        """Of each utterance that was observed: whether a stall of the host is in it."""
+        """For each observed utterance, whether a stall of the host disturbed it."""
 
     def make(self) -> None:
-        """Dial, answer, let it be said, hang up; then observe what was measured."""
+        """Dial, answer, wait for the end of the speech, hang up; then observe the measurements."""
         self._dial()
         self._stolen.look()
         self._wait_until_said()
@@ -163,7 +171,7 @@ class _Call:
         self._observe()
 
     def judged(self) -> tuple[float, quality.Mos | None]:
-        """Share of what the phone's player made up, and the MOS of the first utterance."""
+        """Return the share of concealed sound and the MOS of the first utterance. Only for the control call."""
         if self._heard is None:
             raise StepError(f"call {self._name}: it was not made")
         return concealed_share(self._inbound), self._heard.mos
@@ -197,7 +205,7 @@ class _Call:
                 raise StepError(f"call {self._name}: failed at the {who}: {ui.read(APP.elements['problem'])}")
 
     def _wait_until_said(self) -> None:
-        """Wait for the end of the last word, which the caller's clock tells; StepError when the call fails before."""
+        """Wait for the end of the last word, by the caller's clock. Raises StepError when the call fails before."""
         began = float(page.events(self._sides.desktop)["talking"])
         end = began + self._said[-1].end_s + _TAIL_S
         listened, watched = False, time.time()
@@ -258,7 +266,11 @@ class _Call:
             self._rate_control(recording, clock)
 
     def _observe_utterances(self, player: Clock) -> None:
-        """When each utterance was said, by what the caller's microphone gave; and what of the host is in it."""
+        """Observe when the caller's microphone gave each utterance, and the host's stalls around it.
+
+        Raises:
+            CheckError: the caller's microphone did not give the recorded speech.
+        """
         spoken = page.sound(self._sides.desktop, "spoken")
         first = self._said[0]
         reference = quality.read_wav(self._speech.reference)
@@ -298,7 +310,7 @@ class _Call:
 
 
 def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
-    """The candidate pairs that were in use during a call: each once."""
+    """Return the candidate pairs that a call used, each once."""
     seen: list[page.Sample] = []
     for sample in statistics:
         pair = {side: sample[side] for side in ("local", "remote") if side in sample}
@@ -308,7 +320,7 @@ def used_candidates(statistics: Sequence[page.Sample]) -> list[page.Sample]:
 
 
 def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]]) -> None:
-    """StepError unless every candidate pair in use was one of relays, reached by TCP."""
+    """Raise StepError unless each candidate pair in use was a pair of relays, reached over TCP."""
     for who, used in candidates.items():
         if not used:
             raise StepError(f"call {call}: the {who} does not say by which way it was connected")
@@ -320,13 +332,13 @@ def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]])
 
 
 def concealed_share(inbound: Mapping[str, float]) -> float:
-    """How much of what was played the player made up (W3C webrtc-stats: concealedSamples of totalSamplesReceived)."""
+    """Return the share of concealed sound (W3C concealedSamples / totalSamplesReceived); 1 without sound."""
     total = inbound.get("totalSamplesReceived", 0)
     return inbound.get("concealedSamples", 0) / total if total else 1.0
 
 
 def judge_control(concealed: float, mos: quality.Mos | None) -> None:
-    """CheckError when a call over open links was not heard well."""
+    """Raise CheckError when the control call has too much concealed sound or too low a MOS."""
     problems = []
     if concealed > CONTROL_CONCEALED:
         problems.append(f"{concealed:.1%} of its sound was made up ({CONTROL_CONCEALED:.0%} are allowed)")
@@ -337,7 +349,7 @@ def judge_control(concealed: float, mos: quality.Mos | None) -> None:
 
 
 def judge_stalls(disturbed: Sequence[bool]) -> None:
-    """CheckError when too few utterances are left without a stall of the host."""
+    """Raise CheckError when stalls of the host disturbed more than `stalls.MOST_DISTURBED` of the utterances."""
     if sum(disturbed) > stalls.MOST_DISTURBED * len(disturbed):
         raise CheckError(
             f"in {sum(disturbed)} of {len(disturbed)} utterances a browser or the host stood still for more than "

@@ -1,4 +1,4 @@
-"""How the phone's user heard the call, utterance by utterance."""
+"""Score calls as the phone's user hears them, utterance by utterance."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ METRICS: tuple[Metric, ...] = (
     _metric(
         "mos_wide", "PESQ MOS, wide band, mean over utterances", "", _WIDE, better="higher", headline=True, limits=_MOS
     ),
-    # No limits: the clocks of both ends may differ where they are not one.
+    # No limits: the clocks of both ends may differ outside of the virtual lab.
     _metric("mouth_to_ear", "Delay from mouth to ear, mean", "ms", _DELAY, headline=True, limits=_ANY),
     _metric("concealment", "Sound that the player made up", "%", _STATS, headline=True, limits=_PERCENT),
     _metric("voice_jitter", "Jitter of the voice packets, mean", "ms", "RFC 3550 §6.4.1", headline=True),
@@ -105,11 +105,11 @@ METRICS: tuple[Metric, ...] = (
 )
 _CONTROL = "control"
 TURN_PORT = 3478
-"""Of the server that relays the calls (proxy-docker/mplab/services/turn)."""
+"""Port of the TURN server that relays the calls (proxy-docker/mplab/services/turn)."""
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
-    """The values of all calls of a cell together, and of each utterance; without what a stall of the host spoilt."""
+    """Return the values over all calls of a cell and of each utterance, without disturbed utterances."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
     said = [item for item in calls if item["event"] == "utterance"]
@@ -130,7 +130,7 @@ def _of(observations: Iterable[Observation], event: str, field: str) -> list[flo
 
 
 def _seen(calls: Sequence[Observation]) -> list[Value]:
-    """What an app of Android's shows of its calls."""
+    """Return the values that only calls of an Android app have."""
     seen = [item for item in calls if item["event"] == "call" and "cut" in item]
     if not seen:
         return []
@@ -141,7 +141,7 @@ def _seen(calls: Sequence[Observation]) -> list[Value]:
 
 
 def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
-    """What the host did to the calls."""
+    """Return the host's stalls and the pauses of microphone and player."""
     values = []
     if said:
         worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in said)
@@ -156,7 +156,7 @@ def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: 
 
 
 def _waited(tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
-    """How long bytes waited for bytes before them, at the phone (down) and at the proxy (up)."""
+    """Return the reordering delay at the phone (down) and at the proxy (up)."""
     values = []
     for direction in DIRECTIONS:
         if (wait := wait_of(tables, folder, direction, TURN_PORT)) is not None:
@@ -167,7 +167,7 @@ def _waited(tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
 
 
 def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
-    """What the recordings say."""
+    """Return the values from the recordings: MOS, delay from mouth to ear, pieces not found."""
     values: list[Value] = []
     delays: list[float] = []
     pieces = 0
@@ -198,7 +198,7 @@ def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
     return values
 
 
-def _rated(heard: quality.Heard, labels: Mapping[str, str]) -> list[Value]:
+def _rated(heard: quality.HeardUtterance, labels: Mapping[str, str]) -> list[Value]:
     values = [Value("utterance_delay", 1000 * fmean(heard.delays_s), labels)] if heard.delays_s else []
     if heard.mos is not None:
         values.append(Value("utterance_mos_narrow", heard.mos.narrow, labels))
@@ -207,7 +207,7 @@ def _rated(heard: quality.Heard, labels: Mapping[str, str]) -> list[Value]:
 
 
 def _measured(observations: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
-    """What the phone's ``getStats`` says (W3C webrtc-stats) of the time outside of disturbed utterances."""
+    """Return the values of the phone's ``getStats`` (W3C webrtc-stats) outside of disturbed utterances."""
     spans: dict[str, list[stalls.Span]] = {}
     for item in disturbed:
         spans.setdefault(str(item["call"]), []).append(stalls.span_of(item))

@@ -1,4 +1,4 @@
-"""What is said in a call: the recording that the service `turn` has made."""
+"""The speech of a call: a recording made by the service `turn`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Utterance:
-    """8 to 12 s of one voice; times in seconds since the recording's start."""
+    """An utterance of one voice, 8 to 12 s; times in seconds since the start of the recording."""
 
     number: int
     voice: str
@@ -22,9 +22,9 @@ class Speech:
 
     Attributes:
         sent: WAV that the caller plays.
-        reference: the same at 16 kHz.
-        quiet: WAV of a microphone nobody speaks into.
-        utterances: all of them.
+        reference: the same speech at 16 kHz.
+        quiet: WAV of a quiet room, for the microphone of the phone.
+        utterances: in their order.
     """
 
     sent: Path
@@ -34,7 +34,7 @@ class Speech:
 
     @classmethod
     def of_service(cls, facts: Mapping[str, str]) -> "Speech":
-        """What the facts of the service `turn` say."""
+        """Return the speech that the facts of the service `turn` name."""
         entries = json.loads(Path(facts["utterances"]).read_text())
         utterances = tuple(
             Utterance(number, entry["voice"], entry["start_s"], entry["end_s"])
@@ -43,5 +43,5 @@ class Speech:
         return cls(Path(facts["sent"]), Path(facts["reference"]), Path(facts["quiet"]), utterances)
 
     def within(self, duration_s: float) -> Sequence[Utterance]:
-        """The utterances that are over after `duration_s`; at least the first."""
+        """Return the utterances that end within `duration_s`; at least the first."""
         return self.utterances[:1] + tuple(item for item in self.utterances[1:] if item.end_s <= duration_s)

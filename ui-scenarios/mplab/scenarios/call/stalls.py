@@ -1,28 +1,29 @@
-"""When either side or the whole host stood still: faults of the host, which look like faults of the network."""
+"""Find stalls of either browser or of the whole host: faults of the host that look like faults of the network."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 DISTURBED_MS = 50.0
-"""A longer stall disturbs an utterance: over a clean link the player has less than that in store (about 30 ms)."""
+"""A longer stall disturbs an utterance: over a clean link the player buffers only about 30 ms."""
 MOST_DISTURBED = 0.5
-"""When more than this share of the utterances is disturbed, too few are left to tell how the calls were."""
+"""Largest share of disturbed utterances; with more, too few are left to rate the calls."""
 LISTENING_S = 2.0
-"""How long after it was said speech is still on its way."""
+"""Longest time that speech takes to the phone's ear, s."""
 AFTERMATH_S = 10.0
-"""How long a stall is heard: the player buffers more at once, and takes it back seconds later by hurrying."""
+"""Time for which a stall stays audible, s: the player grows its buffer at once and shrinks it seconds later by playing
+faster."""
 
 Span = tuple[float, float]
 Utterance: TypeAlias = Mapping[str, Any]
-"""Fields of an observation ``utterance``: ``said_at``, ``start_s``, ``end_s``, perhaps ``stalls_ms``."""
+"""Fields of an observation ``utterance``: ``said_at``, ``start_s``, ``end_s``, and optionally ``stalls_ms``."""
 
 
 class Stolen:
-    """When other virtual machines took the processors of this one: whatever ran there, the links too, stood still.
+    """Stalls by CPU steal: other virtual machines took the processors, so all programs and the link emulator stalled.
 
     Args:
-        read: how much time was taken so far, all processors together, seconds.
-        now: unix seconds.
+        read: returns the CPU steal since boot over all processors, seconds.
+        now: returns the unix time, seconds.
     """
 
     def __init__(self, read: Callable[[], float], now: Callable[[], float]) -> None:
@@ -31,7 +32,7 @@ class Stolen:
         self.stalls: list[list[float]] = []
 
     def look(self) -> None:
-        """Add what was taken since the last look, if it was enough to be heard."""
+        """Record the CPU steal since the last call if it is audible (more than half of `DISTURBED_MS`)."""
         stolen_s, at = self._read(), self._now()
         taken_s = stolen_s - self._stolen_s
         if 1000 * taken_s > DISTURBED_MS / 2:
@@ -40,22 +41,22 @@ class Stolen:
 
 
 def worst_ms(stalls: Iterable[Sequence[float]], span: Span) -> float:
-    """The longest stall that is heard within a span of time.
+    """Return the length of the longest stall that is audible in a span, ms.
 
     Args:
-        stalls: when they began, unix seconds, and for how long, seconds.
-        span: from when to when, unix seconds.
+        stalls: start, unix seconds, and length, seconds, of each stall.
+        span: start and end, unix seconds.
     """
     lengths = [length for began, length in stalls if began < span[1] and began + length + AFTERMATH_S > span[0]]
     return round(1000 * max(lengths, default=0.0), 1)
 
 
 def span_of(utterance: Utterance) -> Span:
-    """From when to when an utterance was said and heard, unix seconds."""
+    """Return the span in which an utterance is spoken and heard, unix seconds."""
     said_at = float(utterance["said_at"])
     return said_at, said_at + float(utterance["end_s"]) - float(utterance["start_s"]) + LISTENING_S
 
 
 def is_disturbed(utterance: Utterance) -> bool:
-    """Whether a stall of either side is heard in an utterance (observation ``utterance``)."""
+    """Whether a stall of either side or of the host disturbs an utterance (observation ``utterance``)."""
     return max(utterance.get("stalls_ms", {}).values(), default=0.0) > DISTURBED_MS

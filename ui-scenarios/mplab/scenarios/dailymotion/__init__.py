@@ -1,1 +1,1 @@
-"""Clips of a video site, 240p to 1080p: see README.md."""
+"""The scenario `dailymotion`: see README.md."""

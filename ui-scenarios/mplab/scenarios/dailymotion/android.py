@@ -1,4 +1,4 @@
-"""Dailymotion's own app on Android."""
+"""Watch clips in Dailymotion's app on Android."""
 
 from mplab.scenarios.base.android.playback import AndroidPlaybackScenario
 

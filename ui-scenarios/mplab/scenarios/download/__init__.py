@@ -1,1 +1,1 @@
-"""File downloads: see README.md."""
+"""The scenario `download`: see README.md."""

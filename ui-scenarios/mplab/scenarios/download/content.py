@@ -1,4 +1,4 @@
-"""What ``dl.lab`` serves: the beginnings of one fixed stream of random bytes."""
+"""The files of ``dl.lab``: prefixes of one fixed stream of random bytes."""
 
 import hashlib
 from functools import cache
@@ -7,7 +7,7 @@ from typing import Literal
 from mplab.base.deferred import deferred
 
 Server = Literal["dl", "video", "store", "messages"]
-"""Names of one server; rules can tell apps apart by them."""
+"""Names of one server, by which the rules of a policy can distinguish apps."""
 MAX_SIZE_BYTES = 100_000_000
 WHOLE_FILES_BYTES = frozenset(
     {
@@ -24,13 +24,13 @@ WHOLE_FILES_BYTES = frozenset(
         20_000_000,
     }
 )
-"""Sizes that have a file of their own, ``/<bytes>``; others are a byte range of ``/stream``."""
+"""Sizes with a separate file, ``/<bytes>``; other sizes are a byte range of ``/stream``."""
 _STREAM_SEED = 2015
 
 
 @cache
 def stream_sha256(size: int) -> str:
-    """SHA-256 of the first `size` bytes of the stream (raw 64-bit outputs of PCG64, little endian)."""
+    """Return the SHA-256 of the first `size` bytes of the stream (raw 64-bit outputs of PCG64, little endian)."""
     with deferred("slow to import, needed in cells alone"):
         import numpy as np
     words = np.random.PCG64(_STREAM_SEED).random_raw(-(-size // 8))

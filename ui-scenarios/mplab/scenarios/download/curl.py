@@ -1,4 +1,4 @@
-"""Command lines for curl on the phone, and the reading of what it says."""
+"""Build command lines for curl on the phone, and parse its output."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _FIELDS = {
     "url": '"%{url_effective}"',
 }
 _WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, value in _FIELDS.items()) + "}\\n"
-# -q: no ~/.curlrc.
+# -q: ignore ~/.curlrc.
 _COMMON = ("-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT)
 
 _FILE_SCRIPT = '"$0" "$@" | sha256sum'
@@ -29,7 +29,7 @@ _BUNDLE_SCRIPT = 'date +%s.%N; "$0" "$@"; date +%s.%N'
 
 @dataclass(frozen=True)
 class Transfer:
-    """One transfer as curl reports it; times since its start."""
+    """A transfer as curl reports it; times in seconds since its start."""
 
     flow: int
     exit_code: int
@@ -42,7 +42,7 @@ class Transfer:
     local_port: int
 
     def fields(self) -> dict[str, float]:
-        """What goes into an observation."""
+        """Return the fields of an observation."""
         return {
             "bytes": self.bytes,
             "status": self.status,
@@ -55,14 +55,14 @@ class Transfer:
 
 
 def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = "") -> list[str]:
-    """Download one file and print the SHA-256 of what came; curl's report goes to stderr.
+    """Return a command that downloads a file and prints its SHA-256. curl's report goes to stderr.
 
     Args:
-        size: of the file.
-        timeout_s: the longest time that it may take.
-        server: who has it.
-        curl: what calls curl.
-        proxy: SOCKS5 server that is asked for the connection, by the server's name; "": none.
+        size: size of the file, bytes.
+        timeout_s: longest time of the download.
+        server: name of the server.
+        curl: command that calls curl.
+        proxy: SOCKS5 server that connects, and resolves the server's name; "": none.
     """
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}"]
@@ -71,14 +71,14 @@ def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str =
 
 @dataclass(frozen=True)
 class Flows:
-    """How the flows of a bundle follow each other: `concurrent` at a time, or one `every_s` seconds (0: at once)."""
+    """Order of the flows of a bundle: `concurrent` at a time, or one every `every_s` seconds if that is not 0."""
 
     count: int
     concurrent: int = 1
     every_s: float = 0.0
 
     def arguments(self) -> list[str]:
-        """Curl's."""
+        """Return curl's arguments for this order."""
         if self.every_s:
             return ["--rate", f"{round(_HOUR_S / self.every_s)}/h"]
         return ["--parallel", "--parallel-immediate", "--parallel-max", str(self.concurrent)]
@@ -87,7 +87,16 @@ class Flows:
 def bundle_argv(
     flows: Flows, size: int, timeout_s: float, server: Server = "dl", *, curl: str = "curl", proxy: str = ""
 ) -> list[str]:
-    """Download the flows' files; prints the time before and after. The other arguments: those of `file_argv`."""
+    """Return a command that downloads the files of a bundle and prints the time before and after.
+
+    Args:
+        flows: number and order of the flows.
+        size: size of each file, bytes.
+        timeout_s: longest time of each flow.
+        server: name of the server.
+        curl: command that calls curl.
+        proxy: as for `file_argv`.
+    """
     url, source = _source(size, server)
     limits = ["--max-time", f"{timeout_s:.1f}", "--output", "/dev/null"]
     arguments = [*_COMMON, *_way(proxy), *flows.arguments(), *limits, *source, f"{url}?flow=[1-{flows.count}]"]
@@ -95,7 +104,9 @@ def bundle_argv(
 
 
 def _way(proxy: str) -> list[str]:
-    """By the proxy, or by none: a proxy variable of the host would lead past the phone's interfaces."""
+    """Return curl's proxy arguments. Without a proxy, the host's proxy variables must be ignored: they would bypass the
+    phone's interfaces.
+    """
     return ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
 
 
@@ -106,7 +117,7 @@ def _source(size: int, server: Server) -> tuple[str, list[str]]:
 
 
 def parse(stderr: str) -> tuple[list[Transfer], str]:
-    """The transfers in curl's error output, by flow, and its first complaint ("" when there is none)."""
+    """Return the transfers in curl's error output, by flow, and its first error message, "" for none."""
     transfers, complaints = [], []
     for line in stderr.splitlines():
         _, mark, report = line.partition(_MARK)
@@ -133,7 +144,7 @@ def _transfer(report: dict[str, str | float]) -> Transfer:
 
 
 def bundle_time_s(stdout: str) -> float:
-    """Difference of the two times that the bundle's script prints, seconds."""
+    """Return the difference of the two times that the bundle's script prints, seconds."""
     before, after = (line.partition(".") for line in stdout.split())
-    # Nanoseconds as whole numbers: a float of the epoch has only about 100 ns.
+    # Integer arithmetic: a float of unix time resolves only some 100 ns.
     return (int(after[0]) - int(before[0])) + (int(after[2]) - int(before[2])) / 1e9

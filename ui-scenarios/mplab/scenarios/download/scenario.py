@@ -1,4 +1,4 @@
-"""Files of given sizes one after the other, then bundles of short flows, each flow on a new connection."""
+"""Download files of given sizes one after the other, then bundles of short flows, each flow on a new connection."""
 
 import math
 import re
@@ -18,7 +18,7 @@ from . import curl
 from .content import MAX_SIZE_BYTES, Server, stream_sha256
 
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3)."""
+"""Longest test of an app, s (baerts2015 §4.3)."""
 _SLOW_KBPS, _USUAL_KBPS = 200.0, 7000.0
 _REQUEST_S = 0.3
 _MAX_RESULTS = 20
@@ -29,7 +29,7 @@ Size = Annotated[
 ]
 
 
-class Bundle(BaseModel):
+class FlowGroup(BaseModel):
     """Short flows of one size, some of them at a time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,25 +40,25 @@ class Bundle(BaseModel):
     every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
 
     @model_validator(mode="after")
-    def _one_at_a_time(self) -> "Bundle":
+    def _one_at_a_time(self) -> "FlowGroup":
         if self.every and self.concurrent > 1:
             raise ValueError(f"a file every {self.every:g} s, and {self.concurrent} at a time: give one of the two")
         return self
 
     @property
     def rounds(self) -> int:
-        """How often something is asked for."""
+        """Number of rounds of concurrent flows."""
         return math.ceil(self.flows / self.concurrent)
 
     @property
     def title(self) -> str:
-        """Of its results: ``20 × 50 kB, 4 at a time``."""
+        """Label of the results, e.g. ``20 × 50 kB, 4 at a time``."""
         pace = f"one every {self.every:g} s" if self.every else f"{self.concurrent} at a time"
         return f"{self.flows} × {format_size(self.size)}, {pace}"
 
     @property
     def size_bytes(self) -> int:
-        """All flows together."""
+        """Size of all flows together."""
         return self.flows * self.size
 
 
@@ -68,7 +68,7 @@ class DownloadParameters(Parameters):
     sizes: tuple[Size, ...] = Field(
         (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
     )
-    bundles: tuple[Bundle, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
+    bundles: tuple[FlowGroup, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
     pause: DurationS = Field(0.2, description="Between two files or bundles.")
     server: Server = Field("dl", description="By which of its names the server is asked.")
 
@@ -83,17 +83,17 @@ class DownloadParameters(Parameters):
 
     @property
     def total_bytes(self) -> int:
-        """Everything that is downloaded."""
+        """Size of all downloads together."""
         return sum(self.sizes) + sum(bundle.size_bytes for bundle in self.bundles)
 
     @property
     def waiting_s(self) -> float:
-        """Time in which flows wait for their turn, at most."""
+        """Longest time in which flows of paced bundles wait for their start."""
         return sum(bundle.flows * bundle.every for bundle in self.bundles)
 
 
 class DownloadScenario(Scenario[DownloadParameters]):
-    """`Scenario`: file downloads."""
+    """Download files."""
 
     name = "download"
     title = "File download"
@@ -101,13 +101,13 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Enough for a path of 200 kbit/s, but not more than 120 s unless the usual path needs it."""
+        """Return the time for a path of 200 kbit/s, at most 120 s; more only if three times the estimate needs it."""
         slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
         usual = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
 
     def estimate_s(self, parameters: DownloadParameters) -> float:
-        """Time at 7 Mbit/s."""
+        """Return the time at 7 Mbit/s, with 0.3 s per request and the pauses."""
         requests = len(parameters.sizes)
         requests += sum(bundle.rounds for bundle in parameters.bundles)
         pauses = len(parameters.sizes) + len(parameters.bundles) - 1
@@ -116,7 +116,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: DownloadParameters) -> Iterator["_Session"]:
-        """Compute the expected checksums, so that they take no time between downloads."""
+        """Compute the expected checksums before the test, so that they take no time between downloads."""
         for size in parameters.sizes:
             stream_sha256(size)
         yield _Session(context, parameters)
@@ -124,7 +124,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
 
 class _Session(Session[DownloadParameters]):
     def run(self) -> None:
-        """Download everything; StepError when a byte is missing or wrong."""
+        """Download all files and bundles. Raises StepError when a byte is missing or wrong."""
         context, parameters = self.context, self.parameters
         deadline = time.monotonic() + context.time_limit_s
         first = True
@@ -162,7 +162,7 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
-def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline: float) -> None:
+def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float) -> None:
     what = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
@@ -187,7 +187,7 @@ def _download_bundle(context: Context, bundle: Bundle, server: Server, deadline:
 
 
 def _way(context: Context) -> dict[str, bool]:
-    """What an observation says of a proxy: it has looked the name up, after curl's own lookup of nothing."""
+    """Return the field of an observation with a proxy: the proxy resolves the name, so curl has no lookup time."""
     return {"by_proxy": True} if context.app_proxy else {}
 
 

@@ -1,4 +1,4 @@
-"""What the user of a download feels: how long it takes."""
+"""Score downloads: their times and goodput."""
 
 from collections.abc import Iterator, Sequence
 
@@ -40,10 +40,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """One value of each metric per file size or bundle.
+    """Return one value of each metric per file size or bundle.
 
-    Download time and time to first byte count from the start of the connection: the name lookup is a metric of its own.
-    With a proxy, which looks names up itself, it is in them, and nobody knows it alone.
+    Download time and time to first byte start with the connection; the name lookup is a separate metric. A proxy
+    resolves names itself: its lookup is part of both times and has no metric.
     """
     return [value for observation in observations for value in _values(observation)]
 

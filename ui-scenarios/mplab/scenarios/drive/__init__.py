@@ -1,1 +1,1 @@
-"""Uploads to a file store: see README.md."""
+"""The scenario `drive`: see README.md."""

@@ -1,4 +1,4 @@
-"""Drive's own app on Android."""
+"""Upload files in Google Drive's app on Android."""
 
 from mplab.scenarios.base.android.upload import AndroidUploadScenario
 

@@ -1,4 +1,4 @@
-"""Google Drive: fresh random files, each sent as one stream."""
+"""Upload fresh random files, each as one stream, as Google Drive does."""
 
 from pathlib import Path
 

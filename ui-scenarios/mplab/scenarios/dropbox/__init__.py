@@ -1,1 +1,1 @@
-"""Uploads to a file store: see README.md."""
+"""The scenario `dropbox`: see README.md."""

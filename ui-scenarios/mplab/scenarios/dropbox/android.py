@@ -1,4 +1,4 @@
-"""Dropbox's own app on Android."""
+"""Upload files in Dropbox's app on Android."""
 
 from mplab.scenarios.base.android.upload import AndroidUploadScenario
 

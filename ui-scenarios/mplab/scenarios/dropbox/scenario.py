@@ -1,4 +1,4 @@
-"""Dropbox: fresh random files, sent in blocks with rests between them."""
+"""Upload fresh random files in blocks with rests between them, as Dropbox does."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,12 +26,12 @@ class DropboxParameters(UploadParameters):
 
     @property
     def block_bytes(self) -> int:
-        """Length of the pieces that the file is sent in."""
+        """Size of the blocks in which a file is sent."""
         return self.block
 
     @property
     def gap_s(self) -> float:
-        """Rest between two pieces."""
+        """Rest between two blocks, s."""
         return self.gap
 
 

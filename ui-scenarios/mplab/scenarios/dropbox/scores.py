@@ -1,4 +1,4 @@
-"""How well uploads went."""
+"""Score uploads."""
 
 from mplab.analysis.scores.upload import METRICS, score
 

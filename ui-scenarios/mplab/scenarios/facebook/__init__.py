@@ -1,1 +1,1 @@
-"""A social network: see README.md."""
+"""The scenario `facebook`: see README.md."""

@@ -1,4 +1,4 @@
-"""Facebook's own app on Android: what the user waits for, as it is seen on the screen."""
+"""Use Facebook's app on Android; time the user's waits by the screen."""
 
 import time
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ _MARGIN_S = 6.0
 
 
 class AndroidFacebookScenario(AndroidScenario[FacebookParameters]):
-    """`Scenario`: rounds of refresh, status, photo, nearby, check-in.
+    """Do rounds of refresh, status, photo, nearby and check-in.
 
-    ``texts_s`` of a refresh is null: when texts can be read before the pictures are there cannot be seen.
+    ``texts_s`` of a refresh is null: the screen does not show when texts are readable before the pictures arrive.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
-        """Open the app; bring the photos to the phone. At the end remove them."""
+        """Open the app and copy the photos to the phone. At the end remove them."""
         targets: list[str] = []
         with self.visit(context) as visit:
             visit.stack.callback(remove, context, targets)
@@ -45,14 +45,14 @@ class _Session(Session[FacebookParameters]):
     visit: Visit
 
     def photo(self, number: int) -> str:
-        """Return the file name of a round's photo: one of this cell."""
+        """Return the file name of a round's photo, which is unique to the cell."""
         return f"{self.context.cell_dir.name.partition('.')[0]}-photo-{number}.png"
 
     def run(self) -> None:
-        """Rounds, until all are done or the time is up.
+        """Do rounds until all are done or the time is up.
 
         Raises:
-            StepError: the app does not do its part.
+            StepError: an element is missing, or the app reports a failure.
         """
         context, parameters, visit = self.context, self.parameters, self.visit
         deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
@@ -61,13 +61,13 @@ class _Session(Session[FacebookParameters]):
         visit.ui.wait(visit.element("feed"), timeout_s=OPEN_TIMEOUT_S)
         for number in range(1, parameters.rounds + 1):
             for action in ACTIONS:
-                if action != "check-in":  # it goes on where `nearby` has ended
+                if action != "check-in":  # it continues from the end of `nearby`
                     time.sleep(parameters.think)
                 if not self._act(action, number, deadline):
                     return
 
     def _act(self, action: str, number: int, deadline: float) -> bool:
-        """Do one action and observe it; False when the time is up."""
+        """Do one action and observe it. Return False when the time is up."""
         context, visit = self.context, self.visit
         waited_s = 0.0
         if time.monotonic() < deadline:
@@ -105,7 +105,7 @@ class _Session(Session[FacebookParameters]):
         return False
 
     def _steps(self, action: str, text: str, photo: str) -> float:
-        """What the user does, up to the tap that he then waits for; when that was."""
+        """Do the steps of an action up to its last tap. Return the unix time of that tap, s."""
         ui, element = self.visit.ui, self.visit.element
         if action == "refresh":
             ui.tap(element("feed"))

@@ -1,4 +1,4 @@
-"""A social network: refresh the feed, post a status, share a photo, check in (baerts2015 §4.3.1)."""
+"""Use a social network: refresh the feed, post a status, share a photo, check in (baerts2015 §4.3.1)."""
 
 import hashlib
 import time
@@ -21,13 +21,13 @@ from mplab.userfiles.app import load_app
 
 APP = load_app(Path(__file__).parent)
 ACTIONS = ("refresh", "status", "photo", "nearby", "check-in")
-"""What the user waits for, in the order of a round. ``nearby`` is the list of places that a check-in begins with."""
+"""Actions of a round, in order. ``nearby`` loads the list of places from which a check-in starts."""
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3)."""
+"""Longest test of an app, s (baerts2015 §4.3)."""
 LARGEST_PHOTO_BYTES = 20_000_000
 
 _MARGIN_S = 6.0
-"""So long before the end of the cell's time the scenario stops waiting."""
+"""The scenario stops waiting this long before the end of the cell's time, s."""
 _USUAL_KBPS, _USUAL_ACTION_S, _OPEN_S = 2000.0, 0.5, 1.0
 _RESULTS = """
 return performance.getEntriesByType('measure').map(entry => ({
@@ -53,7 +53,7 @@ class FacebookParameters(Parameters):
 
 
 class FacebookScenario(Scenario[FacebookParameters]):
-    """`Scenario`: a social network's app."""
+    """Use the app of a social network."""
 
     name = "facebook"
     title = "Social network"
@@ -62,18 +62,18 @@ class FacebookScenario(Scenario[FacebookParameters]):
     services = ("feed",)
 
     def time_limit_s(self, parameters: FacebookParameters) -> float:
-        """What the parameters say: 120 s. What does not fit is told."""
+        """Return the parameter ``limit``. An action that does not fit is observed as ``unfinished``."""
         return parameters.limit
 
     def estimate_s(self, parameters: FacebookParameters) -> float:
-        """Photos at 2 Mbit/s, half a second for each action, and the rests."""
+        """Return the time for photos at 2 Mbit/s, half a second per action, and the rests, within the limit."""
         photo_s = parameters.photo * 8 / 1000 / _USUAL_KBPS
         round_s = photo_s + len(ACTIONS) * _USUAL_ACTION_S + (len(ACTIONS) - 1) * parameters.think
         return min(_OPEN_S + parameters.rounds * round_s, parameters.limit - _MARGIN_S)
 
     @contextmanager
     def open(self, context: Context, parameters: FacebookParameters) -> Iterator["_Session"]:
-        """Take the photos; start the app."""
+        """Start the app and make the photos."""
         with context.open_ui() as ui:
             session = _Session(context, parameters, ui)
             rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
@@ -87,7 +87,7 @@ class FacebookScenario(Scenario[FacebookParameters]):
 
 
 _Result: TypeAlias = Mapping[str, Any]
-"""What the app says of an action: ``name``, ``began``, ``response_time_s``, and what it has shown or sent."""
+"""The app's measurement of an action: ``name``, ``began``, ``response_time_s``, and the content shown or sent."""
 
 
 @dataclass
@@ -95,13 +95,17 @@ class _Session(Session[FacebookParameters]):
     ui: BrowserUi
     photos: list[Path] = field(default_factory=list)
     sha256: list[str] = field(default_factory=list)
-    """Of the photos."""
+    """SHA-256 of each photo."""
     deadline: float = 0.0
     seen: int = 0
-    """Number of actions that the app has measured."""
+    """Number of measurements already read from the app."""
 
     def run(self) -> None:
-        """Do rounds, until all are done or the time is up. StepError when the app fails, or shows what was not sent."""
+        """Do rounds until all are done or the time is up.
+
+        Raises:
+            StepError: the app fails, or shows other content than was sent.
+        """
         context, parameters = self.context, self.parameters
         self.deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
         context.observe("plan", rounds=parameters.rounds, actions=parameters.rounds * len(ACTIONS))
@@ -112,13 +116,13 @@ class _Session(Session[FacebookParameters]):
         self.ui.wait(APP.elements["ready"])
         for number in range(1, parameters.rounds + 1):
             for action in ACTIONS:
-                if action != "check-in":  # it goes on where `nearby` has ended
+                if action != "check-in":  # it continues from the end of `nearby`
                     time.sleep(parameters.think)
                 if not self._act(action, number):
                     return
 
     def _act(self, action: str, number: int) -> bool:
-        """Do one action and observe it; False when the time is up."""
+        """Do one action and observe it. Return False when the time is up. Raises StepError."""
         context = self.context
         text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
         tapped = time.monotonic()
@@ -134,7 +138,7 @@ class _Session(Session[FacebookParameters]):
         return False
 
     def _steps(self, action: str, number: int, text: str) -> None:
-        """What the user does, up to the tap that he then waits for."""
+        """Do the steps of an action, up to its last tap."""
         ui, elements = self.ui, APP.elements
         if action == "refresh":
             ui.tap(elements["refresh"])
@@ -152,7 +156,7 @@ class _Session(Session[FacebookParameters]):
             ui.tap(elements["post"])
 
     def _settle(self) -> bool:
-        """Wait until the app has an answer; False when the time is up first."""
+        """Wait until the app has an answer. Return False when the time is up before."""
         try:
             self.ui.wait(APP.elements["settled"], timeout_s=max(0.1, self.deadline - time.monotonic()))
         except StepError:
@@ -172,7 +176,7 @@ class _Session(Session[FacebookParameters]):
 
 
 def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:
-    """Raise StepError when something is missing, or when the server has something else than what was sent."""
+    """Raise StepError when content is missing, or when the server's content is not what was sent."""
     problem = ""
     if action == "refresh":
         for what in ("pictures", "picture_bytes"):

@@ -1,4 +1,4 @@
-"""What the user of a social network feels: how long he waits for what he has asked for."""
+"""Score the response times of a social network's app."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,10 +38,10 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Response times are means over the rounds, from the tap until the result is painted.
+    """Return mean response times over the rounds, from the tap until the result is painted.
 
-    The action that was not finished when the time was up counts with the time that the user had waited by then, which
-    is less than what it would have taken.
+    An action that was unfinished when the time was up counts with the time waited until then, a lower bound of its
+    response time.
     """
     waited: dict[str, list[float]] = defaultdict(list)
     texts, done, asked = [], 0, 0

@@ -1,1 +1,1 @@
-"""Front pages in Firefox."""
+"""The scenario `firefox`: see README.md."""

@@ -1,4 +1,4 @@
-"""Firefox on Android, as its user sees it."""
+"""Load pages in Firefox on Android, timed by the screen."""
 
 from mplab.scenarios.base.android.pages import AndroidPagesScenario
 

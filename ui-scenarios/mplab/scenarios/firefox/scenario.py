@@ -1,4 +1,4 @@
-"""Front pages in Firefox ESR, each with a cold cache; the pages and their measures are those of `web`."""
+"""Load front pages in Firefox ESR with a cold cache; pages and measurements are those of `web`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ TOP_SITES: tuple[Slug, ...] = (
     "tech",
     "ent",
 )
-"""Twelve front pages (baerts2015 §4.3 visits the twelve most visited sites), of the kinds that lead such lists."""
+"""Twelve front pages of the kinds that lead lists of most visited sites (baerts2015 §4.3 visits the top twelve)."""
 
 
 class FirefoxParameters(PagesParameters):
@@ -36,15 +36,19 @@ class FirefoxParameters(PagesParameters):
 
     @property
     def rest_s(self) -> float:
-        """Rest after each load event."""
+        """Rest after each load event, s."""
         return self.think
 
 
 class FirefoxScenario(PagesScenario):
-    """`Scenario`: front pages in Firefox."""
+    """Load front pages in Firefox."""
 
     def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """Number of connections made; StepError when there was none: the page came over one from before."""
+        """Return the number of new connections as ``connections``.
+
+        Raises:
+            StepError: the page made no new connection, so the browser did not start clean.
+        """
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)
         if not connections:
@@ -52,7 +56,7 @@ class FirefoxScenario(PagesScenario):
         return {"connections": connections}
 
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the events as they are."""
+        """Write the unchanged events to ``network/<name>.json`` of the cell's folder."""
         path = context.cell_dir / "network" / f"{name}.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(events))

@@ -1,4 +1,4 @@
-"""What the user of Firefox feels: how long pages take."""
+"""Score page loads in Firefox."""
 
 from collections.abc import Sequence
 
@@ -22,6 +22,6 @@ _FIELDS = {**pages.FIELDS, "page_connections": "connections"}
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Values of `METRICS`."""
+    """Return the values of each page, and the bytes on the interfaces."""
     carried = [value for observation in observations for value in interface_bytes(observation)]
     return [*pages.score(observations, _FIELDS), *carried]

@@ -1,1 +1,1 @@
-"""Throughput by iperf3."""
+"""The scenario `iperf`: see README.md."""

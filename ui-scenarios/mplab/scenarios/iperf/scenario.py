@@ -1,4 +1,4 @@
-"""iperf3 over the transport, up and down, one test after the other."""
+"""Run iperf3 over the transport, up and down, one test after the other."""
 
 import json
 import math
@@ -19,12 +19,12 @@ Direction = Literal["up", "down"]
 SERVICE = "iperf"
 IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3)."""
+"""Longest test of an app, s (baerts2015 §4.3)."""
 _CONNECT_TIMEOUT_S = 5.0
 _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
-"""What iperf3 says while its server still ends the test before, and how long that may take."""
+"""iperf3's message while its server ends the previous test; the longest time to wait for that; interval of attempts."""
 _AFTER_S = 15.0
-"""For the exchange of results, behind what the links still hold."""
+"""Time for the queued data of the links and for the exchange of results, s."""
 
 
 class IperfParameters(Parameters):
@@ -53,7 +53,7 @@ class IperfParameters(Parameters):
 
 
 class IperfScenario(Scenario[IperfParameters]):
-    """`Scenario`: iperf3."""
+    """Measure throughput with iperf3."""
 
     name = "iperf"
     title = "Throughput (iperf3)"
@@ -61,12 +61,12 @@ class IperfScenario(Scenario[IperfParameters]):
     services = (SERVICE,)
 
     def time_limit_s(self, parameters: IperfParameters) -> float:
-        """The tests, and what each may need for its beginning and end."""
+        """Return the time of the tests, their start and their end included, at most 120 s."""
         each = parameters.duration + _CONNECT_TIMEOUT_S + _BUSY_S + _AFTER_S + parameters.pause
         return min(math.ceil(len(parameters.directions) * each), MAX_TEST_S)
 
     def estimate_s(self, parameters: IperfParameters) -> float:
-        """The tests and their pauses."""
+        """Return the time of the tests and their pauses."""
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
     def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
@@ -76,7 +76,7 @@ class IperfScenario(Scenario[IperfParameters]):
 
 class _Session(Session[IperfParameters]):
     def run(self) -> None:
-        """Run one test for each direction; StepError when iperf3 says that something went wrong."""
+        """Run one test for each direction. Raises StepError when iperf3 reports an error or gives no result."""
         context, parameters = self.context, self.parameters
         facts = context.service(SERVICE)
         for number, direction in enumerate(parameters.directions):
@@ -107,15 +107,15 @@ def _test(
 
 
 def read_result(stdout: str, stderr: str, direction: str) -> dict[str, object]:
-    """What counts of iperf3's JSON.
+    """Extract the scored values from iperf3's JSON.
 
     Returns:
         ``duration_s``, ``received_bytes`` and ``received_bps`` (of the receiving application), ``sent_bytes``,
         ``retransmits`` (of the sending application's sockets; None where its system does not count them),
-        ``per_second_bps`` (of the phone's side).
+        ``per_second_bps`` (of the phone's iperf3).
 
     Raises:
-        StepError: no result, or an error in it.
+        StepError: the output is not JSON, has an error, or lacks a value.
     """
     try:
         found: dict[str, Any] = json.loads(stdout)

@@ -1,4 +1,4 @@
-"""What iperf3 measured, each direction of its own."""
+"""Score iperf3's measurements per direction."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
@@ -22,7 +22,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """The values of each direction, and of what the interfaces carried."""
+    """Return the values of each direction, and the bytes on the interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

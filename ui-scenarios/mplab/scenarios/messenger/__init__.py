@@ -1,1 +1,1 @@
-"""Messages to a second phone: see README.md."""
+"""The scenario `messenger`: see README.md."""

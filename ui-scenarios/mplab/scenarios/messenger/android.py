@@ -1,4 +1,4 @@
-"""A messenger's own app on Android: texts, and when the app shows that they have been delivered."""
+"""Send texts in a messenger's app on Android, and time when the app shows their delivery."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,9 @@ from mplab.format.selector import Selector
 from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 
-from .messages import Kind, Planned
+from .messages import Kind, PlannedMessage
 from .scenario import APP, SCENARIO, MessengerParameters, sign_in
 
 _TEXT = "Hello, this is a test"
@@ -27,24 +27,31 @@ _REPORT_SCRIPT = "return messenger.report();"
 
 @dataclass
 class _Sent:
-    """A message, and what came of it."""
+    """A message and its delivery.
 
-    message: Planned
+    Attributes:
+        message: as planned.
+        sent: unix time of the tap, s; None: not sent.
+        receipt: unix time at which the app showed the delivery, s; None: never.
+        resolution_s: `receipt` is off by at most half of it.
+    """
+
+    message: PlannedMessage
     sent: float | None = None
     receipt: float | None = None
     resolution_s: float | None = None
 
 
 class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
-    """`Scenario`: a chat with a contact, the first of the app's list.
+    """Chat with the contact of the app's section.
 
-    Texts, smileys (typed as a character) and texts at a steady pace. Photos are left out: galleries differ from phone
-    to phone. In a lab with a desktop, the contact is the page of the lab's own messenger; otherwise somebody's phone.
+    Sends texts, smileys (typed as a character) and texts at a steady pace, but no photos: galleries differ between
+    phones. In a lab with a desktop peer, the contact is the page of the lab's own messenger; otherwise another phone.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Open the app; the contact, where it is the lab's own, signs in."""
+        """Open the app. If the contact is the lab's own messenger, sign it in."""
         with self.visit(context) as visit:
             peer: BrowserUi | None = None
             with suppress(StepError):
@@ -60,21 +67,21 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
 class _Session(Session[MessengerParameters]):
     visit: Visit
     peer: BrowserUi | None
-    """The contact, where it is the lab's own."""
+    """The lab's own messenger as the contact; None: the contact is another phone."""
     messages: list[_Sent]
 
     def run(self) -> None:
-        """Send everything.
+        """Send all messages that fit into the time.
 
         Raises:
-            StepError: the app does not do its part.
+            StepError: an element is missing.
         """
         context, parameters, visit = self.context, self.parameters, self.visit
         deadline = time.monotonic() + context.time_limit_s - _MARGIN_S
         started = time.monotonic()
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
         visit.ui.tap(visit.element("contact"), timeout_s=OPEN_TIMEOUT_S)
-        # An app may be told not to show it.
+        # Apps can be set not to show whether a contact is online.
         if "contact is there" in visit.app.elements and visit.shows("contact is there", timeout_s=_THERE_S):
             context.observe("signed_in", duration_s=round(time.monotonic() - started, 3), resolution_s=SHORT_EVERY_S)
         if parameters.rounds:
@@ -84,7 +91,7 @@ class _Session(Session[MessengerParameters]):
             context.observe("message", **found)
 
     def _send_all(self, deadline: float) -> None:
-        """Send the rounds one after the other; then those at a steady pace, each at its time."""
+        """Send the messages of the rounds one after the other, then the periodic ones, each at its time."""
         parameters = self.parameters
         begin: float | None = None
         for one in self.messages:
@@ -113,7 +120,7 @@ class _Session(Session[MessengerParameters]):
             seen = _is_delivered(windows, text, delivered)
             return False
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             nonlocal before
             if seen:
                 one.receipt, one.resolution_s = (before + look.t) / 2, max(look.t - before, SHORT_EVERY_S)
@@ -123,7 +130,7 @@ class _Session(Session[MessengerParameters]):
         sample(ui, {}, for_s=max(SHORT_EVERY_S, patience_s), every_s=SHORT_EVERY_S, until=until, watch=watch)
 
     def _observations(self) -> Iterator[dict[str, object]]:
-        """Yield them as on the virtual phone; what only the lab's own contact knows is null without it."""
+        """Yield the observations of the virtual phone. Fields that need the lab's own contact are null without it."""
         arrived: dict[str, float] = {}
         if self.peer is not None:
             report = self.peer.evaluate(_REPORT_SCRIPT)
@@ -149,7 +156,7 @@ class _Session(Session[MessengerParameters]):
 
 
 def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bool:
-    """Whether the bubble with this text is there, and beside or below it that it was delivered."""
+    """Whether the bubble with `text` is shown, and a mark of delivery ends below the top of the bubble."""
     bubbles = find_nodes(windows, Selector("contains", text))
     ticks = find_nodes(windows, delivered)
     if not bubbles or not ticks:
@@ -157,12 +164,12 @@ def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bo
     return max(tick.bounds.bottom for tick in ticks) > max(bubble.bounds.top for bubble in bubbles)
 
 
-def _planned(parameters: MessengerParameters) -> list[Planned]:
-    """All messages in order; each has a text of its own, by which it is found."""
+def _planned(parameters: MessengerParameters) -> list[PlannedMessage]:
+    """Return all messages in order; each has a unique text, by which it is found."""
     kinds: list[Kind] = ["text", "smiley"] * parameters.rounds
     kinds += ["periodic"] * parameters.periodic
     return [
-        Planned(number, kind, f"{_SMILEY} {number}." if kind == "smiley" else f"{_TEXT} {number}.")
+        PlannedMessage(number, kind, f"{_SMILEY} {number}." if kind == "smiley" else f"{_TEXT} {number}.")
         for number, kind in enumerate(kinds, 1)
     ]
 

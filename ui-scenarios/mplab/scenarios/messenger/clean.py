@@ -1,4 +1,4 @@
-"""Whether an app in a browser begins with nothing of an earlier one."""
+"""Check that an app in a browser starts without stored data."""
 
 from collections.abc import Mapping
 
@@ -21,10 +21,10 @@ return Promise.all([
 
 
 def check_clean(ui: BrowserUi) -> Mapping[str, int]:
-    """How many of each kind of memory the open page has: none of any.
+    """Return the number of items in each kind of storage of the open page; all are 0.
 
     Raises:
-        StepError: there is something from before.
+        StepError: some storage has items.
     """
     found: dict[str, int] = ui.evaluate(_SCRIPT)
     left = [f"{name}: {count}" for name, count in found.items() if count]

@@ -1,4 +1,4 @@
-"""What was sent and what arrived: the two phones' own reports, put together."""
+"""Match sent and received messages from the reports of both phones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ CLOCK_TOLERANCE_S = 0.02
 
 
 class Sent(TypedDict):
-    """A message that a page has sent; times in seconds of the wall clock."""
+    """A message that a page has sent; unix times in seconds."""
 
     id: str
     kind: str
@@ -23,7 +23,7 @@ class Sent(TypedDict):
 
 
 class Received(TypedDict):
-    """A message that a page has received."""
+    """A message that a page has received; unix time in seconds."""
 
     id: str
     body: str
@@ -34,8 +34,8 @@ class Received(TypedDict):
     problem: str
 
 
-class Report(TypedDict):
-    """What ``messenger.report()`` of the page returns; its state is left out here."""
+class MessengerReport(TypedDict):
+    """Result of the page's ``messenger.report()``, without its state."""
 
     clock_ahead_s: float
     sent: list[Sent]
@@ -43,13 +43,15 @@ class Report(TypedDict):
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One message of the scenario.
+class PlannedMessage:
+    """A planned message.
 
     Attributes:
+        number: from 1.
+        kind: of the message.
         body: its text; "" when the app chooses it (smiley) or it is a photo.
-        size_bytes: of the photo, otherwise 0.
-        sha256: of the photo, otherwise "".
+        size_bytes: size of the photo, otherwise 0.
+        sha256: hash of the photo, otherwise "".
     """
 
     number: int
@@ -59,16 +61,19 @@ class Planned:
     sha256: str = ""
 
 
-def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -> list[dict[str, object]]:
-    """One observation for each planned message, in order; times in seconds of the wall clock.
+def observations(
+    planned: Sequence[PlannedMessage], sender: MessengerReport, receiver: MessengerReport
+) -> list[dict[str, object]]:
+    """Return one observation per planned message, in order; unix times in seconds.
 
     Args:
-        planned: what the user was to send.
+        planned: messages that the user should send.
         sender: report of the phone.
         receiver: report of the second phone.
 
     Raises:
-        StepError: something else was sent, another content arrived, or a browser's clock is off.
+        StepError: another message was sent, other content arrived, or a browser's clock is off by more than
+            `CLOCK_TOLERANCE_S`.
     """
     for whose, report in (("the phone", sender), ("the second phone", receiver)):
         if abs(report["clock_ahead_s"]) > CLOCK_TOLERANCE_S:
@@ -83,8 +88,8 @@ def observations(planned: Sequence[Planned], sender: Report, receiver: Report) -
     ]
 
 
-def unshown(receiver: Report) -> Iterator[str]:
-    """Ids of what has arrived and is still to be shown."""
+def unshown(receiver: MessengerReport) -> Iterator[str]:
+    """Yield the ids of messages that have arrived and are not shown yet."""
     return (entry["id"] for entry in receiver["received"] if not (entry["problem"] or _is_shown(entry)))
 
 
@@ -92,7 +97,7 @@ def _is_shown(entry: Received) -> bool:
     return entry["shown_t"] is not None and (entry["sha256"] is not None or not entry["photo"])
 
 
-def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
+def _observation(planned: PlannedMessage, sent: Sent | None, arrived: Mapping[str, Received]) -> dict[str, object]:
     got = arrived.get(sent["id"]) if sent else None
     if sent and sent["kind"] != ("text" if planned.kind == "periodic" else planned.kind):
         raise StepError(f"messenger: message {planned.number} is a {sent['kind']}, a {planned.kind} was meant")
@@ -118,7 +123,7 @@ def _observation(planned: Planned, sent: Sent | None, arrived: Mapping[str, Rece
     }
 
 
-def _check_content(planned: Planned, sent: Sent, got: Received) -> None:
+def _check_content(planned: PlannedMessage, sent: Sent, got: Received) -> None:
     what = f"messenger: message {planned.number} ({planned.kind})"
     if planned.body and sent["body"] != planned.body:
         raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")

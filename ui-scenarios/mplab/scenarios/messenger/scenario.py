@@ -1,4 +1,4 @@
-"""Text, smiley and photo to a second phone, some rounds of them, and then messages at a steady pace."""
+"""Send rounds of text, smiley and photo to a second phone, then texts at a steady pace."""
 
 import contextlib
 import hashlib
@@ -22,11 +22,11 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from .clean import check_clean
-from .messages import Kind, Planned, Report, observations, unshown
+from .messages import Kind, MessengerReport, PlannedMessage, observations, unshown
 
 APP = load_app(Path(__file__).parent)
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3)."""
+"""Longest test of an app, s (baerts2015 §4.3), unless the messages need more."""
 MIN_PHOTO_BYTES, MAX_PHOTO_BYTES = 1000, 10_000_000
 _REPORT_SCRIPT = "return messenger.report();"
 _TEXT = "Hello, this is a test"
@@ -36,7 +36,7 @@ _MESSAGE_S = 1.2
 _USUAL_UP_KBPS = 2000.0
 _ONLINE = "online"
 _QUIET_S = 0.3
-"""So long after a tap nothing is asked of the phone: automation and app share a processor."""
+"""Time after a tap in which the automation does not query the phone, s: automation and app share a processor."""
 
 
 _PHOTO_BOUNDS = between(
@@ -62,12 +62,12 @@ class MessengerParameters(Parameters):
 
     @property
     def waiting_s(self) -> float:
-        """Time between the first and the last message at a steady pace."""
+        """Time between the first and the last periodic message."""
         return max(0, self.periodic - 1) * self.period
 
 
 class MessengerScenario(Scenario[MessengerParameters]):
-    """`Scenario`: a chat between two phones."""
+    """Chat with a second phone."""
 
     name = "messenger"
     title = "Messages"
@@ -76,19 +76,19 @@ class MessengerScenario(Scenario[MessengerParameters]):
     services = ("xmpp",)
 
     def time_limit_s(self, parameters: MessengerParameters) -> float:
-        """120 s, or more when the messages need it."""
+        """Return 120 s, or more if the messages need it."""
         others = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(MAX_TEST_S, parameters.waiting_s + parameters.patience + 1.5 * others))
 
     def estimate_s(self, parameters: MessengerParameters) -> float:
-        """Start of the app, and each message's steps and delivery at 2 Mbit/s up."""
+        """Return the time to start the app, and to send each message at 2 Mbit/s up."""
         photos = parameters.rounds * parameters.photo * 8 / 1000 / _USUAL_UP_KBPS
         messages = parameters.rounds * 3 * (_MESSAGE_S + parameters.pause) + photos
         return _START_S + messages + parameters.waiting_s + _END_S
 
     @contextmanager
     def open(self, context: Context, parameters: MessengerParameters) -> Iterator["_Session"]:
-        """Start both apps; the second phone, which has a wire, signs in. At the end keep what both apps tell."""
+        """Start both apps; sign in the second phone, which is wired. At the end store the reports of both apps."""
         with context.open_peer_ui() as peer, context.open_ui() as phone:
             session = _Session(context, parameters, phone, peer)
             try:
@@ -109,16 +109,16 @@ class _Session(Session[MessengerParameters]):
     phone: BrowserUi
     peer: BrowserUi
     deadline: float = 0.0
-    planned: list[Planned] = field(default_factory=list)
+    planned: list[PlannedMessage] = field(default_factory=list)
     photos: list[Path] = field(default_factory=list)
 
     @property
     def left_s(self) -> float:
-        """Time until the messages must have ended."""
+        """Time until all messages must be done."""
         return self.deadline - time.monotonic()
 
     def plan(self) -> None:
-        """Plan all messages in order; photos are made now, so that the scenario does not wait for them."""
+        """Plan all messages in order. Make the photos now, so that the scenario does not wait for them."""
         context, parameters = self.context, self.parameters
         kinds: list[Kind] = ["text", "smiley", "photo"] * parameters.rounds
         kinds += ["periodic"] * parameters.periodic
@@ -130,12 +130,16 @@ class _Session(Session[MessengerParameters]):
                 path.write_bytes(picture)
                 self.photos.append(path)
                 sha256 = hashlib.sha256(picture).hexdigest()
-                self.planned.append(Planned(number, kind, size_bytes=len(picture), sha256=sha256))
+                self.planned.append(PlannedMessage(number, kind, size_bytes=len(picture), sha256=sha256))
             else:
-                self.planned.append(Planned(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
+                self.planned.append(PlannedMessage(number, kind, "" if kind == "smiley" else f"{_TEXT} {number}"))
 
     def run(self) -> None:
-        """Send everything; StepError when the app does not start, the service goes, or a message is another one."""
+        """Send all messages that fit into the time.
+
+        Raises:
+            StepError: the app does not start, the second phone loses the service, or a message arrives changed.
+        """
         context = self.context
         self.deadline = time.monotonic() + context.time_limit_s - _SHOW_S - _END_S
         self._start()
@@ -178,7 +182,7 @@ class _Session(Session[MessengerParameters]):
             patience_s = parameters.patience if last else min(parameters.patience, parameters.period / 2)
             self._await_delivery(message, patience_s)
 
-    def _compose(self, message: Planned, picture: Path | None = None) -> None:
+    def _compose(self, message: PlannedMessage, picture: Path | None = None) -> None:
         ui = self.phone
         if message.kind == "smiley":
             ui.tap(APP.elements["smileys"])
@@ -187,11 +191,15 @@ class _Session(Session[MessengerParameters]):
         else:
             ui.type(APP.elements["text"], message.body)
 
-    def _tap_send(self, message: Planned) -> None:
+    def _tap_send(self, message: PlannedMessage) -> None:
         self.phone.tap(APP.elements["smiley"] if message.kind == "smiley" else APP.elements["send"])
 
-    def _await_delivery(self, message: Planned, patience_s: float) -> None:
-        """Wait for the receipt; if there is none, that is the network's doing as long as the service works."""
+    def _await_delivery(self, message: PlannedMessage, patience_s: float) -> None:
+        """Wait for the receipt. A missing receipt is a result, unless the second phone has lost the service.
+
+        Raises:
+            StepError: the second phone has lost the service.
+        """
         time.sleep(_QUIET_S)
         try:
             self.phone.wait(APP.elements["last one delivered"], timeout_s=max(0.0, min(patience_s, self.left_s)))
@@ -203,18 +211,18 @@ class _Session(Session[MessengerParameters]):
                     f"has a wire to the service, has lost it (its state: {other}; the phone's: {status})"
                 ) from error
 
-    def _receiver_report(self) -> Report:
-        """Return the second phone's report once it shows all that it has."""
+    def _receiver_report(self) -> MessengerReport:
+        """Return the second phone's report once it shows all received messages, after 5 s in any case."""
         deadline = time.monotonic() + _SHOW_S
         while True:
-            report: Report = self.peer.evaluate(_REPORT_SCRIPT)
+            report: MessengerReport = self.peer.evaluate(_REPORT_SCRIPT)
             if not any(unshown(report)) or time.monotonic() > deadline:
                 return report
             time.sleep(0.1)
 
 
 def sign_in(ui: BrowserUi, account: str, password: str) -> None:
-    """Sign in to the page. Raises StepError when the contacts do not come."""
+    """Sign in to the page. Raises StepError when the contact list does not appear."""
     ui.type(APP.elements["account"], account)
     ui.type(APP.elements["password"], password, secret=True)
     ui.tap(APP.elements["sign in"])
@@ -225,9 +233,9 @@ def sign_in(ui: BrowserUi, account: str, password: str) -> None:
         raise StepError(f"messenger: {account} could not sign in ({status}; {problem or 'no reason given'})") from error
 
 
-def _last_report(ui: BrowserUi) -> Report | None:
+def _last_report(ui: BrowserUi) -> MessengerReport | None:
     with contextlib.suppress(StepError):
-        report: Report = ui.evaluate(_REPORT_SCRIPT)
+        report: MessengerReport = ui.evaluate(_REPORT_SCRIPT)
         return report
     return None
 

@@ -1,4 +1,4 @@
-"""What the user of a messenger feels: how long until a message has arrived, and whether it does."""
+"""Score the delivery of messages: delays and losses."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -71,9 +71,9 @@ _DELAYS = {"delivery_delay": "delivery_delay_s", "message_one_way_delay": "one_w
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Median and longest delay of each kind of message, and how many of all did not arrive.
+    """Return median and longest delay per kind of message, and the share of messages that were not delivered.
 
-    A message that did not arrive has no delay: it counts in ``undelivered`` alone.
+    A message that was not delivered has no delay: it counts only in ``undelivered``.
     """
     messages = [item for item in observations if item["event"] == "message"]
     values = list(_delays(messages))

@@ -1,1 +1,1 @@
-"""Radio: see README.md."""
+"""The scenario `radio`: see README.md."""

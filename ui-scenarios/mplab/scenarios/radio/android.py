@@ -1,4 +1,4 @@
-"""TuneIn on Android: it says that it buffers."""
+"""Listen to TuneIn on Android, which shows when it buffers."""
 
 from mplab.scenarios.base.android.listening import AndroidListeningScenario
 

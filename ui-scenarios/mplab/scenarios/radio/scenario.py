@@ -1,4 +1,4 @@
-"""A radio station is listened to, as with TuneIn (baerts2015 ch. 6)."""
+"""Listen to a radio station, as with TuneIn (baerts2015 ch. 6)."""
 
 import json
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ class RadioParameters(ListeningParameters):
 
 
 class RadioScenario(ListeningScenario):
-    """`Scenario`: a live stream."""
+    """Listen to a live stream."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """The station."""
+        """Return URL, port and mount of the station."""
         return {"url": facts["radio_url"], "port": facts["radio_port"], "mount": facts["radio_mount"]}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """The station's melody; how often it was asked for the stream."""
+        """Return the station's melody, and the number of requests for the stream."""
         return {"melody": json.loads(facts["radio_melody"]), "requests": player["requests"]}
 
 

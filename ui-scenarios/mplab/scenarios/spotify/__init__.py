@@ -1,1 +1,1 @@
-"""Music: see README.md."""
+"""The scenario `spotify`: see README.md."""

@@ -1,4 +1,4 @@
-"""Spotify's own app on Android: it shows no spinner, but how far it is, in whole seconds."""
+"""Listen to Spotify on Android, which shows no spinner but its position in whole seconds."""
 
 from mplab.scenarios.base.android.listening import AndroidListeningScenario
 

@@ -1,4 +1,4 @@
-"""Music is played in random order, as with Spotify (baerts2015 §4.3)."""
+"""Listen to music in random order, as with Spotify (baerts2015 §4.3)."""
 
 import json
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ class SpotifyParameters(ListeningParameters):
 
 
 class SpotifyScenario(ListeningScenario):
-    """`Scenario`: tracks in chunks."""
+    """Listen to tracks that are fetched in chunks."""
 
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """The player, and what its order of the tracks comes from."""
+        """Return the URL of the player, and the seed of its track order."""
         return {"url": facts["music_url"], "seed": context.rng.randrange(1 << 31)}
 
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """The melodies of the tracks, one after the other as they were played; what was asked for and came."""
+        """Return the melody of all tracks in the order played, and the player's order and counters."""
         melodies = json.loads(facts["music_melodies"])
         played = [melodies[track] for track in player["order"]]
         melody = {**played[0], "notes": "".join(track["notes"] for track in played)}

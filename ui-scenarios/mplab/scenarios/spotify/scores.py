@@ -1,4 +1,4 @@
-"""What a listener notices: how soon sound comes, and where it stops or jumps."""
+"""Score the sound of a music player: time to first sound, silences and jumps."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: Path) -> list[Value]:
-    """One value of each metric, from the recording in the cell's folder."""
+    """Return one value of each metric, from the recording in the cell's folder."""
     own = [
         value
         for item in observations

@@ -1,1 +1,1 @@
-"""A steady flow of datagrams: see README.md."""
+"""The scenario `udp-jitter`: see README.md."""

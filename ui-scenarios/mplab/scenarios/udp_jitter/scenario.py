@@ -1,4 +1,4 @@
-"""Small datagrams at a steady pace to a server that answers each (nikravesh2016 §3.3)."""
+"""Send small datagrams at a steady pace to a server that answers each one (nikravesh2016 §3.3)."""
 
 import json
 import re
@@ -15,13 +15,13 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 HOST, PORT = "echo.lab", 7007
 SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
-"""The probe's own head, and what fits into one packet behind every header of a session."""
+"""Payload limits: the probe's own header, and the largest payload that fits into a packet with a session's headers."""
 
 MAX_PROBES = 1 << 20
 _LOOKUP_TIMEOUT_S = 10.0
 _ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 _AFTER_S = 4.0
-"""Longest wait for the last answers and for the server's totals."""
+"""Longest wait for the last answers and for the server's totals, s."""
 
 
 _SIZE_BOUNDS = between("size", SMALLEST_BYTES, LARGEST_BYTES, "a datagram has {least} to {most}", write=format_size)
@@ -46,18 +46,18 @@ class UdpJitterParameters(Parameters):
 
 
 class UdpJitterScenario(Scenario[UdpJitterParameters]):
-    """`Scenario`: a flow of datagrams in both directions."""
+    """Send datagrams in both directions."""
 
     name = "udp-jitter"
     title = "Datagrams at a steady pace"
     parameters = UdpJitterParameters
 
     def time_limit_s(self, parameters: UdpJitterParameters) -> float:
-        """The sending, what is waited for behind it, and the lookup before it."""
+        """Return the time of sending, the wait after it, the name lookup before it, and 5 s."""
         return parameters.duration + _AFTER_S + _LOOKUP_TIMEOUT_S + 5
 
     def estimate_s(self, parameters: UdpJitterParameters) -> float:
-        """The sending, and a round trip or two."""
+        """Return the time of sending and 1 s."""
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
@@ -67,7 +67,12 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
 
 class _Session(Session[UdpJitterParameters]):
     def run(self) -> None:
-        """Send and listen; StepError when nothing came back, CheckError when the phone could not keep the pace."""
+        """Send datagrams and receive the answers.
+
+        Raises:
+            StepError: ``mpflex udp-jitter`` has no result, e.g. because no answer arrived.
+            CheckError: more than one datagram in twenty left later than a whole period: the phone was too busy.
+        """
         context, parameters = self.context, self.parameters
         address = _address(context.phone)
         argv = [
@@ -90,8 +95,8 @@ class _Session(Session[UdpJitterParameters]):
 
 
 def _address(phone: Phone) -> str:
-    """Of the echo service: looked up over the transport, as an app would."""
-    # Android has no getent; its ping says the address before it sends anything.
+    """Return the address of the echo service, resolved over the transport as by an app. Raises StepError."""
+    # Android has no getent; its ping prints the address before it sends anything.
     script = 'getent ahostsv4 "$1" 2>/dev/null || ping -c 1 -W 1 "$1"'
     answer = phone.shell(["sh", "-c", script, "lookup", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
     found = _ADDRESS.search(answer.stdout)
@@ -101,7 +106,7 @@ def _address(phone: Phone) -> str:
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:
-    """What ``mpflex udp-jitter`` found, without its verdict."""
+    """Parse the result of ``mpflex udp-jitter``, without its key ``ok``. Raises StepError unless that is true."""
     try:
         found: dict[str, Any] = json.loads(stdout)
     except ValueError:

@@ -1,11 +1,11 @@
-"""What datagrams suffer, each direction of its own."""
+"""Score delay, jitter, loss and reordering of datagrams per direction."""
 
 from collections.abc import Iterator, Sequence
 
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
 QUANTILES = {"p5": "5 %", "median": "50 %", "p95": "95 %", "p99": "99 %"}
-"""Keys of a distribution, and what they are called."""
+"""Key of a distribution → label of the quantile."""
 
 DIRECTIONS = ("up", "down")
 
@@ -17,7 +17,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("reordered", "Datagrams out of order", "%", "lower", _WAY, True, "RFC 4737 §3.3", _PERCENT),
     Metric("lost", "Datagrams lost", "%", "lower", _WAY, source="RFC 7680 §4.1", limits=_PERCENT),
     Metric("duplicates", "Datagrams that came twice", "", "lower", _WAY, source="RFC 5560", limits=NOT_NEGATIVE),
-    # No limits: the clocks of both ends may differ where they are not one.
+    # No limits: the clocks of both ends may differ outside of the virtual lab.
     Metric("one_way_delay", "One-way delay", "ms", "lower", (*_WAY, "quantile"), source="RFC 7679 §5.1"),
     Metric("round_trip", "Round-trip time", "ms", "lower", ("quantile",), source="RFC 2681 §4.1", limits=NOT_NEGATIVE),
     Metric(
@@ -51,7 +51,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """The values of the flow, and of what the interfaces carried for it."""
+    """Return the values of the flow, and the bytes on the interfaces."""
     return [value for observation in observations for value in _values(observation)]
 
 

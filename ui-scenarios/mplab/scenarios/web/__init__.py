@@ -1,1 +1,1 @@
-"""Web pages: see README.md."""
+"""The scenario `web`: see README.md."""

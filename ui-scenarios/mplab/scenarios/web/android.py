@@ -1,4 +1,4 @@
-"""Chrome on Android, as its user sees it."""
+"""Load pages in Chrome on Android: over DevTools, or timed by the screen."""
 
 from mplab.scenarios.base.android.pages import AndroidPagesScenario
 

@@ -1,4 +1,4 @@
-"""Front pages in Chromium, each with a cold cache: page load time from navigation start to the load event."""
+"""Load front pages in Chromium with a cold cache; time each page from navigation start to the load event."""
 
 import json
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ class WebParameters(PagesParameters):
 
     @property
     def rest_s(self) -> float:
-        """Rest after each load event."""
+        """Rest after each load event, s."""
         return self.settle
 
 
 class WebScenario(PagesScenario):
-    """`Scenario`: front pages in Chromium."""
+    """Load front pages in Chromium."""
 
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write a HAR file."""
+        """Write the events as ``har/<name>.har`` of the cell's folder."""
         har = har_from_events(events, node=context.tools.node, appium_dir=context.tools.node_modules.parent)
         path = context.cell_dir / "har" / f"{name}.har"
         path.parent.mkdir(exist_ok=True)

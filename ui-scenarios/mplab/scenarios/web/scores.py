@@ -1,4 +1,4 @@
-"""What the user of a browser feels: how long pages take."""
+"""Score page loads."""
 
 from collections.abc import Sequence
 
@@ -44,5 +44,5 @@ _FIELDS = {
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Values of `METRICS`."""
+    """Return the values of each page."""
     return pages.score(observations, _FIELDS)

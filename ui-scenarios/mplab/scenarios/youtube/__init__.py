@@ -1,1 +1,1 @@
-"""Clips of a video site, 240p to 720p: see README.md."""
+"""The scenario `youtube`: see README.md."""

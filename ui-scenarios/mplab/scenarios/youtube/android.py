@@ -1,4 +1,4 @@
-"""YouTube's own app on Android."""
+"""Watch clips in YouTube's app on Android."""
 
 from mplab.scenarios.base.android.playback import AndroidPlaybackScenario
 

@@ -1,4 +1,4 @@
-"""Clips of a video site, 240p to 720p, in segments of 2 s."""
+"""Watch clips of a video site, 240p to 720p, in segments of 2 s."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What the user of a video site feels: waiting before and within clips, and the quality of the picture."""
+"""Score what the user of a video site notices: startup delay, stalls and picture quality."""
 
 from mplab.analysis.scores.playback import METRICS, score
 

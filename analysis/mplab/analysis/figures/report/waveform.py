@@ -19,7 +19,7 @@ from mplab.analysis.figures.run_traces import traces_of
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.style import QUIET, Canvas, Drawing
 from mplab.analysis.figures.traces import bytes_over_time
-from mplab.analysis.figures.traces.bytes_over_time import Story, colours_of, story_of
+from mplab.analysis.figures.traces.bytes_over_time import FacetData, colours_of, story_of
 from mplab.analysis.files import inside
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.scores.sound import Playback, listen
@@ -38,7 +38,7 @@ BYTES = Axis("Payload", "bytes")
 
 
 @dataclass(frozen=True)
-class Heard:
+class CellSound:
     """What was heard in one cell."""
 
     cell: Cell
@@ -46,7 +46,7 @@ class Heard:
     playback: Playback
     envelope: NDArray[np.float64]
     """A row per part: start and end, s from the tap; least and largest sample."""
-    story: Story | None
+    story: FacetData | None
     """What the networks carried; None without captures."""
     requests_s: tuple[float, ...]
     """When the app asked for the stream, s from the tap."""
@@ -77,9 +77,9 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
         )
 
 
-def _groups(analysis: Analysis) -> dict[tuple[str, str], list[Heard]]:
+def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
     """(scenario, link) → the first ok cell of each transport that has a recording."""
-    groups: dict[tuple[str, str], list[Heard]] = {}
+    groups: dict[tuple[str, str], list[CellSound]] = {}
     for transport in analysis.run.transports:
         seen: set[tuple[str, str]] = set()
         for cell in analysis.run.cells:
@@ -92,7 +92,7 @@ def _groups(analysis: Analysis) -> dict[tuple[str, str], list[Heard]]:
     return groups
 
 
-def _heard(run: Run, cell: Cell, transport: Transport) -> Heard | None:
+def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
     """None without a recording that can be used."""
     playback = _playback(cell)
     if playback is None:
@@ -102,7 +102,7 @@ def _heard(run: Run, cell: Cell, transport: Transport) -> Heard | None:
     asked = [float(i["at"]) - tapped for i in observations if i["event"] == "player" and i["what"] == "request"]
     traces = traces_of(run, [cell.id]).traces
     story = story_of(traces[0], round(tapped * 1e9), playback.recording.duration_s) if traces else None
-    return Heard(cell, transport, playback, envelope(playback), story, tuple(asked))
+    return CellSound(cell, transport, playback, envelope(playback), story, tuple(asked))
 
 
 def _playback(cell: Cell) -> Playback | None:
@@ -126,7 +126,7 @@ def envelope(playback: Playback, points: int = POINTS) -> NDArray[np.float64]:
     return np.array(parts, dtype=np.float64).reshape(-1, 4)
 
 
-def _svg(stem: str, title: str, heard: Sequence[Heard]) -> str:
+def _svg(stem: str, title: str, heard: Sequence[CellSound]) -> str:
     heights = [height for row in heard for height in (WAVE_IN, BYTES_IN)[: 1 if row.story is None else 2]]
     stories = [row.story for row in heard if row.story is not None]
     colours = colours_of(stories)
@@ -143,7 +143,7 @@ def _svg(stem: str, title: str, heard: Sequence[Heard]) -> str:
         return canvas.svg(stem)
 
 
-def _waveform(axes: Axes, row: Heard) -> None:
+def _waveform(axes: Axes, row: CellSound) -> None:
     parts = row.envelope
     middle = (parts[:, 0] + parts[:, 1]) / 2
     axes.fill_between(middle, parts[:, 2], parts[:, 3], color=row.transport.colour, linewidth=0.3)
@@ -161,7 +161,7 @@ def _waveform(axes: Axes, row: Heard) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _bytes(axes: Axes, row: Heard, story: Story, colours: dict[str, str], most: float) -> None:
+def _bytes(axes: Axes, row: CellSound, story: FacetData, colours: dict[str, str], most: float) -> None:
     bytes_over_time.paint(axes, story, colours)
     BYTES.dress(axes, "y")
     axes.set_ylim(-0.04 * most, 1.15 * most)
@@ -169,7 +169,7 @@ def _bytes(axes: Axes, row: Heard, story: Story, colours: dict[str, str], most: 
     axes.plot(row.requests_s, tops, linestyle="none", marker="v", color=REQUEST, markersize=5.0, clip_on=False)
 
 
-def _legend(heard: Sequence[Heard]) -> Iterator[Line2D | Patch]:
+def _legend(heard: Sequence[CellSound]) -> Iterator[Line2D | Patch]:
     yield Line2D([], [], color=FIRST, linewidth=1.2, label="First sound")
     if any(row.playback.silences for row in heard):
         yield Patch(facecolor=SILENCE, alpha=0.25, label="Silence")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import Axis, Panel, Series, pages
+from mplab.analysis.figures.shapes.common import Axis, FigurePanel, FigureSeries, pages
 from mplab.analysis.figures.style import FACET_COLUMNS, Canvas, Drawing, facet_rows, name_rows
 
 COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "value")
@@ -28,7 +28,7 @@ class Boxes:
         for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
             yield self._page(stem, panels)
 
-    def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
+    def _page(self, stem: str, panels: Sequence[FigurePanel]) -> Drawing:
         rows = []
         most = max(len(panel.series) for panel in panels)
         with Canvas(self.title, (0.7 + 0.3 * most) * facet_rows(len(panels))) as canvas:
@@ -55,6 +55,6 @@ class Boxes:
         return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
 
 
-def _name(series: Series) -> str:
+def _name(series: FigureSeries) -> str:
     """The class may bear a key for its order, before a bar: ``1|below 10 kB``."""
     return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title

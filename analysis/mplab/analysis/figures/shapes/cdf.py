@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import (
     Axis,
-    Panel,
+    FigurePanel,
     handle,
     legend_columns,
     pages,
@@ -83,7 +83,7 @@ class Cdf:
         for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
             yield self._page(stem, panels)
 
-    def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
+    def _page(self, stem: str, panels: Sequence[FigurePanel]) -> Drawing:
         everything = series_of(panels)
         dashes = variants(everything)
         rows: list[tuple[object, ...]] = []

@@ -78,7 +78,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Series:
+class FigureSeries:
     """One curve, box or cloud: a transport, and what it is of it (``variant``, "" where there is one alone)."""
 
     transport: Transport
@@ -91,18 +91,18 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Panel:
+class FigurePanel:
     """The rows of one scenario and link, by series."""
 
     title: str
     scenario: str
     link: str
-    series: tuple[tuple[Series, pl.DataFrame], ...]
+    series: tuple[tuple[FigureSeries, pl.DataFrame], ...]
 
 
 def pages(
     name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
-) -> Iterator[tuple[str, Sequence[Panel]]]:
+) -> Iterator[tuple[str, Sequence[FigurePanel]]]:
     """The panels of a figure page by page, in the order of the traces, with the stem of each page.
 
     Left out are rows that ``axes`` (by column) cannot show; raises `NoDataError` with ``nothing`` when none is left.
@@ -119,18 +119,18 @@ def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[t
         yield slug(kind, name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
 
 
-def variants(all_series: Sequence[Series]) -> dict[str, str]:
+def variants(all_series: Sequence[FigureSeries]) -> dict[str, str]:
     """The dashes of each variant."""
     names = list(dict.fromkeys(series.variant for series in all_series))
     return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
 
 
-def series_of(panels: Sequence[Panel]) -> list[Series]:
+def series_of(panels: Sequence[FigurePanel]) -> list[FigureSeries]:
     """Every series of some panels, once."""
     return list({(s.transport.label, s.variant): s for panel in panels for s, _ in panel.series}.values())
 
 
-def handle(series: Series, dash: str, *, marker: bool = False) -> Line2D:
+def handle(series: FigureSeries, dash: str, *, marker: bool = False) -> Line2D:
     """A series in the legend."""
     look = {"linestyle": "none", "marker": series.transport.marker} if marker else {"linestyle": dash}
     return Line2D([], [], color=series.transport.colour, linewidth=LINE_WIDTH, label=series.title, **look)  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def _short(value: float) -> str:
     return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)
 
 
-def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[Panel]:
+def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[FigurePanel]:
     looks = {transport.label: transport for transport in traces.transports}
     places = list(dict.fromkeys((trace.scenario, trace.link) for trace in traces.traces))
     several = len({scenario for scenario, _ in places}) > 1, len({link for _, link in places}) > 1
@@ -190,7 +190,7 @@ def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[Panel]:
                 own = rows.filter(pl.col("transport") == label)
                 own = own.filter(pl.col("variant") == variant) if "variant" in frame.columns else own
                 if not own.is_empty():
-                    found.append((Series(transport, variant), own))
+                    found.append((FigureSeries(transport, variant), own))
         if found:
             title = " · ".join(word for word, shown in zip((scenario, link), several, strict=True) if shown)
-            yield Panel(title, scenario, link, tuple(found))
+            yield FigurePanel(title, scenario, link, tuple(found))

@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from mplab.analysis.figures.run_traces import Trace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing
 from mplab.analysis.text import slug
@@ -22,10 +22,10 @@ AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
 
 
 @dataclass(frozen=True)
-class Connection:
+class PlottedConnection:
     """One connection with its points, in the direction that carried more; times in seconds since its beginning."""
 
-    trace: Trace
+    trace: CellTrace
     number: int
     direction: str
     points: pl.DataFrame
@@ -58,7 +58,7 @@ class Connection:
         return f"Subflow {subflow}, {network_title(network)}" if network else f"Subflow {subflow}"
 
 
-def largest(traces: Traces) -> Connection:
+def largest(traces: Traces) -> PlottedConnection:
     """The MPTCP connection with two subflows or more that carried most; raises `NoDataError`."""
     found = traces.largest_mptcp
     if found is None:
@@ -72,7 +72,7 @@ def largest(traces: Traces) -> Connection:
         raise NoDataError(f"{trace.name}: connection {number} has no points of a time-sequence diagram")
     subflows = trace.tables["subflows"].filter(mine).select("subflow_id", "network").iter_rows()
     seconds = (pl.col("time_ns") - connection["start_ns"]) / NS
-    return Connection(trace, number, way, points.with_columns(time_s=seconds), dict(subflows))
+    return PlottedConnection(trace, number, way, points.with_columns(time_s=seconds), dict(subflows))
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class OneConnection:
     paper: str
     time: Axis
     caption: str
-    values: Callable[[Connection], pl.DataFrame]
-    paint: Callable[[Axes, Connection, pl.DataFrame], list[Line2D]]
+    values: Callable[[PlottedConnection], pl.DataFrame]
+    paint: Callable[[Axes, PlottedConnection, pl.DataFrame], list[Line2D]]
     nothing: str
     """What the connection lacks when there are no values."""
     height_in: Callable[[pl.DataFrame], float]

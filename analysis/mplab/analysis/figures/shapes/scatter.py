@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import Axis, Panel, handle, pages, series_of, thinned, title_below
+from mplab.analysis.figures.shapes.common import Axis, FigurePanel, handle, pages, series_of, thinned, title_below
 from mplab.analysis.figures.style import Canvas, Drawing, facet_rows
 
 MAX_POINTS = 1500
@@ -30,7 +30,7 @@ class Scatter:
         for stem, panels in pages(name, self.values(traces), traces, {"x": self.x, "y": self.y}, self.nothing):
             yield self._page(stem, panels)
 
-    def _page(self, stem: str, panels: Sequence[Panel]) -> Drawing:
+    def _page(self, stem: str, panels: Sequence[FigurePanel]) -> Drawing:
         rows = []
         with Canvas(self.title, 0.7 + 2.5 * facet_rows(len(panels))) as canvas:
             all_axes = canvas.facets(len(panels), sharex=True, sharey=True)

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from mplab.analysis.figures.connections import with_network
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Trace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
@@ -31,12 +31,12 @@ Curves = dict[str, tuple[Floats, Floats]]
 TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 
-def begin_ns(trace: Trace) -> int:
+def begin_ns(trace: CellTrace) -> int:
     """The first packet of the cell."""
     return int(trace.tables["connections"].select(pl.col("start_ns").min()).item() or 0)
 
 
-def curves(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
+def curves(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
     """Per network, times (s) and bytes of all its subflows until then.
 
     From the points of time-sequence diagrams, which show when nothing came; without them from the windows of the
@@ -51,7 +51,7 @@ def curves(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Cu
     return _stepped(trace, zero, until_s) or _ramped(trace, zero, until_s)
 
 
-def _stepped(trace: Trace, zero_ns: int, until_s: float) -> Curves:
+def _stepped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
     points = trace.read("points").filter(pl.col("kind") == "data")
     if points.is_empty():
         return {}
@@ -65,7 +65,7 @@ def _stepped(trace: Trace, zero_ns: int, until_s: float) -> Curves:
     return found
 
 
-def _ramped(trace: Trace, zero_ns: int, until_s: float) -> Curves:
+def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
     windows = trace.read("throughput").filter(pl.col("level") == "tcp").pipe(with_network, trace)
     if windows.is_empty():
         return {}
@@ -107,7 +107,7 @@ def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
     return np.asarray(np.interp(times, edges, totals, left=0.0), dtype=np.float64)
 
 
-def sent_again(trace: Trace, zero_ns: int | None = None) -> pl.DataFrame:
+def sent_again(trace: CellTrace, zero_ns: int | None = None) -> pl.DataFrame:
     """What was sent again and when: ``network``, ``kind`` (of `AGAIN`), ``cause``, ``time_s``, ``bytes``.
 
     Each direction as its sender saw it: the phone may get neither the first nor the second of two copies. Without
@@ -128,7 +128,7 @@ def sent_again(trace: Trace, zero_ns: int | None = None) -> pl.DataFrame:
     return pl.concat(sides).sort("time_s", maintain_order=True)
 
 
-def _at_proxy(trace: Trace) -> Tables | None:
+def _at_proxy(trace: CellTrace) -> Tables | None:
     folder = trace.tables.folder
     tables = Tables(folder / PROXY) if folder is not None else None
     return tables if tables is not None and tables.exist else None
@@ -158,10 +158,10 @@ def _again(read: Callable[[str], pl.DataFrame], flows: pl.DataFrame, zero_ns: in
 
 
 @dataclass(frozen=True)
-class Story:
+class FacetData:
     """What a facet shows of one cell; its times count from ``zero_ns``."""
 
-    trace: Trace
+    trace: CellTrace
     curves: Curves
     again: pl.DataFrame
     zero_ns: int
@@ -194,14 +194,14 @@ class Story:
             yield (*place, change.network, kind, self.since_begin_s(change.time_s), 0)
 
 
-def story_of(trace: Trace, zero_ns: int | None = None, until_s: float = 0.0) -> Story | None:
+def story_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
     """The story of a cell, None when its subflows carried nothing; arguments as of `curves`."""
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     made = curves(trace, zero, until_s)
-    return Story(trace, made, sent_again(trace, zero), zero) if made else None
+    return FacetData(trace, made, sent_again(trace, zero), zero) if made else None
 
 
-def paint(axes: Axes, story: Story, colours: dict[str, str]) -> None:
+def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
     """The curves, with crosses where something was sent again, over what happened to the paths."""
     paint_changes(axes, story, colours)
     for network, (x, y) in story.curves.items():
@@ -212,7 +212,7 @@ def paint(axes: Axes, story: Story, colours: dict[str, str]) -> None:
             axes.plot(times, np.interp(times, x, y), linestyle="none", marker=marker, color=colour, markersize=4.0)
 
 
-def paint_changes(axes: Axes, story: Story, colours: dict[str, str]) -> None:
+def paint_changes(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
     """Outages as bands in the colour of their network, other changes as lines."""
     for found in story.handovers:
         begin_s, end_s = story.since_begin_s(found.change.time_s), story.since_begin_s(found.end_s)
@@ -225,13 +225,13 @@ def paint_changes(axes: Axes, story: Story, colours: dict[str, str]) -> None:
             axes.axvline(time_s, color=QUIET, linewidth=0.5, linestyle=":")
 
 
-def colours_of(stories: Sequence[Story]) -> dict[str, str]:
+def colours_of(stories: Sequence[FacetData]) -> dict[str, str]:
     """Of every network that carried something, or that something happened to."""
     carried = [network for story in stories for network in story.curves]
     return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
 
 
-def legend(stories: Sequence[Story], colours: dict[str, str]) -> list[Artist]:
+def legend(stories: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]:
     """What the facets show."""
     shown = list(dict.fromkeys(network for story in stories for network in story.curves))
     handles: list[Artist] = [
@@ -271,7 +271,7 @@ class BytesOverTime:
         for stem, facets in paged(name, found):
             yield self._page(stem, facets, traces)
 
-    def _page(self, stem: str, stories: Sequence[Story], traces: Traces) -> Drawing:
+    def _page(self, stem: str, stories: Sequence[FacetData], traces: Traces) -> Drawing:
         titles = {transport.label: transport.title for transport in traces.transports}
         several = len({(story.trace.scenario, story.trace.link) for story in stories}) > 1
         colours = colours_of(stories)

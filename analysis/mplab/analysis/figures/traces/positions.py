@@ -4,7 +4,7 @@ import polars as pl
 
 from mplab.analysis.figures.connections import MPTCP, SEVERAL
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Trace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
@@ -16,7 +16,7 @@ def values(traces: Traces) -> pl.DataFrame:
     return traces.each(_fractions)
 
 
-def _fractions(trace: Trace) -> pl.DataFrame:
+def _fractions(trace: CellTrace) -> pl.DataFrame:
     connections = trace.tables["connections"].filter(MPTCP & SEVERAL & (pl.col("duration_s") > 0))
     lives = connections.select("connection_id", "start_ns", "duration_s")
     since = (pl.col("time_ns") - pl.col("start_ns")) / NS / pl.col("duration_s")

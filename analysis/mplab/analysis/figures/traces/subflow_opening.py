@@ -6,7 +6,7 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.shapes.connection import Connection, OneConnection
+from mplab.analysis.figures.shapes.connection import OneConnection, PlottedConnection
 from mplab.analysis.figures.style import INK
 
 EVENTS = {
@@ -19,7 +19,7 @@ EVENTS = {
 MS = 1e6
 
 
-def events(connection: Connection) -> pl.DataFrame:
+def events(connection: PlottedConnection) -> pl.DataFrame:
     """The first event of each kind on each subflow."""
     mine = pl.col("connection_id") == connection.number
     start = connection.trace.tables["connections"].filter(mine)["start_ns"].item()
@@ -31,7 +31,7 @@ def events(connection: Connection) -> pl.DataFrame:
     )
 
 
-def paint(axes: Axes, connection: Connection, found: pl.DataFrame) -> list[Line2D]:
+def paint(axes: Axes, connection: PlottedConnection, found: pl.DataFrame) -> list[Line2D]:
     """A lane per subflow, a mark per event."""
     for subflow, event, time in found.iter_rows():
         axes.plot([time], [subflow], marker=EVENTS[event][0], color=connection.colour(subflow), markersize=7.0)

@@ -9,21 +9,21 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
-from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
+from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, OneConnection, PlottedConnection
 from mplab.analysis.figures.style import LINE_WIDTH, QUIET
 
 COLUMNS = ("subflow_id", "network", "direction", "kind", "time_s", "offset", "bytes", "weight")
 BYTES = Axis("Data sequence number", "bytes")
 
 
-def points(connection: Connection) -> pl.DataFrame:
+def points(connection: PlottedConnection) -> pl.DataFrame:
     """Every point, with the network of its subflow."""
     subflows, names = list(connection.networks), list(connection.networks.values())
     network = pl.col("subflow_id").replace_strict(subflows, names, default="", return_dtype=pl.String)
     return connection.points.with_columns(network=network).select(COLUMNS)
 
 
-def paint(axes: Axes, connection: Connection, _: pl.DataFrame) -> list[Line2D]:
+def paint(axes: Axes, connection: PlottedConnection, _: pl.DataFrame) -> list[Line2D]:
     """Data as strokes in the colours of subflows, what was sent again as crosses, acknowledgements as a line."""
     handles = []
     acked = connection.of("ack").with_columns(pl.col("offset").cum_max())

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Trace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.record.tables import Row
@@ -56,7 +56,7 @@ class Waterfall:
             raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
         yield self._drawing(slug("trace", name), max(found, key=_interest))
 
-    def _drawing(self, stem: str, trace: Trace) -> Drawing:
+    def _drawing(self, stem: str, trace: CellTrace) -> Drawing:
         since = [
             ((pl.col(f"{name}_ns") - pl.col("request_ns").min()) / MS).alias(f"{name}_ms")
             for name in ("request", "response", "end")
@@ -81,7 +81,7 @@ class Waterfall:
         return Drawing(stem, "traces", self.title, caption, svg, COLUMNS, rows)
 
 
-def _interest(trace: Trace) -> tuple[int, int]:
+def _interest(trace: CellTrace) -> tuple[int, int]:
     """Objects that came over several networks, then all objects."""
     objects = trace.tables["objects"]
     return objects.filter(pl.col("networks").str.contains(",")).height, objects.height

@@ -6,14 +6,14 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.shapes.common import Axis, thinned
-from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, Connection, OneConnection
+from mplab.analysis.figures.shapes.connection import AGAIN, MAX_POINTS, OneConnection, PlottedConnection
 from mplab.analysis.figures.style import LINE_WIDTH
 
 FLIGHT, WINDOW = "#0072B2", "#009E73"
 SIZE = Axis("Bytes", "bytes")
 
 
-def windows(connection: Connection) -> pl.DataFrame:
+def windows(connection: PlottedConnection) -> pl.DataFrame:
     """At each point: bytes sent and not acknowledged, and how much the receiver would take beyond that number."""
     ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
     return (
@@ -35,7 +35,7 @@ def windows(connection: Connection) -> pl.DataFrame:
     )
 
 
-def paint(axes: Axes, connection: Connection, curves: pl.DataFrame) -> list[Line2D]:
+def paint(axes: Axes, connection: PlottedConnection, curves: pl.DataFrame) -> list[Line2D]:
     """Two curves over time, and crosses on top where data was reinjected."""
     shown = thinned(curves, MAX_POINTS)
     handles = []

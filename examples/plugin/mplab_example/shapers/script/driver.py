@@ -21,8 +21,8 @@ from mplab.drivers.shaper.protocol import PathState, Selector
 from mplab.drivers.shaper.restore import restore_argv
 from mplab.format.abilities import Abilities
 from mplab.format.direction import Direction, Discipline
-from mplab.userfiles.machines import Machine, Section
-from mplab.userfiles.places import InterfaceName, MachineFile
+from mplab.userfiles.machine_fields import InterfaceName, MachineFile
+from mplab.userfiles.machines import Section, ShapingMachine
 
 DROP_TAIL: Discipline = "drop-tail"
 _TIMEOUT_S = 30.0
@@ -130,18 +130,19 @@ class State:
 class Script(MachineDriver[ScriptFile]):
     """See the module."""
 
+    name = "script"
     title = "a router that a command shapes"
     section: Section = "routers"
     settings = ScriptFile
     method = "script"
     abilities = Abilities(title, disciplines=[DROP_TAIL], traces=False)
 
-    def where(self, machine: Machine[ScriptFile]) -> str:
+    def where(self, machine: ShapingMachine[ScriptFile]) -> str:
         """See `MachineDriver`."""
         return " ".join(machine.settings.command)
 
     @contextmanager
-    def hold(self, machine: Machine[ScriptFile], owner: Owner) -> Iterator[HeldScript]:
+    def hold(self, machine: ShapingMachine[ScriptFile], owner: Owner) -> Iterator[HeldScript]:
         """See `MachineDriver`: locked, and restored at the end, also by another process when this one is killed."""
         restore = [*restore_argv(machine.label, machine.kind, machine.settings), owner.token()]
         with owner.lock(self.where(machine)):
@@ -152,7 +153,7 @@ class Script(MachineDriver[ScriptFile]):
             )
             yield HeldScript(machine.label, machine.settings)
 
-    def uses(self, machine: Machine[ScriptFile]) -> str:
+    def uses(self, machine: ShapingMachine[ScriptFile]) -> str:
         """See `MachineDriver`: who allows a lab file reads this."""
         return f"runs the command '{self.where(machine)}' on this machine"
 
@@ -160,18 +161,18 @@ class Script(MachineDriver[ScriptFile]):
         """See `MachineDriver`. The command cannot tell who holds the router: it restores it in any case."""
         call(label, settings, "restore")
 
-    def give_back(self, machine: Machine[ScriptFile]) -> None:
+    def give_back(self, machine: ShapingMachine[ScriptFile]) -> None:
         """See `MachineDriver`."""
         try:
             call(machine.label, machine.settings, "restore")
         except DeviceError as error:
             raise LabNotReadyError(str(error)) from error
 
-    def show(self, machine: Machine[ScriptFile]) -> State:
+    def show(self, machine: ShapingMachine[ScriptFile]) -> State:
         """See `MachineDriver`."""
         return State()
 
-    def check(self, machine: Machine[ScriptFile], lab_file: str) -> Iterator[Finding]:
+    def check(self, machine: ShapingMachine[ScriptFile], lab_file: str) -> Iterator[Finding]:
         """See `EntryDriver`."""
         yield Finding(machine.label, "ok", f"'{self.where(machine)}' shapes {', '.join(machine.interfaces)}")
 

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from docker import DockerClient
 from docker.errors import APIError, ImageNotFound
 
 from mplab.base.errors import LabNotReadyError
+from mplab.drivers.proxy.byhand import Check
 from mplab.drivers.proxy.docker.compose import compose_command
 from mplab.drivers.proxy.docker.engine import connected
 from mplab.drivers.proxy.docker.stack import ALLOWED, DockerStack, not_allowed
@@ -17,52 +17,37 @@ _CLOCK_S = 2.0
 _DAY_S = 86_400.0
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked.
-
-    Attributes:
-        what: was checked.
-        ok: whether it is as needed.
-        found: what was found, and what to do about it.
-    """
-
-    what: str
-    ok: bool
-    found: str
-
-
-def examine(stack: DockerStack) -> list[Finding]:
+def examine(stack: DockerStack) -> list[Check]:
     """Check the engine of a stack and what is in it; an engine that cannot be used is the only finding."""
     try:
         with connected(stack.url) as client:
             return [_compose(), *_engine(client), *_images(client, stack), *_kernel(client, stack), *_services(stack)]
     except LabNotReadyError as error:
-        return [Finding("engine", False, str(error))]
+        return [Check("engine", False, str(error))]
 
 
-def _compose() -> Finding:
+def _compose() -> Check:
     try:
-        return Finding("compose", True, " ".join(compose_command()))
+        return Check("compose", True, " ".join(compose_command()))
     except LabNotReadyError as error:
-        return Finding("compose", False, str(error))
+        return Check("compose", False, str(error))
 
 
-def _engine(client: DockerClient) -> Iterator[Finding]:
+def _engine(client: DockerClient) -> Iterator[Check]:
     info = client.info()
-    yield Finding("engine", True, f"Docker {info['ServerVersion']}, {info['OperatingSystem']}, {info['Name']}")
+    yield Check("engine", True, f"Docker {info['ServerVersion']}, {info['OperatingSystem']}, {info['Name']}")
     limits = bool(info.get("MemoryLimit"))
-    yield Finding("memory limits", limits, "enforced" if limits else "the kernel has no memory cgroup: add it")
+    yield Check("memory limits", limits, "enforced" if limits else "the kernel has no memory cgroup: add it")
 
 
-def _images(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
+def _images(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
     image = stack.image("net")
     try:
         client.images.get(image)
     except ImageNotFound:
-        yield Finding("images", False, f"{image} is missing; 'mplab proxy prepare' builds it")
+        yield Check("images", False, f"{image} is missing; 'mplab proxy prepare' builds it")
     else:
-        yield Finding("images", True, image)
+        yield Check("images", True, image)
 
 
 _SCRIPT = """
@@ -73,7 +58,7 @@ df -Pm /mnt | tail -1
 """.replace("ALLOWED", str(ALLOWED))
 
 
-def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
+def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
     """What only a container can tell of the engine's host; the engine would ask a registry for an image it lacks."""
     before = time.time()
     try:
@@ -86,30 +71,30 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Finding]:
             volumes=_content(client, stack.settings.project),
         )
     except ImageNotFound:
-        yield Finding("kernel", False, f"it is asked by a container of {stack.image('net')}, which is missing")
+        yield Check("kernel", False, f"it is asked by a container of {stack.image('net')}, which is missing")
         if stack.url.startswith("unix://") and ALLOWED.exists():  # its kernel is this machine's
             yield _congestion_control(stack, ALLOWED.read_text())
         return
     except APIError as error:
-        yield Finding("kernel", False, f"it could not be asked: {error}")
+        yield Check("kernel", False, f"it could not be asked: {error}")
         return
     after = time.time()
     mptcp, allowed, clock, disk = answer.decode().splitlines()
     on = mptcp == "1"
-    yield Finding("MPTCP", on, "on" if on else "the server's kernel has none (5.6 or newer), or net.mptcp.enabled is 0")
+    yield Check("MPTCP", on, "on" if on else "the server's kernel has none (5.6 or newer), or net.mptcp.enabled is 0")
     yield _congestion_control(stack, allowed)
     off_s = max(before - float(clock), float(clock) - after, 0.0)
     hint = f"{off_s:.1f} s off this machine's: let both keep time by NTP"
-    yield Finding("clock", off_s <= _CLOCK_S, "as here" if off_s <= _CLOCK_S else hint)
+    yield Check("clock", off_s <= _CLOCK_S, "as here" if off_s <= _CLOCK_S else hint)
     free_mb = int(disk.split()[3])
     hint = f"{free_mb} MB free: {_FREE_MB} MB are needed for captures and logs"
-    yield Finding("disk", free_mb >= _FREE_MB, f"{free_mb} MB free" if free_mb >= _FREE_MB else hint)
+    yield Check("disk", free_mb >= _FREE_MB, f"{free_mb} MB free" if free_mb >= _FREE_MB else hint)
 
 
-def _congestion_control(stack: DockerStack, allowed: str) -> Finding:
+def _congestion_control(stack: DockerStack, allowed: str) -> Check:
     wanted = stack.settings.congestion_control
     problem = not_allowed(wanted, allowed.split())
-    return Finding("congestion control", not problem, problem or wanted or "the system's")
+    return Check("congestion control", not problem, problem or wanted or "the system's")
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
@@ -119,13 +104,13 @@ def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
     return {name: {"bind": "/mnt", "mode": "ro"}} if there else {}
 
 
-def _services(stack: DockerStack) -> Iterator[Finding]:
+def _services(stack: DockerStack) -> Iterator[Check]:
     states = stack.status()
     bad = [f"{state.service} ({state.health or state.state})" for state in states if not state.well]
     well = f"{len(states)} run and answer" if states else "none runs"
-    yield Finding("services", not bad, ", ".join(bad) or well)
+    yield Check("services", not bad, ", ".join(bad) or well)
     made = stack.last_rendered()
     if made is not None:
         days = (made.expires - time.time()) / _DAY_S
         hint = f"valid for {days:.0f} days"
-        yield Finding("certificates", days > 0, hint if days > 0 else "out of date: 'mplab proxy up' makes new ones")
+        yield Check("certificates", days > 0, hint if days > 0 else "out of date: 'mplab proxy up' makes new ones")

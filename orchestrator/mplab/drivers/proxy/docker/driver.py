@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from mplab.base.deferred import deferred
 from mplab.base.findings import Finding
-from mplab.drivers.proxy.docker.settings import DockerProxyFile
-from mplab.drivers.proxy.driver import HandedOver, HostSettings, ProxyDriver, ServerSettings
+from mplab.drivers.proxy.byhand import Chosen
+from mplab.drivers.proxy.docker.settings import PROFILES, DockerProxyFile
+from mplab.drivers.proxy.driver import HandedOver, HostSettings, ProxyDriver, Say, ServerSettings
 
 if TYPE_CHECKING:
+    from mplab.drivers.proxy.byhand import ByHand
     from mplab.drivers.proxy.servers import Servers
 
 
@@ -19,6 +21,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     name = "docker"
     settings = DockerProxyFile
     preparing = "containers: images, configurations and content"
+    parts = PROFILES
 
     def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
         """See `ProxyDriver`: containers that are up."""
@@ -42,6 +45,17 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         for finding in examine(DockerStack(StackSettings.of(settings))):
             remedy = "" if finding.ok else f"mplab proxy doctor --lab {lab_file}"
             yield Finding(f"proxy: {finding.what}", "ok" if finding.ok else "missing", finding.found, remedy)
+
+    def by_hand(
+        self, settings: DockerProxyFile | None, chosen: Chosen, *, say: Say, detail: Say | None = None
+    ) -> "ByHand":
+        """See `ProxyDriver`: its containers."""
+        with deferred("Docker's client is slow to import"):
+            from mplab.drivers.proxy.docker.byhand import DockerByHand
+            from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+        found = settings or DockerProxyFile.model_validate({})
+        stack = StackSettings.of(found, engine=chosen.engine, profiles=chosen.parts)
+        return DockerByHand(DockerStack(stack, say=say, detail=detail) if detail else DockerStack(stack, say=say))
 
     def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
         """See `ProxyDriver`: images, configurations and content in the engine."""

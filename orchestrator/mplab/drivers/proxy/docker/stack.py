@@ -17,6 +17,7 @@ from mplab.base.configs import write_private
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import PROXY_DIR
 from mplab.base.state import state_directory
+from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.base import Say, ensure_base
 from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose
 from mplab.drivers.proxy.docker.engine import connected
@@ -102,36 +103,6 @@ class StackFacts(TypedDict):
     profiles: list[str]
     images: dict[str, str]
     configuration: str
-
-
-@dataclass(frozen=True)
-class ServiceState:
-    """How one container is.
-
-    Attributes:
-        service: its name in the compose file.
-        id: of the container.
-        state: ``running``, ``exited``, …
-        health: ``healthy``, ``starting``, ``unhealthy``, or "" when nobody asks it.
-        image: digest of its image.
-        restarts: how often it had to be started again.
-        out_of_memory: whether its memory was not enough.
-        ports: where it listens on the engine's host.
-    """
-
-    service: str
-    id: str
-    state: str
-    health: str
-    image: str
-    restarts: int
-    out_of_memory: bool
-    ports: tuple[str, ...]
-
-    @property
-    def well(self) -> bool:
-        """Runs, and answers when asked."""
-        return self.state == "running" and self.health in {"healthy", ""}
 
 
 def _silent(_line: str) -> None:

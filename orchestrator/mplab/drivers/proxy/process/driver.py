@@ -1,8 +1,11 @@
 """The driver of the virtual lab's own proxy: processes in its nodes."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mplab.base.deferred import deferred
+from mplab.base.findings import Finding
+from mplab.base.programs import MPFLEX, NGINX
 from mplab.drivers.proxy.driver import ProxyDriver, ServerSettings
 
 if TYPE_CHECKING:
@@ -19,6 +22,15 @@ class ProcessDriver(ProxyDriver[None]):
         with deferred("slow to import"):
             from mplab.drivers.proxy.process.servers import ProcessServers
         return ProcessServers(lab)
+
+    def check(self, settings: None, lab_file: str) -> Iterator[Finding]:
+        """See `ProxyDriver`."""
+        programs = (MPFLEX, NGINX)
+        missing = [program for program in programs if program.find() is None]
+        for program in missing:
+            yield Finding(f"proxy: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+        if not missing:
+            yield Finding("proxy", "ok", f"processes of the lab: {', '.join(program.name for program in programs)}")
 
 
 DRIVER = ProcessDriver()

@@ -12,7 +12,7 @@ from mplab.drivers.shaper.driver import PhoneDriver
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.tc.capabilities import look
 from mplab.drivers.shaper.tc.check import check_shaping
-from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.adb.place import AdbShapingPhone
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
     """`PhoneDriver` of phones with ``driver: adb`` and root."""
 
+    name = "adb"
     title = "a phone with driver: adb, by its own root shell"
     section: Section = "phones"
     settings = BaseModel
     method = "tc"
     abilities = TC
 
-    def hold(self, phone: PhoneOnAdb, machine: Machine[BaseModel], owner: "Owner") -> "AdbShapingPhone":
+    def hold(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel], owner: "Owner") -> "AdbShapingPhone":
         """See `PhoneDriver`."""
         return AdbShapingPhone(phone, owner=owner, interfaces=machine.interfaces)
 
-    def check(self, phone: PhoneOnAdb, machine: Machine[BaseModel]) -> Iterator[Finding]:
+    def check(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel]) -> Iterator[Finding]:
         """See `PhoneDriver`."""
-        return check_shaping(look(AdbShell(phone), machine.interfaces, openwrt=False), machine.label)
+        return check_shaping(look(AdbShell(phone), machine.interfaces), machine.label)
 
 
 DRIVER = Adb()

@@ -7,8 +7,8 @@ from mplab.base.machine import CommandResult
 from mplab.base.undo import Command
 from mplab.drivers.shaper.adb.phone import PhoneOnAdb, adb_where
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.root_shell.phone import RootedPhone
 from mplab.drivers.shaper.tc import guard
+from mplab.drivers.shaper.tc.linux import RootedPhone
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
 
 DEAD_MAN_S = 60.0

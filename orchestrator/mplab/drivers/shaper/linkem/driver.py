@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Linkem(EmulatorDriver):
     """`EmulatorDriver` of ``linkem``."""
 
+    name = "linkem"
     title = "the link emulator of the virtual lab"
     method = "linkem"
     abilities = Abilities(title, disciplines=("drop-tail", "codel", "fq_codel"), rate_kbps=500_000.0)

@@ -7,7 +7,7 @@ from mplab.drivers.shaper.linux.place import LinuxServer
 from mplab.drivers.shaper.linux.settings import ServerFile
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.shell import CommandShell, Shell
-from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 class Linux(TcDriver[ServerFile, Shell]):
     """`MachineDriver` of Linux servers; nothing is installed there."""
 
+    name = "linux"
     title = "a Linux server, over SSH, or this machine"
     section: Section = "servers"
     settings = ServerFile
@@ -29,12 +30,12 @@ class Linux(TcDriver[ServerFile, Shell]):
             from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings, sudo=settings.sudo)
 
-    def hold(self, machine: Machine[ServerFile], owner: "Owner") -> LinuxServer:
+    def hold(self, machine: ShapingMachine[ServerFile], owner: "Owner") -> LinuxServer:
         """See `MachineDriver`."""
         shell = self.shell(machine.label, machine.settings)
         return LinuxServer(machine.label, machine.settings, shell, owner=owner, interfaces=machine.interfaces)
 
-    def uses(self, machine: Machine[ServerFile]) -> str:
+    def uses(self, machine: ShapingMachine[ServerFile]) -> str:
         """See `MachineDriver`."""
         if machine.settings.host:
             return machine.settings.login_text()

@@ -1,28 +1,15 @@
-"""A Linux server that is held by this run; nothing is installed there.
-
-Packets that the kernel has put together (TSO and GSO of what it sends itself, GRO of what it receives) would be delayed
-and lost as one: `ethtool` switches that off at the interface while it is held.
-"""
+"""A Linux server that is held by this run."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.linux.settings import ServerFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.tc.place import Place
+from mplab.drivers.shaper.tc.linux import LinuxHost
 from mplab.drivers.shaper.tc.shell import Shell
 
 
-class LinuxPlace(Place):
-    """A place whose kernel puts no packets together while it is held."""
-
-    def _prepare_held(self) -> None:
-        self._switch_offloads_off(self._interfaces)
-
-
-class LinuxServer(LinuxPlace):
+class LinuxServer(LinuxHost):
     """A server for as long as its context: nobody else may shape it meanwhile.
 
     Args:
@@ -33,8 +20,6 @@ class LinuxServer(LinuxPlace):
         owner: in whose name it is held.
     """
 
-    state_directory: ClassVar[str] = "/run/mplab"
-
     def __init__(
         self, label: str, settings: ServerFile, shell: Shell, *, owner: Owner, interfaces: Sequence[str] = ()
     ) -> None:
@@ -44,21 +29,6 @@ class LinuxServer(LinuxPlace):
             interface=settings.interface,
             interfaces=interfaces,
             dead_man_s=settings.dead_man,
-            restore_command=restore_argv(label, "linux", settings),
+            restore_command=restore_argv(label, settings.driver, settings),
             owner=owner,
         )
-
-    def _check_ready(self) -> None:
-        check_root(self.shell)
-        if self.shell.script("command -v ethtool", check=False).exit_code != 0:
-            raise LabNotReadyError(
-                f"{self.name}: no ethtool on it, which keeps the kernel from putting packets together: install the "
-                "package ethtool"
-            )
-
-
-def check_root(shell: Shell) -> None:
-    """Raise LabNotReadyError when a shell is not one of root."""
-    uid = shell.script("id -u").stdout.strip()
-    if uid != "0":
-        raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, who alone may shape")

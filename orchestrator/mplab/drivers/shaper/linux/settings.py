@@ -4,8 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile
 from mplab.userfiles.machines import known_driver
-from mplab.userfiles.places import DeadMan, Host, InterfaceName, SshFile
 
 _OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
 

@@ -10,18 +10,18 @@ from mplab.drivers.shaper.tc.capabilities import Capabilities, look
 from mplab.drivers.shaper.tc.check import check_shaping
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shell import quote
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.tc.ssh import SshConnection
 
 
-def check_router(ssh: "SshConnection", machine: Machine[RouterFile], lab_file: str) -> Iterator[Finding]:
+def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
     """Check a router over SSH. Raises MplabError: it no longer answers."""
     what, settings, interfaces = machine.label, machine.settings, machine.interfaces
     yield Finding(what, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
-    found = look(ssh, interfaces)
+    found = look(ssh, interfaces, openwrt=True)
     yield from check_shaping(found, what)
     yield from _offload(found, what, settings)
     for warning in parse_offloads(ssh.script(SHOW).stdout, interfaces).warnings(openwrt=True):
@@ -31,7 +31,7 @@ def check_router(ssh: "SshConnection", machine: Machine[RouterFile], lab_file: s
     yield from _phones(ssh, machine)
 
 
-def _guard(ssh: "SshConnection", machine: Machine[RouterFile], lab_file: str) -> Iterator[Finding]:
+def _guard(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
     state, what = guard.show(ssh), machine.label
     remedy = f"mplab router install {lab_file} --router {machine.name}"
     if not state.installed:
@@ -67,7 +67,7 @@ def _radio(ssh: "SshConnection", what: str, radio: RadioFile) -> Iterator[Findin
         yield Finding(f"{what}: radio", level, found, "" if there else "see 'uci show wireless' there")
 
 
-def _phones(ssh: "SshConnection", machine: Machine[RouterFile]) -> Iterator[Finding]:
+def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterator[Finding]:
     """Check whether the router has seen the phones: one that is asleep it may not have."""
     neighbours = ssh.script("ip neigh", check=False).stdout.lower().split()
     for path in machine.paths:

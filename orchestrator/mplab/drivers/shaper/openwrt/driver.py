@@ -11,7 +11,7 @@ from mplab.drivers.shaper.openwrt.check import check_router
 from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.shell import connected
-from mplab.userfiles.machines import Machine, Section
+from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.openwrt.router import Router
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
     """`MachineDriver` of routers with OpenWrt."""
 
+    name = "openwrt"
     title = "a router with OpenWrt, over SSH"
     section: Section = "routers"
     settings = RouterFile
@@ -33,28 +34,28 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
             from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings)
 
-    def hold(self, machine: Machine[RouterFile], owner: "Owner") -> "Router":
+    def hold(self, machine: ShapingMachine[RouterFile], owner: "Owner") -> "Router":
         """See `MachineDriver`."""
         with deferred("SSH is slow to import"):
             from mplab.drivers.shaper.openwrt.router import Router
         return Router(machine.name, machine.settings, owner=owner, interfaces=machine.interfaces)
 
-    def uses(self, machine: Machine[RouterFile]) -> str:
+    def uses(self, machine: ShapingMachine[RouterFile]) -> str:
         """See `MachineDriver`."""
         return machine.settings.login_text()
 
-    def install(self, machine: Machine[RouterFile]) -> str:
+    def install(self, machine: ShapingMachine[RouterFile]) -> str:
         """Install the dead-man's switch."""
         done = "the dead-man's switch is installed and runs"
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return done if guard.install(ssh) else f"{done} already"
 
-    def remove(self, machine: Machine[RouterFile]) -> str:
+    def remove(self, machine: ShapingMachine[RouterFile]) -> str:
         """Remove the dead-man's switch."""
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return "the dead-man's switch is removed" if guard.remove(ssh) else "nothing of mplab is installed"
 
-    def show(self, machine: Machine[RouterFile]) -> MachineState:
+    def show(self, machine: ShapingMachine[RouterFile]) -> MachineState:
         """See `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return guard.show(ssh)
@@ -63,7 +64,9 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
         """See `TcDriver`."""
         return settings.key_problem()
 
-    def check_connected(self, shell: "SshConnection", machine: Machine[RouterFile], lab_file: str) -> Iterator[Finding]:
+    def check_connected(
+        self, shell: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str
+    ) -> Iterator[Finding]:
         """See `TcDriver`."""
         return check_router(shell, machine, lab_file)
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.format.patterns import pattern_schema
+from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile, named
 from mplab.userfiles.machines import known_driver
-from mplab.userfiles.places import DeadMan, Host, InterfaceName, SshFile, named
 
 _UCI_SECTION = re.compile(r"[A-Za-z0-9_]{1,64}")
 UciSection = Annotated[str, named(_UCI_SECTION, "section", "radio0"), pattern_schema(_UCI_SECTION)]

@@ -1,25 +1,12 @@
 """A rooted phone that is held by this run; nothing is installed there."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
-from mplab.drivers.shaper.linux.place import LinuxPlace, check_root
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.root_shell.settings import STATE, PhoneShellFile
+from mplab.drivers.shaper.root_shell.settings import PhoneShellFile
+from mplab.drivers.shaper.tc.linux import RootedPhone
 from mplab.drivers.shaper.tc.shell import Shell
-
-
-class RootedPhone(LinuxPlace):
-    """A rooted phone that shapes itself, however its root shell is had.
-
-    Its notes are where `adb` puts things, since it has no /run. Offloads are switched off where it has `ethtool`.
-    """
-
-    state_directory: ClassVar[str] = STATE
-
-    def _check_ready(self) -> None:
-        check_root(self.shell)
 
 
 class ShapingPhone(RootedPhone):

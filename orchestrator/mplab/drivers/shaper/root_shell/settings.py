@@ -2,10 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mplab.userfiles.places import DeadMan
-
-STATE = "/data/local/tmp/mplab"
-"""Where `adb` puts things, since a phone has no /run."""
+from mplab.userfiles.machine_fields import DeadMan
 
 
 class PhoneShellFile(BaseModel):

@@ -12,7 +12,7 @@ from mplab.drivers.shaper.tc.capabilities import look
 from mplab.drivers.shaper.tc.check import check_shaping
 from mplab.drivers.shaper.tc.shell import ShellT, connected
 from mplab.format.abilities import Abilities
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 TC = Abilities(
     "traffic control (an OpenWrt router, a Linux server, a phone)",
@@ -43,7 +43,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         """Return why the key that logs in cannot be used; "" when it can, or when there is none."""
         return ""
 
-    def where(self, machine: Machine[Settings]) -> str:
+    def where(self, machine: ShapingMachine[Settings]) -> str:
         """See `MachineDriver`."""
         return self.shell(machine.label, machine.settings).where
 
@@ -54,19 +54,19 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         if done.exit_code not in {0, guard.NOT_OURS}:
             raise LabNotReadyError(done.stderr.strip() or f"{label}: not given back: exit code {done.exit_code}")
 
-    def give_back(self, machine: Machine[Settings]) -> None:
+    def give_back(self, machine: ShapingMachine[Settings]) -> None:
         """See `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             done = guard.call(shell, self.state_directory, "restore", check=False)
         if done.exit_code != 0:
             raise LabNotReadyError(f"{machine.label}: not everything could be taken back: {done.stderr.strip()}")
 
-    def show(self, machine: Machine[Settings]) -> MachineState:
+    def show(self, machine: ShapingMachine[Settings]) -> MachineState:
         """See `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             return guard.holder(shell, self.state_directory)
 
-    def check(self, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+    def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
         """See `EntryDriver`."""
         if problem := self.key_problem(machine.settings):
             yield Finding(f"{machine.label}: key", "missing", problem, "see 'key' in the lab file")
@@ -77,7 +77,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         except MplabError as error:
             yield Finding(machine.label, "missing", str(error), "see the message")
 
-    def check_connected(self, shell: ShellT, machine: Machine[Settings], lab_file: str) -> Iterator[Finding]:
+    def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
         """Check it by a shell on it. Raises MplabError: it no longer answers."""
         what = machine.label
         yield Finding(what, "ok", f"{shell.where} answers")
@@ -89,7 +89,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         if held.owner:
             remedy = f"mplab router restore {lab_file} --router {machine.name}"
             yield Finding(f"{what}: in use", "warning", str(held), remedy)
-        yield from check_shaping(look(shell, machine.interfaces, openwrt=False), what)
+        yield from check_shaping(look(shell, machine.interfaces), what)
         if shell.script("command -v ethtool", check=False).exit_code != 0:
             yield Finding(
                 f"{what}: ethtool",

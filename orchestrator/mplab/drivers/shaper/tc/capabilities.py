@@ -219,7 +219,7 @@ class Capabilities:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
 
 
-def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = True) -> Capabilities:
+def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
     """Find out what it can do; leaves nothing behind."""
     attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
     return parse_capabilities(
@@ -227,7 +227,7 @@ def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = True) -> Ca
     )
 
 
-def parse_capabilities(text: str, *, openwrt: bool = True) -> Capabilities:
+def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
     """Read what the script printed."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():

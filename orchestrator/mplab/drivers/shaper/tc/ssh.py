@@ -14,7 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, PlaceError, check_result, whole_script
-from mplab.userfiles.places import SshFile
+from mplab.userfiles.machine_fields import SshFile
 
 CONNECT_TIMEOUT_S = 10.0
 _KEEPALIVE_S = 5

@@ -14,8 +14,8 @@ from mplab.drivers.shaper.driver import InsideDriver, Wiring
 from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.virtual.image import kernel_release
-from mplab.userfiles.machines import Machine, Section
-from mplab.userfiles.places import DeadMan, MachineFile
+from mplab.userfiles.machine_fields import DeadMan, MachineFile
+from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.base.nodes import Node
@@ -34,6 +34,7 @@ class VirtualRouterFile(MachineFile):
 class Virtual(InsideDriver[VirtualRouterFile]):
     """`InsideDriver` of routers in user-mode Linux."""
 
+    name = "virtual"
     title = "a virtual router with Linux in user mode"
     section: Section = "routers"
     settings = VirtualRouterFile
@@ -42,7 +43,7 @@ class Virtual(InsideDriver[VirtualRouterFile]):
     programs = programs.OF_VIRTUAL_ROUTER
 
     def open(
-        self, machine: Machine[VirtualRouterFile], *, node: "Node", wiring: Wiring, directory: Path, log: Path
+        self, machine: ShapingMachine[VirtualRouterFile], *, node: "Node", wiring: Wiring, directory: Path, log: Path
     ) -> "VirtualRouter":
         """See `InsideDriver`."""
         with deferred("SSH is slow to import"):
@@ -54,7 +55,7 @@ class Virtual(InsideDriver[VirtualRouterFile]):
         parts = (programs.TC, programs.BUSYBOX, programs.DROPBEAR)
         return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
 
-    def check(self, machine: Machine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
+    def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
         """Check what it is made of; nothing is booted."""
         what = machine.label
         missing = [program for program in self.programs if program.find() is None]

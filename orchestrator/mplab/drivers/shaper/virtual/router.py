@@ -18,12 +18,13 @@ from mplab.base.nodes import Node
 from mplab.base.programs import ETHTOOL
 from mplab.drivers.shaper.driver import Wiring
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.driver import DRIVER as OPENWRT
 from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.image import Port, build
 from mplab.drivers.shaper.virtual.machine import VirtualMachine
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 _BOOT_TIMEOUT_S = 90.0
 _POLL_S = 0.1
@@ -49,7 +50,7 @@ class VirtualRouter:
     """
 
     def __init__(
-        self, entry: Machine[VirtualRouterFile], *, node: Node, wiring: Wiring, directory: Path, log: Path
+        self, entry: ShapingMachine[VirtualRouterFile], *, node: Node, wiring: Wiring, directory: Path, log: Path
     ) -> None:
         name = entry.name
         self._entry = entry
@@ -99,7 +100,7 @@ class VirtualRouter:
         (self._root / "etc/rc.d" / f"{_GUARD_ORDER}mplab-guard").symlink_to("/etc/init.d/mplab-guard")
 
     @property
-    def machine(self) -> Machine[RouterFile]:
+    def machine(self) -> ShapingMachine[RouterFile]:
         """It as a lab file would have it if it were a real router."""
         host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
         towards = self._wiring.towards
@@ -113,7 +114,7 @@ class VirtualRouter:
             }
         )
         paths = tuple(replace(path, at=towards[path.interface]) for path in self._entry.paths)
-        return Machine("openwrt", self._entry.section, self._entry.name, settings, paths)
+        return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
         """Until it answers over SSH; what it says of itself: kernel, tc, busybox.

@@ -11,16 +11,16 @@ from mplab.base.programs import MPFLEX
 from mplab.drivers.transport import Transport, TransportDriver, options_as
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions
 from mplab.drivers.transport.mpflex.transport import Mpflex
-from mplab.userfiles.transport import Look
+from mplab.userfiles.transport import TransportStyle
 
-LOOKS: Mapping[str, Look] = {
-    "earliest": Look("MPFlex", "#D55E00", "^"),
-    "minrtt": Look("MPFlex min-RTT", "#CC79A7", "v"),
-    "txdelay": Look("MPFlex TxDelay", "#56B4E9", "P"),
-    "roundrobin": Look("MPFlex round robin", "#7F7F7F", "X"),
-    "redundant": Look("MPFlex redundant", "#8C564B", "<"),
-    "backup": Look("MPFlex backup", "#17BECF", ">"),
-    "single": Look("MPFlex single path", "#BCBD22", "h"),
+LOOKS: Mapping[str, TransportStyle] = {
+    "earliest": TransportStyle("MPFlex", "#D55E00", "^"),
+    "minrtt": TransportStyle("MPFlex min-RTT", "#CC79A7", "v"),
+    "txdelay": TransportStyle("MPFlex TxDelay", "#56B4E9", "P"),
+    "roundrobin": TransportStyle("MPFlex round robin", "#7F7F7F", "X"),
+    "redundant": TransportStyle("MPFlex redundant", "#8C564B", "<"),
+    "backup": TransportStyle("MPFlex backup", "#17BECF", ">"),
+    "single": TransportStyle("MPFlex single path", "#BCBD22", "h"),
 }
 """How each scheduler is drawn."""
 

@@ -75,4 +75,4 @@ def _check_socket(name: str) -> Finding:
     return Finding(name, "ok", "can be opened")
 
 
-DRIVER = MptcpDriver("mptcp", "Multipath TCP", "#009E73", "D", MptcpOptions)
+DRIVER = MptcpDriver("mptcp", "Multipath TCP", "#009E73", "D", MptcpOptions, default=True)

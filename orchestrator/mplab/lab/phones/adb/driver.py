@@ -23,7 +23,7 @@ from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusa
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.labuse import LabUse
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 class AdbPhones(PhoneDriver):
     """See `BenchLab`."""
 
+    name = "adb"
     title = "a real Android phone, on a cable or over TCP"
     settings = AdbPhoneFile
     real = True
@@ -111,7 +112,7 @@ class AdbPhones(PhoneDriver):
             )
 
 
-def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseModel] | None) -> Iterator[Finding]:
+def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.readiness import default_thresholds, look
     what, found = f"phone {phone.name}", phone.identity()
@@ -130,7 +131,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: Machine[BaseMod
         yield Finding(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
 
 
-def _rooted_findings(phone: "AdbPhone", itself: Machine[BaseModel] | None) -> Iterator[Finding]:
+def _rooted_findings(phone: "AdbPhone", itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     """Check what needs root: transports, and shaping on the phone itself."""
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.kernel import read_kernel

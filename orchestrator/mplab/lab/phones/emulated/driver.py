@@ -58,6 +58,7 @@ class EmulatedPhoneFile(AndroidPhoneFile):
 class EmulatedPhones(PhoneDriver):
     """See `EmulatedLab`."""
 
+    name = "emulated"
     title = "an emulated Android device, by adb"
     settings = EmulatedPhoneFile
     android = True

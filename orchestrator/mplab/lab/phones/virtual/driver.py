@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 class VirtualPhones(PhoneDriver):
     """See `VirtualLab`."""
 
+    name = "virtual"
     title = "the virtual phone"
     settings = PhoneFile
+    same_clock = True
 
     def open_lab(self, settings: "LabSettings") -> "Lab":
         """See `PhoneDriver`."""

@@ -29,7 +29,7 @@ from mplab.lab.base import BaseLab
 from mplab.lab.network import make_network
 from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
-from mplab.userfiles.machines import Machine
+from mplab.userfiles.machines import ShapingMachine
 
 
 class VirtualLab(BaseLab):
@@ -79,7 +79,7 @@ class VirtualLab(BaseLab):
         for machine in routers.values():
             self._boot_router(machine)
 
-    def _boot_router(self, machine: Machine[BaseModel]) -> None:
+    def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
         """Let it boot while the services start."""
         self._router = inside_driver_of(machine).open(
             machine,

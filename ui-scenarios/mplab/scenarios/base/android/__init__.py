@@ -1,4 +1,4 @@
-"""What scenarios do with apps on Android: steps that several of them share."""
+"""Drive apps on Android: base classes and steps that several scenarios share."""
 
 from mplab.scenarios.base.android.scenario import AndroidScenario, Visit
 from mplab.scenarios.base.android.settle import SHORT_EVERY_S, Settled, settle

@@ -1,4 +1,4 @@
-"""Files on the phone that apps are given, and Android's own chooser of them."""
+"""Put files on the phone, and choose them in Android's file chooser."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ _SCAN = "android.intent.action.MEDIA_SCANNER_SCAN_FILE"
 
 
 def put(context: Context, path: Path) -> str:
-    """Bring a file to the phone's downloads, and have Android take notice of it; its path there. Raises DeviceError."""
+    """Copy a file to the phone's downloads and have Android index it. Return its path there. Raises DeviceError."""
     target = f"{FOLDER}/{path.name}"
     context.phone.push(path, target)
     context.phone.shell(["am", "broadcast", "-a", _SCAN, "-d", f"file://{target}"], check=False)
@@ -21,12 +21,12 @@ def put(context: Context, path: Path) -> str:
 
 
 def remove(context: Context, targets: Iterable[str]) -> None:
-    """Remove files that `put` has brought."""
+    """Remove files that `put` has copied."""
     context.phone.shell(["rm", "-f", *targets], check=False)
 
 
 def choose(visit: Visit, name: str) -> None:
-    """Choose a file by its name. Raises StepError when the chooser does not come, or has no such file."""
+    """Choose a file by its name. Raises StepError when the chooser does not open or does not list the file."""
     if "file chooser" in visit.app.elements:
         visit.ui.wait(visit.element("file chooser"), timeout_s=_CHOOSER_S)
     visit.ui.tap(Selector("text", name), timeout_s=_CHOOSER_S)

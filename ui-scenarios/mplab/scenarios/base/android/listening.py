@@ -1,4 +1,4 @@
-"""Apps that are listened to: what is heard is not recorded, when they play is read from the screen."""
+"""Radio and music apps on Android: the screen shows when they play; the sound is not recorded."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from mplab.scenarios.base.android.motion import LOADING, NAMES, PROBLEM, motion,
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.listening import ListeningParameters
 from mplab.scenarios.base.protocol import Context
-from mplab.scenarios.base.sampling import Look, sample
+from mplab.scenarios.base.sampling import ScreenSample, sample
 from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "icecast"
@@ -18,16 +18,17 @@ _LINK = "play"
 
 
 class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
-    """`Scenario`: an app is listened to.
+    """Listen to an app.
 
-    One observation, ``listened``: ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (``at``, ``duration_s``),
-    ``resolution_s``, and ``by`` what it was seen. No sound is recorded: an app without root gives none of it away.
+    Makes one observation, ``listened``: ``tapped``, ``listened_s``, ``startup_s``, ``silences`` (``at``,
+    ``duration_s``), ``resolution_s``, ``by`` (see `Motion`) and ``looks``. No sound is recorded: Android lets no app
+    record another one without root.
 
     Args:
-        virtual: the same for the virtual phone.
-        url: the fact of the service ``icecast`` that is opened when the app's section has no link ``play``.
-        button: what the app's section calls the element that starts the sound.
-        playing: the element that is there once it plays, or waits for more.
+        virtual: the scenario of the virtual phone.
+        url: fact of the service ``icecast`` to open when the app's section has no link ``play``.
+        button: name of the element that starts the sound, in the app's section.
+        playing: name of the element that is shown while the app plays or rebuffers.
     """
 
     def __init__(self, virtual: Scenario[ListeningParameters], *, url: str, button: str, playing: str) -> None:
@@ -49,10 +50,10 @@ class _Session(Session[ListeningParameters]):
     visit: Visit
 
     def run(self) -> None:
-        """Open the station or the list, tap, listen.
+        """Open the station or the list, tap, and listen.
 
         Raises:
-            StepError: the app does not do its part, or never played.
+            StepError: an element is missing, the app reports a problem, or it never played.
         """
         context, parameters, visit, scenario = self.context, self.parameters, self.visit, self.scenario
         app = visit.app
@@ -62,7 +63,7 @@ class _Session(Session[ListeningParameters]):
         tapped = time.time()
         elements = {**visit.elements(*NAMES), "player": visit.element(scenario.playing)}
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             return PROBLEM in look.shown or look.t >= tapped + parameters.listen
 
         seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)

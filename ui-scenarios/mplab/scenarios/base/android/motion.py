@@ -1,29 +1,29 @@
-"""From looks at a player to when it played and when it stood still."""
+"""Find when a player played and when it stalled, from samples of the screen."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mplab.scenarios.base.sampling import Look, Sampled, Spell
+from mplab.scenarios.base.sampling import Sampled, ScreenSample, Spell
 
 LOADING, POSITION, SKIP_AD, ENDED, PROBLEM = "loading", "position", "skip ad", "ended", "problem"
 NAMES = ("player", LOADING, POSITION, SKIP_AD, ENDED, PROBLEM)
-"""What a player's section of ``app.yaml`` may have; ``player`` is there whenever the player is."""
+"""Elements that a player's section of ``app.yaml`` may have; ``player`` is shown whenever the player is."""
 
 _STEP_S = 1.0
-"""Positions are shown in whole seconds."""
+"""Step of the positions that players show, s."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What was seen of a player.
+    """Playback of a player, as the screen showed it.
 
     Attributes:
-        began: unix time of its first motion, s; None: never.
-        stalls: times in which it stood still after that.
-        until: unix time of the last look, s.
-        resolution_s: shorter stalls may have been missed, and every time is off by at most half of it.
-        by: ``loading``: a spinner was read; ``position``: a clock of whole seconds.
+        began: unix time of the first motion, s; None: it never played.
+        stalls: stalls after the first motion.
+        until: unix time of the last sample, s.
+        resolution_s: shorter stalls may be missed, and each time is off by at most half of it.
+        by: source of the times: ``loading``, a spinner, or ``position``, a clock in whole seconds.
     """
 
     began: float | None
@@ -34,23 +34,23 @@ class Motion:
 
     @property
     def played_s(self) -> float:
-        """From the first motion to the last look, without the stalls."""
+        """Time from the first motion to the last sample, without the stalls, s."""
         if self.began is None:
             return 0.0
         return self.until - self.began - sum((stall.ended or self.until) - stall.began for stall in self.stalls)
 
 
-def waits(look: Look) -> bool:
-    """Whether a player with a spinner waits: an advertisement is something that is waited for."""
+def waits(look: ScreenSample) -> bool:
+    """Whether a player with a spinner waits; a skippable advertisement counts as waiting."""
     return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
 
 
 def motion(sampled: Sampled, *, spinner: bool) -> Motion:
-    """What looks at a player say.
+    """Return the playback that samples show.
 
     Args:
-        sampled: with elements of `NAMES`; at least one look.
-        spinner: the app shows ``loading`` while it waits; else its ``position`` is read.
+        sampled: at least one sample, with elements of `NAMES`.
+        spinner: True: the app shows ``loading`` while it waits. False: its ``position`` is read.
     """
     return _by_spinner(sampled) if spinner else _by_position(sampled)
 
@@ -59,7 +59,7 @@ def _by_spinner(sampled: Sampled) -> Motion:
     began: float | None = None
     stalls: list[Spell] = []
     since: float | None = None
-    before: Look | None = None
+    before: ScreenSample | None = None
     for look in sampled.looks:
         between = look.t if before is None else (before.t + look.t) / 2
         still = waits(look) or not ({"player", POSITION} & set(look.shown))
@@ -78,19 +78,19 @@ def _by_spinner(sampled: Sampled) -> Motion:
 
 @dataclass
 class _Clock:
-    """A position of whole seconds, as it changes."""
+    """State of a displayed position in whole seconds."""
 
     began: float | None = None
     stalls: list[Spell] = field(default_factory=list)
     changed: float = 0.0
-    """When it should have changed last, at the latest."""
+    """Unix time of the last change, s: the middle between the two samples around it."""
 
 
 def _by_position(sampled: Sampled) -> Motion:
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()
     shown: int | None = None
-    before: Look | None = None
+    before: ScreenSample | None = None
     for look in sampled.looks:
         found = seconds_of(look.shown.get(POSITION, ""))
         between = look.t if before is None else (before.t + look.t) / 2
@@ -110,7 +110,7 @@ def _by_position(sampled: Sampled) -> Motion:
 
 
 def seconds_of(text: str) -> int | None:
-    """``1:02:03``, ``0:07``, or how a screen reader says it (``0 minutes 7 seconds``) → seconds; None: neither."""
+    """Parse ``1:02:03``, ``0:07`` or a screen reader's text (``0 minutes 7 seconds``) as seconds; None: neither."""
     numbers = re.findall(r"\d+", text.partition(" of ")[0])
     if not numbers or len(numbers) > 3 or not (":" in text or len(numbers) > 1):
         return None
@@ -121,5 +121,5 @@ def seconds_of(text: str) -> int | None:
 
 
 def stall_fields(stalls: Sequence[Spell], until: float) -> list[dict[str, float]]:
-    """As observations have them; one that has not ended lasts to the last look."""
+    """Return stalls as fields of an observation. One that did not end lasts to `until`, the last sample."""
     return [{"at": round(one.began, 3), "duration_s": round((one.ended or until) - one.began, 3)} for one in stalls]

@@ -1,4 +1,4 @@
-"""Pages in a browser on Android: by its DevTools where it offers them, as on the virtual phone; else as it is seen."""
+"""Load pages in a browser on Android: over DevTools where the browser offers them, otherwise timed by the screen."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -29,14 +29,14 @@ UNKNOWN = (
     "objects_after_load",
     "connections",
 )
-"""What an observation ``page`` says where the browser has DevTools, and the screen does not: null."""
+"""Fields of an observation ``page`` that need DevTools; null where the page was timed by the screen."""
 
 
 class AndroidPagesScenario(AndroidScenario[PagesParameters]):
-    """`Scenario`: front pages in a browser.
+    """Load front pages in a browser.
 
     Args:
-        virtual: the same on the virtual phone.
+        virtual: the scenario of the virtual phone.
     """
 
     def __init__(self, virtual: PagesScenario) -> None:
@@ -45,32 +45,32 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def open(self, context: Context, parameters: PagesParameters) -> Iterator["_Session"]:
-        """Open the browser. At the end close it and store what its DevTools said of all loads."""
+        """Open the browser. At the end close it and store the DevTools events of all loads."""
         with self.pages.stored(context) as events, ExitStack() as browser:
             visit, tab = browser.enter_context(self.start(context))
             yield _Session(context, parameters, self, browser, visit, tab, events)
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Open a browser that was cleared; one with DevTools is started, too. Raises StepError, DeviceError."""
+        """Open the browser with cleared data; start it if it has DevTools. Raises StepError, DeviceError."""
         with self.visit(context) as visit:
             yield visit, self._begin(context, visit) if visit.app.devtools else None
 
     def _begin(self, context: Context, visit: Visit) -> Instrumented | None:
-        """Start the browser; its page by DevTools, or None: it offers none.
+        """Start the browser and return its tab over DevTools; None if the browser offers no DevTools.
 
         Raises:
-            StepError: it offers them, and does not do its part.
-            DeviceError: the phone does not.
+            StepError: the browser does not open, or its DevTools fail.
+            DeviceError: the phone failed.
         """
         visit.ui.open(visit.app.package, timeout_s=OPEN_TIMEOUT_S)
-        visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)  # what comes in the way is closed
+        visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)  # closes dialogs, too
         devtools = visit.stack.enter_context(context.open_devtools(visit.app))
         if devtools is None:
             context.warn(f"{visit.app.package} offers no DevTools: its pages were timed by the screen")
             return None
         tab = visit.stack.enter_context(devtools.tab(timeout_s=OPEN_TIMEOUT_S))
-        tab.open(BLANK_PAGE)  # the browser's own first page loads things
+        tab.open(BLANK_PAGE)  # the browser's own start page loads objects
         visit.ui.wait(visit.element("address"), timeout_s=OPEN_TIMEOUT_S)
         return tab
 
@@ -81,21 +81,21 @@ class _Session(Session[PagesParameters]):
     browser: ExitStack
     visit: Visit
     tab: Instrumented | None
-    """The browser's page by DevTools; None: it offers none, or none are known."""
+    """The browser's tab over DevTools; None: pages are timed by the screen."""
     events: dict[str, Sequence[Event]]
 
     def run(self) -> None:
-        """Load every site, each round in a browser that was cleared.
+        """Load every site; each round starts with a cleared browser.
 
         Raises:
-            StepError: a page does not come; by DevTools also: it is not complete, or came by another protocol.
+            StepError: a page does not load. With DevTools also: it is incomplete, or used another protocol.
         """
         context, parameters = self.context, self.parameters
         for load in range(1, parameters.loads + 1):
             if load > 1:
                 self.browser.close()
                 self.visit, self.tab = self.browser.enter_context(self.scenario.start(context))
-            # The agent has looked the name up: the browser knows of no time for it.
+            # The agent resolves the name: the browser has no lookup time.
             proxied = {"by_proxy": True, "dns_s": None} if context.app_proxy else {}
             for site in context.rng.sample(parameters.sites, len(parameters.sites)):
                 if self.tab is not None:
@@ -108,7 +108,7 @@ class _Session(Session[PagesParameters]):
                 time.sleep(parameters.rest_s)
 
     def _load(self, url: str) -> dict[str, object]:
-        """Load one page; what the observation says of it, from the link on. Raises StepError."""
+        """Open one page by its link and time it by the screen. Return the observation's fields. Raises StepError."""
         visit, name = self.visit, self.scenario.name
         began = time.time()
         visit.ui.open(visit.app.start.format(url=url), timeout_s=PAGE_TIMEOUT_S)

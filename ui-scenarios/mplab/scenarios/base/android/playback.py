@@ -1,4 +1,4 @@
-"""Clips watched in an app: startup and rebuffering are read from the screen (QoE Doctor's method)."""
+"""Watch clips in an app on Android; read startup and rebuffering from the screen (QoE Doctor, chen2014 §4.2.2)."""
 
 import time
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from mplab.scenarios.base.android.motion import ENDED, NAMES, POSITION, PROBLEM,
 from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
 from mplab.scenarios.base.playback import PlaybackParameters
 from mplab.scenarios.base.protocol import Context
-from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 from mplab.scenarios.base.scenario import Scenario, Session
 
 _SERVICE = "dash"
 
 
 class AndroidPlaybackScenario(AndroidScenario[PlaybackParameters]):
-    """`Scenario`: clips of a video app, each opened by its link.
+    """Watch clips of a video app, each opened by its link.
 
-    Observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` are as those of the virtual phone, but for
-    ``buffer_s``, which is null: the app does not tell it. ``rebuffering`` has the resolution.
+    The observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` are those of the virtual phone, except
+    that ``buffer_s`` is null: the app does not show it. ``rebuffering`` has the resolution.
 
     Args:
-        virtual: the same for the virtual phone.
-        site: the fact of the service ``dash`` that has the site's URL, for clips that the app's section has no link of.
+        virtual: the scenario of the virtual phone.
+        site: fact of the service ``dash`` with the site's URL, for clips without a link in the app's section.
     """
 
     def __init__(self, virtual: Scenario[PlaybackParameters], *, site: str) -> None:
@@ -48,7 +48,7 @@ class _Session(Session[PlaybackParameters]):
         """Watch the clips.
 
         Raises:
-            StepError: a clip does not begin in time, or the app says that it cannot be played.
+            StepError: a clip does not start in time, or the app reports a problem.
         """
         for number, clip in enumerate(self.parameters.clips, 1):
             time.sleep(self.parameters.pause)
@@ -65,7 +65,7 @@ class _Session(Session[PlaybackParameters]):
         context.observe("tapped", visit=number, clip=clip, at=round(tapped, 3))
         began: list[float] = []
 
-        def until(look: Look) -> bool:
+        def until(look: ScreenSample) -> bool:
             shown = look.shown
             if SKIP_AD in shown:
                 ui.tap(visit.element(SKIP_AD))

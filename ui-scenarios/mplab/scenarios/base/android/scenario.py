@@ -1,4 +1,4 @@
-"""The frame of every scenario that is done with an app of Android's."""
+"""Base class of scenarios that drive an Android app."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -17,12 +17,12 @@ OPEN_TIMEOUT_S = 30.0
 
 @dataclass
 class Visit:
-    """What a cell has open.
+    """An app that a cell has open.
 
     Attributes:
-        stack: ends with it.
+        stack: callbacks and contexts that end with the visit.
         ui: the phone's screen.
-        app: what is opened on it.
+        app: the app.
     """
 
     stack: ExitStack
@@ -30,18 +30,18 @@ class Visit:
     app: AndroidApp
 
     def element(self, name: str) -> Selector:
-        """How an element is found. Raises StepError when the app has none of this name."""
+        """Return the selector of an element. Raises StepError when the app's section has none of this name."""
         found = self.app.elements.get(name)
         if found is None:
             raise StepError(f"{self.app.package}: its section in app.yaml has no element {name!r}")
         return found
 
     def elements(self, *names: str) -> dict[str, Selector]:
-        """Those of some elements that the app has."""
+        """Return the selectors of those elements that the app's section has."""
         return {name: self.app.elements[name] for name in names if name in self.app.elements}
 
     def shows(self, name: str, *, timeout_s: float = 0.0) -> bool:
-        """Whether an element is there."""
+        """Whether an element is shown within `timeout_s`."""
         try:
             self.ui.wait(self.element(name), timeout_s=timeout_s)
         except StepError:
@@ -50,15 +50,15 @@ class Visit:
 
     @property
     def watch(self) -> Callable[[Sequence[Node]], object]:
-        """Closes dialogs that come up while it is looked at the screen."""
+        """Callback for `sample` that closes dialogs which cover the app."""
         return self.ui.close_dialog
 
 
 class AndroidScenario(Scenario[ParametersT]):
-    """`Scenario`: the same as one of the virtual phone, done with an app of Android's.
+    """A scenario of the virtual phone, done with an Android app.
 
     Args:
-        virtual: the same, whose name, title, parameters, services and times this has.
+        virtual: the scenario of the virtual phone; gives name, title, parameters, services and times.
     """
 
     needs_ui = True
@@ -80,7 +80,7 @@ class AndroidScenario(Scenario[ParametersT]):
 
     @contextmanager
     def visit(self, context: Context) -> Iterator[Visit]:
-        """Open the lab's app for as long as the context. Raises StepError."""
+        """Open the app that the lab has chosen, for as long as the context. Raises StepError."""
         app = context.android
         if app is None:
             raise StepError(f"{self.name}: the lab has not chosen an app for it")

@@ -1,4 +1,4 @@
-"""When an app is done with something, as far as it can be seen."""
+"""Wait until the screen shows that an app has finished an action."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,26 +8,26 @@ from typing import Literal
 from mplab.drivers.ui import Ui
 from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
-from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, Look, sample
+from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 
 SHORT_EVERY_S = 0.1
-"""From one look to the next where what is waited for is short; a phone that is slower is looked at less often."""
+"""Sampling interval for short waits, s. A slow phone is sampled less often."""
 GRACE_S = 2.0
-"""So long an app may need to show that it is busy; what is done sooner may never show it."""
+"""Longest time until an app shows that it is busy, s; an app that finishes sooner may never show it."""
 
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 
 
 @dataclass(frozen=True)
 class Settled:
-    """How it ended.
+    """Outcome of a wait.
 
     Attributes:
-        outcome: ``waiting``: not in time.
-        at: unix time, s, in the middle between the last look before it and the first one with it.
-        resolution_s: the time between these two, at least that from one look to the next.
-        said: the text of the element that told it.
-        looks: how often was looked.
+        outcome: ``waiting``: the app did not finish in time.
+        at: unix time of the end, s: the middle between the last sample before it and the first sample with it.
+        resolution_s: time between these two samples, at least the sampling interval.
+        said: text of the element that showed the outcome.
+        looks: number of samples.
     """
 
     outcome: Literal["done", "failed", "waiting"]
@@ -48,19 +48,20 @@ def settle(
     every_s: float = DEFAULT_EVERY_S,
     watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
 ) -> Settled:
-    """Look at the screen until the app is done.
+    """Sample the screen until the app is done, has failed, or `for_s` is over.
 
-    It is once `busy` is gone that was there, and `done` is there. Where `busy` was never seen, because it was too short
-    or because there is none, what shows `done` for `GRACE_S` has been done since the first look at it.
+    The app is done when `busy`, once seen, is gone and `done` is shown. If `busy` was not seen, the app is done when it
+    has looked done from some sample until at least `GRACE_S` after the tap; the end is that sample. Without `busy`
+    there is no grace time.
 
     Args:
-        ui: the phone's.
+        ui: the phone's screen.
         since: unix time of the tap, s.
-        for_s: how long at most.
-        busy: is there while the app works.
-        done: is there when it is done; None: the absence of `busy` says it.
-        failed: is there when the app gives up.
-        every_s: from one look to the next.
+        for_s: longest wait, s.
+        busy: element that is shown while the app works.
+        done: element that is shown when the app is done; None: it is done when `busy` is not shown.
+        failed: element that is shown when the app gives up.
+        every_s: sampling interval, s.
         watch: as for `sample`.
 
     Raises:
@@ -70,10 +71,10 @@ def settle(
     grace_s = GRACE_S if busy is not None else 0.0
     was_busy = False
     clear: tuple[float, float] | None = None
-    """The last look before what may be the end, and the first one with it."""
+    """Times of the last sample before a possible end, and of the first sample with it."""
     before = since
 
-    def until(look: Look) -> bool:
+    def until(look: ScreenSample) -> bool:
         nonlocal was_busy, clear, before
         shown = look.shown
         if _FAILED in shown:
@@ -91,6 +92,6 @@ def settle(
     if _FAILED in last or (clear is not None and (was_busy or looks[-1].t >= since + grace_s)):
         begin, end = clear or (since, looks[-1].t)
         outcome: Literal["done", "failed"] = "failed" if _FAILED in last else "done"
-        resolution_s = max(end - begin, every_s)  # when exactly the finger touched, the driver does not say
+        resolution_s = max(end - begin, every_s)  # the driver does not report the exact time of the tap
         return Settled(outcome, (begin + end) / 2, resolution_s, last.get(_FAILED, last.get(_DONE, "")), len(looks))
     return Settled("waiting", time.time(), every_s, last.get(_BUSY, ""), len(looks))

@@ -1,4 +1,4 @@
-"""Uploads by an app: the file is chosen in Android's chooser, and what becomes of it is seen on the screen."""
+"""Upload files with an app on Android: choose them in Android's file chooser, and follow progress on the screen."""
 
 import time
 from collections.abc import Iterator
@@ -17,15 +17,15 @@ from mplab.scenarios.base.upload import LOG, MARGIN_S, UploadParameters, arrival
 
 
 class AndroidUploadScenario(AndroidScenario[UploadParameters]):
-    """`Scenario`: uploads of fresh files.
+    """Upload fresh files.
 
-    An observation ``upload`` is as that of the virtual phone, but for ``blocks``, which is null: the app does not tell
-    what the server has confirmed; and with ``resolution_s``.
+    An observation ``upload`` is that of the virtual phone, plus ``resolution_s``. Its ``blocks`` is null: the app does
+    not show which bytes the server has confirmed.
     """
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Open the app; bring the files to the phone. At the end remove them, and observe what has arrived."""
+        """Open the app and copy the files to the phone. At the end remove them, and observe the bytes that arrived."""
         with ExitStack() as ended, self.visit(context) as visit:
             session = _Session(context, parameters, self, visit)
             ended.callback(session.observe_arrivals)
@@ -53,15 +53,15 @@ class _Session(Session[UploadParameters]):
 
     @property
     def targets(self) -> list[str]:
-        """Paths on the phone: those of this cell."""
+        """Paths of this cell's files on the phone."""
         stem = "".join(letter if letter.isalnum() else "-" for letter in self.context.cell_dir.name.partition(".")[0])
         return [f"{FOLDER}/{stem}-{number}.bin" for number in range(1, self.parameters.files + 1)]
 
     def run(self) -> None:
-        """Upload, until all files are there, the next would not fit into the time, or the time is up.
+        """Upload files until all are done, the next one would not fit into the time, or the time is up.
 
         Raises:
-            StepError: the app does not do its part.
+            StepError: an element or the file chooser is missing, or the app reports a failure.
         """
         context, parameters, visit = self.context, self.parameters, self.visit
         deadline = time.monotonic() + context.time_limit_s - MARGIN_S
@@ -77,7 +77,7 @@ class _Session(Session[UploadParameters]):
                 return
 
     def observe_arrivals(self) -> None:
-        """Observe what the origin's log, where there is one, says has arrived."""
+        """Observe the arrival of each file by the log of the origin; without a log, observe nothing."""
         log = self.context.cell_dir / LOG
         if log.exists():
             text = log.read_text()
@@ -112,7 +112,7 @@ class _Session(Session[UploadParameters]):
         }
 
     def _cancel(self) -> None:
-        """By the app's own button; where there is none, the app is ended: nothing goes on behind the captures."""
+        """Cancel with the app's own button. Without one, stop the app: no traffic may follow the captures."""
         with suppress(StepError):
             self.visit.ui.tap(self.visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return

@@ -1,4 +1,4 @@
-"""From DevTools events and the page's own timings to what was loaded, and whether that is the whole page."""
+"""Find the loaded objects of a page, from DevTools events and the page's timings, and check that it is complete."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui import Event
 
 _NAMED = 3
-"""So many objects are named in a message."""
+"""Number of objects that a message names."""
 
 PROBE_SCRIPT = """
 const listing = document.getElementById('mplab-objects');
@@ -33,19 +33,19 @@ return loaded.then(() => last('largest-contentful-paint')).then(largest => ({
   listed: listing && JSON.parse(listing.textContent),
 }));
 """
-"""Run in the page; it waits for the load event, which some browsers tell too early (Firefox, of pages with scripts that
-hold the event by an open frame). ``listed`` is the page's own list: host label → path → bytes."""
+"""Script that runs in the page. It waits for the load event itself, because Firefox reports the event too early for
+pages whose scripts delay it with an open frame. ``listed`` is the page's own list: host label → path → bytes."""
 
 
 class Timings(TypedDict):
-    """What `PROBE_SCRIPT` returns; times in milliseconds since navigation start."""
+    """Result of `PROBE_SCRIPT`; times in milliseconds since navigation start."""
 
     navigation: Mapping[str, float]
     """Navigation Timing level 2."""
     first_contentful_paint: float | None
     largest_contentful_paint: float | None
     listed: Mapping[str, Mapping[str, int]] | None
-    """Host label → path → bytes; None: the page has no list."""
+    """Host label → path → bytes; None: the page has no such list."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class LoadedObject:
     """One HTTP exchange of a page.
 
     Attributes:
-        body_bytes: of the body as decoded.
-        transferred_bytes: headers and body as they came over the network.
-        finished: DevTools time of its end, seconds; None when it did not end well.
+        body_bytes: size of the decoded body.
+        transferred_bytes: size of headers and body on the network.
+        finished: DevTools time of the end, seconds; None when the exchange did not complete.
     """
 
     url: str
@@ -67,7 +67,7 @@ class LoadedObject:
 
 
 def loaded_objects(events: Sequence[Event]) -> list[LoadedObject]:
-    """What came over HTTP, in the order in which it was asked for."""
+    """Return the objects loaded over HTTP, in the order of their requests."""
     found: dict[str, LoadedObject] = {}
     for event in events:
         parameters = event["params"]
@@ -94,13 +94,13 @@ def _updated(item: LoadedObject, method: str, parameters: Event) -> LoadedObject
 
 
 def load_event_time(events: Sequence[Event]) -> float | None:
-    """DevTools time of the last load event of the main frame, seconds."""
+    """Return the DevTools time of the main frame's last load event, seconds; None without one."""
     times = [event["params"]["timestamp"] for event in events if event["method"] == "Page.loadEventFired"]
     return float(times[-1]) if times else None
 
 
 def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, objects: Sequence[LoadedObject]) -> None:
-    """Raise StepError unless exactly the objects that the page lists came, whole. `page` is for the message."""
+    """Raise StepError unless the complete objects are exactly those that the page lists. `page` is for the message."""
     if listed is None:
         raise StepError(f"{page}: the page has no list of its objects: not a page of the lab, or cut")
     wanted = {(host, path): size for host, paths in listed.items() for path, size in paths.items()}
@@ -123,7 +123,7 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
 
 
 def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
-    """Raise StepError unless everything came by `protocol` (its ALPN name). `page` is for the message."""
+    """Raise StepError unless every object came over `protocol` (its ALPN name). `page` is for the message."""
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])
@@ -140,7 +140,7 @@ def page_fields(
     objects: Sequence[LoadedObject],
     load_event: float | None,
 ) -> dict[str, object]:
-    """One observation: times in seconds since navigation start (Navigation Timing level 2).
+    """Return the fields of an observation ``page``; times in seconds since navigation start (Navigation Timing 2).
 
     Raises:
         StepError: the page had no load event.

@@ -1,4 +1,4 @@
-"""Sites visited in random order, each page with a cold cache, and what the browser says of each load."""
+"""Visit sites in random order with a cold cache, and report the browser's measurements of each load."""
 
 import contextlib
 import math
@@ -29,14 +29,14 @@ from mplab.scenarios.base.scenario import Parameters, Scenario, Session
 BLANK_PAGE = "data:,"
 PAGE_TIMEOUT_S = 60.0
 MAX_TEST_S = 120.0
-"""A test of an app takes at most so long (baerts2015 §4.3), unless its sites need more."""
+"""Longest test of an app, s (baerts2015 §4.3), unless its sites need more."""
 ALPN: Mapping[str, str] = {"h2": "h2", "h1": "http/1.1"}
 
 _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 
 
 class PagesParameters(Parameters, ABC):
-    """Parameters of every scenario that loads pages; each says how long it rests behind them."""
+    """Parameters of every scenario that loads pages; a subclass gives the rest after each page."""
 
     sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Which sites of han2015 table 1.")
     http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
@@ -53,19 +53,19 @@ class PagesParameters(Parameters, ABC):
     @property
     @abstractmethod
     def rest_s(self) -> float:
-        """Rest after each load event."""
+        """Rest after each load event, s."""
 
 
 class PagesScenario(Scenario[PagesParameters]):
-    """`Scenario`: front pages in a browser.
+    """Load front pages in a browser.
 
     Args:
         name: of the scenario.
         title: of the scenario.
-        parameters: what can be chosen.
+        parameters: class of the parameters.
         browser: ``chromium`` or ``firefox``.
-        start_s: how long the browser usually takes to start.
-        page_s: what it usually needs for a page beside the network.
+        start_s: usual start time of the browser, s.
+        page_s: usual time for a page in addition to the network's, s.
     """
 
     needs_ui = True
@@ -83,22 +83,25 @@ class PagesScenario(Scenario[PagesParameters]):
 
     @abstractmethod
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:
-        """Write the browser's events of one load, ``<site>-<load>``, to the cell's folder; captures have stopped."""
+        """Write the browser's events of the load `name`, ``<site>-<load>``, to the cell's folder.
+
+        Called after captures have stopped.
+        """
 
     def further_fields(self, page: str, events: Sequence[Event]) -> Mapping[str, object]:
-        """What else the observation ``page`` says of a load that was whole.
+        """Return further fields of the observation ``page`` of a complete load.
 
         Raises:
-            StepError: the load does not count; `page` names it.
+            StepError: the load does not count; `page` is for the message.
         """
         return {}
 
     def time_limit_s(self, parameters: PagesParameters) -> float:
-        """120 s, or three times the estimate."""
+        """Return 120 s, or three times the estimate and 30 s if that is longer."""
         return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
 
     def estimate_s(self, parameters: PagesParameters) -> float:
-        """Transfer at 7 Mbit/s and some round trips for each page, and the start of the browser for each round."""
+        """Return the time to load all pages at 7 Mbit/s with 8 round trips each, and to restart the browser."""
         pages = sum(_transfer_s(site) + self._page_s + parameters.rest_s for site in parameters.sites)
         return parameters.loads * pages + (parameters.loads - 1) * self._start_s
 
@@ -111,7 +114,7 @@ class PagesScenario(Scenario[PagesParameters]):
 
     @contextlib.contextmanager
     def stored(self, context: Context) -> Iterator[dict[str, Sequence[Event]]]:
-        """Collect the events of all loads, for `load`; store them at the end, also after an error."""
+        """Yield the mapping in which `load` collects the events of all loads; store them at the end, even on errors."""
         events: dict[str, Sequence[Event]] = {}
         try:
             yield events
@@ -126,16 +129,16 @@ class PagesScenario(Scenario[PagesParameters]):
 
         Args:
             ui: the browser.
-            events: gets those of the load, as ``<site>-<number>``.
+            events: receives the events of the load under ``<site>-<number>``.
             parameters: of the scenario.
-            site: which.
-            number: how often it has been loaded then.
+            site: name of the site.
+            number: number of the round, from 1.
 
         Returns:
-            What the observation ``page`` says of it.
+            Fields of the observation ``page``.
 
         Raises:
-            StepError: the page is not complete, or came by another protocol.
+            StepError: the page is not complete, or used another protocol.
         """
         page, name = f"{self.name}: {site}", f"{site}-{number}"
         url = f"https://www.{site}{SUFFIX[parameters.http]}/"
@@ -146,7 +149,7 @@ class PagesScenario(Scenario[PagesParameters]):
             time.sleep(parameters.rest_s)
             timings: Timings = ui.evaluate(PROBE_SCRIPT)
         except StepError:
-            with contextlib.suppress(StepError):  # the first error says more
+            with contextlib.suppress(StepError):  # the first error is more specific
                 events[name] = ui.network_events()
             raise
         told = events[name] = ui.network_events()
@@ -168,7 +171,7 @@ class _Session(Session[PagesParameters]):
     events: dict[str, Sequence[Event]]
 
     def run(self) -> None:
-        """Load every site; StepError when a page is not complete or came by another protocol."""
+        """Load every site. Raises StepError when a page is not complete or used another protocol."""
         context, parameters = self.context, self.parameters
         for load in range(1, parameters.loads + 1):
             if load > 1:

@@ -1,4 +1,4 @@
-"""The sites that can be visited (han2015 table 1), as users name them."""
+"""Names of the sites that can be visited (han2015 table 1)."""
 
 from typing import Literal, get_args
 

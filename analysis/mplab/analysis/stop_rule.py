@@ -1,0 +1,159 @@
+"""Decide whether the interval of every transport is narrow enough to stop the run.
+
+The rule looks at widths alone, never at which transport is better, so that stopping by it favours none of them. An
+interval that is looked at again and again until it is narrow covers a little less often than it says; with the width
+going to zero it covers as often (Chow & Robbins 1965), and a least number of blocks keeps chance from ending a run
+whose first values happen to be alike.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from mplab.analysis.metric import Metric
+from mplab.analysis.pipeline import metrics_of, plugins_of
+from mplab.analysis.record.decode import make_tables
+from mplab.analysis.record.run import Run
+from mplab.analysis.scores.plugins import ScoringPlugin
+from mplab.analysis.scores.scoring import CellScores, has_scores, read_cell_scores, score_cell
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.summaries import Group, Series, summarise
+from mplab.format.experiment import IntervalRule
+
+DIFFERENCES, MEDIANS = "differences", "medians"
+
+
+@dataclass(frozen=True)
+class Width:
+    """One interval: half of its width, percent of a median: of the reference of a difference, or of its own."""
+
+    what: str
+    """``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
+    n: int
+    low: float | None = None
+    high: float | None = None
+    percent: float | None = None
+    """None: there is no interval yet, or nothing to set it beside."""
+
+
+@dataclass(frozen=True)
+class Enough:
+    """What a run has told so far: every interval, the widest first; those that are not there count as widest."""
+
+    rule: IntervalRule
+    widths: tuple[Width, ...]
+    missing: tuple[str, ...] = ()
+    """What was planned and has no values at all."""
+
+    @property
+    def enough(self) -> bool:
+        """Nothing is missing, and all intervals are narrow."""
+        most = self.rule.within_percent
+        return (
+            not self.missing
+            and bool(self.widths)
+            and all(one.percent is not None and one.percent <= most for one in self.widths)
+        )
+
+    @property
+    def text(self) -> str:
+        """One sentence."""
+        if self.missing:
+            return f"no values of {self.rule.metric}: {', '.join(self.missing)}"
+        if not self.widths:
+            return f"no values of {self.rule.metric}"
+        widest = self.widths[0]
+        found = "no interval yet" if widest.percent is None else f"± {widest.percent:.3g} %"
+        kinds = "differences" if self.rule.of == DIFFERENCES else "medians"
+        return (
+            f"{self.rule.metric}: the widest interval of {len(self.widths)} {kinds} is {found} ({widest.what}, "
+            f"n = {widest.n}), asked was ± {self.rule.within_percent:g} %"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """For the events of a run."""
+        return {"enough": self.enough, "widths": [asdict(one) for one in self.widths], "missing": list(self.missing)}
+
+
+def look(run: Run, rule: IntervalRule) -> Enough:
+    """Score the cells that are complete and have no scores, and look at the intervals of all of them.
+
+    Args:
+        run: a run that has not ended.
+        rule: what is asked.
+
+    Raises:
+        As `mplab.analysis.pipeline.analyze`.
+    """
+    plugins = plugins_of(run)
+    metrics = metrics_of({one.label: one.name for one in run.manifest.experiment.scenarios})
+    groups = summarise(run, metrics, list(_scores(run, plugins)))
+    return judge(groups, rule, list(_planned(run, rule, metrics)))
+
+
+def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[str, str, str]] = ()) -> Enough:
+    """Whether the intervals are narrow.
+
+    Args:
+        groups: what was measured.
+        rule: what is asked.
+        planned: scenario, link, transport that have to have values.
+    """
+    own = [group for group in groups if group.metric.name == rule.metric and rule.is_about(group.scenario, group.link)]
+    seen = {(group.scenario, group.link, series.transport.label) for group in own for series in group.measured}
+    widths = [width for group in own for width in _widths(group, rule)]
+    widths.sort(key=lambda one: -math.inf if one.percent is None else -one.percent)
+    return Enough(rule, tuple(widths), tuple(" · ".join(one) for one in planned if one not in seen))
+
+
+def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> str:
+    """What is wrong with a rule when scenarios (by label) measure these metrics; "" when nothing is."""
+    about = [label for label in metrics if not rule.scenarios or label in rule.scenarios]
+    found = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
+    if not found:
+        known = sorted({metric.name for label in about for metric in metrics[label]})
+        return f"unknown metric {rule.metric!r}. Allowed: {', '.join(known)}"
+    if rule.of == DIFFERENCES and found[0].better == "neither":
+        return f"{rule.metric} has no better side, so that no transport is set beside another: 'of: medians' is needed"
+    return ""
+
+
+def _scores(run: Run, plugins: Mapping[str, ScoringPlugin]) -> Iterator[CellScores]:
+    ok = [cell for cell in run.cells if cell.ok]
+    make_tables([cell for cell in ok if not has_scores(cell)], same_clock=run.manifest.same_clock)
+    for cell in ok:
+        if has_scores(cell) and cell.directory is not None:
+            yield CellScores(cell.id, tuple(read_cell_scores(cell.directory)))
+        elif cell.spec is not None:
+            yield score_cell(cell, plugins[cell.spec.scenario])
+
+
+def _planned(run: Run, rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[tuple[str, str, str]]:
+    """Scenario, link and transport of every combination that the rule is about."""
+    measuring = {label for label, found in metrics.items() if any(one.name == rule.metric for one in found)}
+    specs = [cell.spec for cell in run.cells if cell.spec is not None]
+    for scenario, link, transport in dict.fromkeys((one.scenario, one.link, one.transport) for one in specs):
+        if scenario in measuring and rule.is_about(scenario, link):
+            yield scenario, link, transport
+
+
+def _widths(group: Group, rule: IntervalRule) -> Iterator[Width]:
+    head = " · ".join(part for part in (group.scenario, group.link, group.label_text) if part)
+    if rule.of == MEDIANS:
+        for series in group.measured:
+            interval = series.description.interval if series.description is not None else None
+            yield _width(f"{head}: {series.transport.label}", len(series.values), interval, series)
+        return
+    for one in group.contrasts:
+        what = f"{head}: {one.transport} − {one.reference}"
+        yield _width(what, one.pairs, one.interval, group.of(one.reference))
+
+
+def _width(what: str, n: int, interval: Interval | None, beside: Series | None) -> Width:
+    if interval is None or beside is None:
+        return Width(what, n)
+    median, half = abs(float(np.median(beside.numbers))), (interval.high - interval.low) / 2
+    percent = 0.0 if half == 0 else 100 * half / median if median > 0 else None
+    return Width(what, n, interval.low, interval.high, percent)

@@ -1,0 +1,31 @@
+package carrier
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"mplab/internal/netx"
+)
+
+// A device that is not there is passed over; when there is no other, the error says so.
+func TestDevicesWithoutNetwork(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // the test is over
+	d := &Dialer{Proxy: netip.MustParseAddrPort(listener.Addr().String()), Devices: []string{"nosuch0", "lo"}}
+	for range 3 {
+		conn, device, err := d.dial(t.Context())
+		if err != nil || device != "lo" {
+			t.Fatalf("over %q: %v", device, err)
+		}
+		netx.Abort(conn)
+	}
+	d.Devices = []string{"nosuch0", "nosuch1"}
+	if _, _, err := d.dial(t.Context()); !errors.Is(err, netx.ErrDevice) {
+		t.Fatal(err)
+	}
+}

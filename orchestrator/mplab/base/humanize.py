@@ -1,0 +1,39 @@
+"""Format numbers, durations, times and sizes for people.
+
+Exports `counted`, `duration`, `clock_time`, `space`.
+"""
+
+from datetime import datetime
+
+_STEPS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+def counted(count: int, word: str) -> str:
+    """Return ``1 cell``, ``60 cells``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def duration(seconds: float) -> str:
+    """``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {left:02} s" if minutes else f"{left} s"
+
+
+def clock_time(t: float, now: float | None = None) -> str:
+    """Unix seconds by this host's clock: ``06:00``; on another day than `now`: ``Tue 24 Nov 06:00``."""
+    at = datetime.fromtimestamp(t).astimezone()
+    same_day = now is not None and datetime.fromtimestamp(now).astimezone().date() == at.date()
+    return at.strftime("%H:%M" if same_day else "%a %d %b %H:%M")
+
+
+def space(size_bytes: int) -> str:
+    """``120 GB``, ``1.4 GB``, ``512 B``."""
+    for step, unit in _STEPS:
+        if size_bytes >= step:
+            number = size_bytes / step
+            return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"
+    return f"{size_bytes} B"

@@ -1,0 +1,75 @@
+"""Supervise the orchestrator of a lab without namespaces: no process of it outlives the process on the host.
+
+Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
+The lifeline is that of `mplab.lab.init`: a byte on it is a signal number to pass on to COMMAND. Its end means
+that the process outside is gone: then COMMAND is told to end, and has time to give everything back. What COMMAND has
+started and left behind, because it was killed, comes to this process, and ends with it.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+
+END_TIMEOUT_S = 120.0
+"""For COMMAND to give everything back; what is left then, the undo journal has."""
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_LIBC = ctypes.CDLL(None)
+_ORPHANS_S = 5.0
+_POLL_S = 0.05
+
+
+def _watch(lifeline: int, child: subprocess.Popen[bytes]) -> None:
+    while data := os.read(lifeline, 1):
+        with contextlib.suppress(ProcessLookupError):
+            child.send_signal(data[0])
+    with contextlib.suppress(ProcessLookupError):
+        child.terminate()
+    time.sleep(END_TIMEOUT_S)
+    with contextlib.suppress(ProcessLookupError):
+        child.kill()
+
+
+def _end_orphans() -> None:
+    """End what COMMAND has left behind: it was killed, else there is nothing."""
+    for number, patience_s in ((signal.SIGTERM, _ORPHANS_S), (signal.SIGKILL, _ORPHANS_S)):
+        deadline = time.monotonic() + patience_s
+        while left := psutil.Process().children(recursive=True):
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    process.send_signal(number)
+            psutil.wait_procs(left, timeout=_POLL_S)
+            if time.monotonic() > deadline:
+                break
+        else:
+            return
+
+
+def main(argv: list[str]) -> int:
+    """Run ``argv[2:]`` as a child; return its exit code (128 + n after signal n)."""
+    (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
+    os.set_inheritable(lifeline, False)
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    child = subprocess.Popen(
+        command,
+        pass_fds=descriptors,
+        # Killed itself, this process takes COMMAND with it, which gives everything back.
+        preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) and None,  # noqa: PLW1509 - prctl only
+    )
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only now: a child inherits what is ignored
+        signal.signal(ignored, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(lifeline, child), daemon=True).start()
+    code = child.wait()
+    _end_orphans()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""Showing a run while it goes on, from what it calls."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mplab.base.errors import GateError
+from mplab.cli.output import duration, err, print_json
+from mplab.cli.summary import print_summary
+from mplab.format.events import Event
+from mplab.format.runevents import CellFinished, CellRetried, parse_event
+from mplab.run.executing import RunResult
+from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.run.watch import Watch
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
+
+_STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
+
+
+class RunDisplay:
+    """Shows a live line on a terminal, a line per cell elsewhere; or only the cells that are not ok."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._tracker = ProgressTracker()
+        self._progress = self._tracker.progress()
+        self._analysis: Progress | None = None
+        shown = err.is_terminal and not quiet
+        self._live = Live(console=err, get_renderable=self._render, transient=True) if shown else None
+
+    def __enter__(self) -> Self:
+        """Show nothing before the first event."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove the live line."""
+        if self._live:
+            self._live.stop()
+
+    def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> Watch:
+        """Return the functions for a run to call; `begun` is called when its lab is locked."""
+        return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
+
+    def _event(self, event: Event) -> None:
+        self._tracker.feed(event)
+        self._progress = self._tracker.progress()
+        if self._live:
+            self._live.start()
+        match parse_event(event):
+            case CellFinished() as finished if not self._quiet or finished.outcome != "ok":
+                self._cell_line(finished)
+            case CellRetried() as retried if not self._quiet:
+                err.print(f"  {retried.cell}: attempt {retried.attempt} failed: {retried.reason}", style="yellow")
+
+    def _analysing(self, progress: "Progress") -> None:
+        self._analysis = progress
+        if self._live:
+            self._live.start()
+
+    def _cell_line(self, event: CellFinished) -> None:
+        progress = self._progress
+        width = len(str(progress.total))
+        line = Text(f"[{progress.done:{width}}/{progress.total}] {event.cell}  ")
+        line.append(event.outcome, style=_STYLES[event.outcome])
+        line.append(f"  {event.duration_s:.1f} s")
+        if event.reasons:
+            line.append("  " + "; ".join(event.reasons), style="dim")
+        if progress.remaining and not self._live:
+            line.append(f"  ({duration(progress.eta_s)} left)", style="dim")
+        err.print(line)
+
+    def _render(self) -> Group:
+        if self._analysis is not None:
+            return Group(Text(f"Analysing: {self._analysis.step} {self._analysis.done}/{self._analysis.total}"))
+        return _cells(self._progress)
+
+
+def _cells(progress: RunProgress) -> Group:
+    grid = Table.grid(padding=(0, 2))
+    elapsed = time.time() - (progress.started or time.time())
+    left = f"{duration(progress.eta_s)} left" if progress.remaining else "finishing"
+    grid.add_row(
+        ProgressBar(total=max(progress.total, 1), completed=progress.done, width=40),
+        f"{progress.done}/{progress.total}",
+        f"{duration(elapsed)}, {left}",
+    )
+    idle = "bringing the lab up" if progress.remaining else "taking the lab down"
+    doing = f"{progress.current_cell}: {progress.current_step or '…'}" if progress.current_cell else idle
+    return Group(grid, Text(doing, style="dim"))
+
+
+def _doing(text: str) -> None:
+    err.print(text, style="dim")
+
+
+def _warning(text: str) -> None:
+    err.print(f"! {text}", style="yellow", soft_wrap=True)
+
+
+def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool) -> None:
+    """Print the outcome of a run.
+
+    Raises:
+        typer.Exit: 1, when the run has cells that are not ok.
+        GateError: budgets are broken.
+    """
+    progress = result.progress
+    if result.resumed and err.is_terminal and not quiet:
+        err.bell()
+    if as_json:
+        print_json(
+            {
+                "run": str(result.path),
+                "report": str(result.report) if report else None,
+                "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
+            }
+        )
+    elif result.summary is not None and not quiet:
+        print_summary(result.summary, result.path)
+    if progress.cut and not quiet:
+        err.print(f"ended before {progress.left_out} of {progress.total} cells: {progress.cut}", style="yellow")
+    if not progress.good:
+        raise typer.Exit(1)
+    if broken := result.broken_budgets:
+        raise GateError(f"{result.path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")

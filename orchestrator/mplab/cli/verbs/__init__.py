@@ -1,0 +1,12 @@
+"""The verbs: one package for each panel of ``mplab --help``.
+
+To add a verb, add its module to one of them (`mplab.cli.verb_loader` has the rules) and its test.
+"""
+
+PANELS = {
+    "experiments": "Run experiments",
+    "results": "Results",
+    "lab": "Lab and hardware",
+    "parts": "Parts of experiments, plug-ins",
+}
+"""Package → title of its panel, in the order of the help."""

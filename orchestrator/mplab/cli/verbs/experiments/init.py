@@ -1,0 +1,133 @@
+"""Write an experiment file, a lab file, or a campaign file, to begin with."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mplab.base.errors import InputError
+from mplab.cli.output import out, writing
+from mplab.userfiles import schemafiles
+
+_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+# An experiment of your own: change it, then run it.
+#   mplab plan {name}.yaml     what would be run, and for how long
+#   mplab run {name}.yaml      run it; ends in a report
+mplab: 1
+name: {name}
+title: WiFi, LTE or both?
+seed: 1
+repetitions: 5
+transports: [sptcp-wifi, sptcp-lte, mptcp]     # mplab transports
+links:                                          # mplab links; or your own:
+  - name: my-links
+    wifi: {{down: 20 Mbit/s, up: 5 Mbit/s, rtt: 30 ms}}
+    lte: {{down: 12 Mbit/s, up: 4 Mbit/s, rtt: 60 ms, loss: 0.1 %}}
+scenarios:                                      # mplab scenarios
+  - download: {{sizes: [100 kB, 1 MB]}}
+"""
+
+_LAB_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+# A lab of your own: real routers, and the phones behind them. No router at hand? The virtual one, at the end.
+#   mplab doctor --lab {file}            is everything there, and what to do where it is not
+#   mplab router install {file}          install the dead-man's switch on the routers
+#   mplab router shape {file} phone-1 --link baseline     shape by hand until Ctrl-C
+mplab: 1
+name: {name}
+routers:
+  wifi:
+    driver: openwrt                 # OpenWrt 21.02 or later, over SSH
+    host: 192.168.1.1
+    # port: 22
+    # user: root
+    # key: ~/.ssh/id_ed25519        # private key without a passphrase; left out: the keys of the SSH agent
+    # host_key: SHA256:…            # of the router: dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key
+    # known_hosts: ~/.ssh/known_hosts   # instead of host_key; this is the default
+    interface: phy0-ap0             # towards the phones: the radio itself, not the bridge; see 'ip link' there
+    flow_offload: refuse            # or switch-off: the router must not forward past its queues
+    dead_man: 15 s                  # this long after the last word from here, the router takes all shaping back
+    # radio:                        # its WiFi while mplab holds it; what is not named stays as it is
+    #   device: radio0              # sections of /etc/config/wireless
+    #   network: default_radio0
+    #   enabled: true
+    #   channel: 36
+    #   tx_power_dbm: 10
+    #   ssid: mplab
+phones:
+  phone-1:
+    wifi: {{router: wifi, mac: "02:00:00:00:00:01"}}    # or ip: 192.168.1.23; neither: everything at the interface
+    # lte: {{server: proxy, ip: 198.51.100.7}}          # see 'servers'; ip: the phone's address as the server sees it
+    # lte: {{at: phone, interface: rmnet_data0}}        # or on the phone itself, with
+    # root_shell: {{command: [adb, -s, SERIAL, shell, su, -c]}}
+    # driver: adb                                     # runs use it by adb, with the proxy below; then no root_shell
+    # serial: "0A1B2C3D"
+# servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
+#   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
+
+# For runs with a phone of 'driver: adb': proxy and origin as containers that it can reach; see
+# router-configs/labs/bench.yaml.
+# proxy: {{driver: docker, engine: ssh://lab@proxy.example.org, listen: [203.0.113.5]}}
+
+# Without a router: a virtual phone behind a virtual router, which the same driver shapes, on this machine alone.
+# Instead of all the above, and then: mplab run first.yaml --lab {file}
+# routers:
+#   wifi: {{driver: virtual}}
+# phones:
+#   phone-1:
+#     driver: virtual
+#     wifi: {{router: wifi}}          # lte is left out: the link emulator shapes it
+"""
+
+_CAMPAIGN_TEMPLATE = """\
+# yaml-language-server: $schema={schema}
+# A campaign of your own: several experiments, over all phones that they name.
+#   mplab nightly {file} --dry-run      what would be run, what it needs, and for how long
+#   mplab nightly {file}                run it
+#   mplab nightly install {file}        systemd units that begin it every day
+mplab_campaign: 1
+name: {name}
+experiments:                        # paths are relative to this file
+  - first.yaml                      # mplab init first.yaml
+  # - {{file: apps.yaml, lab: bench.yaml, phones: [phone-1, phone-2]}}     # a job on each phone
+  # - {{file: first.yaml, vars: {{size: 10 MB}}, label: larger}}
+# order: shuffled                   # another order each night
+at: "22:00"                         # when systemd begins it
+until: "06:00"                      # nothing is begun that would not end by then
+compare: {{window: 10}}               # each run with the ten before it; worse: exit code 4
+keep_free: 5 GB                     # with less space on the disk, runs wait
+# breaker: {{failures: 2, rest: 10 min, rests: 2}}    # what goes wrong again and again is left alone
+# notify:                           # secrets are in files that only you can read (chmod 600)
+#   webhook: {{url_file: ~/.config/mplab/webhook-url}}
+#   on: [failed, worse, quarantined, disk, finished]
+# retention: {{compress_after: 7 d, captures: 60 d}}  # of all runs in the folder; without it all are kept
+"""
+
+_KINDS = {
+    "campaign": (_CAMPAIGN_TEMPLATE, schemafiles.CAMPAIGN, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "experiment": (_TEMPLATE, schemafiles.EXPERIMENT, "mplab plan {file}, then mplab run {file}"),
+    "lab": (_LAB_TEMPLATE, schemafiles.LAB, "mplab doctor --lab {file}"),
+}
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="Where to write it.", show_default=True)] = Path("first.yaml"),
+    *,
+    lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
+    campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
+) -> None:
+    if lab and campaign:
+        raise InputError("--lab, --campaign: one of them")
+    kind = "lab" if lab else "campaign" if campaign else "experiment"
+    if file.exists():
+        raise InputError(f"{file}: exists already; name another file")
+    if file.suffix not in {".yaml", ".yml"}:
+        raise InputError(f"{file}: {'an' if kind == 'experiment' else 'a'} {kind} file ends in .yaml")
+    name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
+    template, described_by, steps = _KINDS[kind]
+    where = os.path.relpath(schemafiles.DIRECTORY / described_by, file.resolve().parent)
+    with writing(file):
+        file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
+    out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

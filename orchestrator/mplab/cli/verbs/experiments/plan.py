@@ -1,0 +1,20 @@
+"""Show what an experiment would run, in which order, and for how long; nothing is touched."""
+
+from mplab.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption
+from mplab.cli.plan_table import show_plan
+from mplab.run import planning
+from mplab.run.run_directory import RUNS
+from mplab.userfiles.variables import parse_given
+
+
+def plan(
+    file: ExperimentFile,
+    *,
+    lab: LabOption = "",
+    phone: PhoneOption = "",
+    variables: SetOption = None,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    given = parse_given(variables or ())
+    show_plan(planning.plan(file, lab=lab, phone=phone, variables=given, runs=runs), as_json=as_json)

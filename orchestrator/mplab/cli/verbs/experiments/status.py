@@ -1,0 +1,38 @@
+"""Say how far a run is: cells done, what runs now, time left."""
+
+from dataclasses import asdict
+
+from rich.markup import escape
+
+from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
+from mplab.cli.output import duration, out, print_json, table
+from mplab.run.run_directory import RUNS
+from mplab.run.run_status import status as read_status
+
+
+def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:
+    found = read_status(find_run(run_name, runs))
+    progress = found.progress
+    if as_json:
+        counts = {"done": progress.done, "remaining": progress.remaining}
+        damaged = list(found.damaged)
+        print_json({"run": str(found.path), **counts, **asdict(progress), "damaged": damaged, "state": found.state})
+        return
+    rows = table("", "")
+    rows.add_row("run", found.path.resolve().name)
+    rows.add_row("state", found.state)
+    rows.add_row("cells", f"{progress.done} of {progress.total} done")
+    rows.add_row("outcomes", f"{progress.ok} ok, {progress.invalid} invalid, {progress.failed} failed")
+    for problem in found.damaged.values():
+        rows.add_row("damaged", escape(problem))
+    if progress.current_cell:
+        rows.add_row("now", f"{progress.current_cell}: {progress.current_step or 'starting'}")
+    if progress.cut:
+        rows.add_row("left out", f"{progress.left_out}: {progress.cut}")
+    elif progress.remaining:
+        rows.add_row("left", f"about {duration(progress.eta_s)}")
+    for transport, reason in progress.skipped:
+        rows.add_row("skipped", f"{transport}: {reason}")
+    out.print(rows)
+    if found.can_resume:
+        out.print(f"\nGo on with: mplab resume {found.path}", markup=False, soft_wrap=True)

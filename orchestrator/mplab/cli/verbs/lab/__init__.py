@@ -1,0 +1,1 @@
+"""Verbs for the lab and its hardware: check, bring up and use by hand. No verb here starts a run."""

@@ -1,0 +1,133 @@
+"""An emulated Android device, for stock adb."""
+
+import json
+import time
+from contextlib import suppress
+from typing import Annotated, Any, cast
+
+import typer
+
+from mplab.base.errors import InputError
+from mplab.base.nodes import Node
+from mplab.base.suggest import unknown
+from mplab.cli.options import JsonOption
+from mplab.cli.output import out, print_json, table
+from mplab.device import Device, DeviceSettings
+from mplab.device.android.model import load_phone, phone_names
+from mplab.device.control import ask, find_device
+from mplab.device.faults import FAULTS, describe, parameters_of
+from mplab.device.settings import Trust
+from mplab.lab.find import find_node
+
+app = typer.Typer(invoke_without_command=True)
+
+_TRUST = ("any", "listed", "nobody")
+_POLL_S = 0.2
+
+
+def _complete_phones() -> list[str]:
+    return phone_names()
+
+
+def _complete_faults() -> list[str]:
+    return sorted(FAULTS)
+
+
+@app.callback()
+def device(
+    context: typer.Context,
+    *,
+    phone: Annotated[
+        str, typer.Option(metavar="NAME|FILE", help="A ready phone, or a phone file.", autocompletion=_complete_phones)
+    ] = "android-13",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="For adb; 0 is a free one.")] = 0,
+    serial: Annotated[str, typer.Option(help="Instead of the phone's own.")] = "",
+    trust: Annotated[str, typer.Option(help="Whose adb it accepts: any, listed (--key), nobody.")] = "any",
+    key: Annotated[list[typer.FileText] | None, typer.Option(help="An adbkey.pub that it trusts.")] = None,
+    node: Annotated[
+        str, typer.Option(help="Live in this node of a running virtual lab, e.g. phone; else in a network of its own.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Start one, say how adb reaches it, and hold it until Ctrl-C."""
+    if context.invoked_subcommand is not None:
+        return
+    load_phone(phone)
+    if trust not in _TRUST:
+        raise InputError(unknown("trust", trust, _TRUST))
+    keys = tuple(line.strip() for file in key or () for line in file if line.strip())
+    settings = DeviceSettings(phone=phone, port=port, serial=serial, trust=cast(Trust, trust), keys=keys)
+    where = Node(node, find_node(node).pid) if node else None
+    with Device(settings, where) as found:
+        if as_json:
+            print_json(found.facts)
+        else:
+            _describe(found.facts)
+        with suppress(KeyboardInterrupt):
+            while found.running:
+                time.sleep(_POLL_S)
+
+
+def _describe(facts: dict[str, Any]) -> None:
+    root = "rooted" if facts["rooted"] else "not rooted"
+    out.print(f"{facts['serial']}: {facts['model']}, Android {facts['android']}, {root}, MPTCP {facts['mptcp']}")
+    out.print(f"adb -P 6037 connect {facts['address']}   (6037: a server of its own; yours stays as it is)")
+    out.print("mplab lab device fault NAME: what goes wrong. Ctrl-C ends the device.")
+
+
+@app.command()
+def fault(
+    name: Annotated[
+        str, typer.Argument(help="Which; without one, they are listed.", autocompletion=_complete_faults)
+    ] = "",
+    parameters: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="e.g. seconds=5")] = None,
+    *,
+    serial: Annotated[str, typer.Option(help="Which device, when several run.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Make something go wrong on a running device; 'clear' ends it."""
+    if not name:
+        _list(as_json=as_json)
+        return
+    if name not in FAULTS:
+        raise InputError(unknown("fault", name, FAULTS))
+    values = dict(_pair(text) for text in parameters or ())
+    answer = ask(find_device(serial), {"op": "fault", "name": name, **values})
+    if as_json:
+        print_json(answer)
+    else:
+        out.print(f"{name}: done")
+
+
+@app.command("list")
+def list_phones(as_json: JsonOption = False) -> None:
+    """List the ready phones."""
+    phones = {name: load_phone(name) for name in phone_names()}
+    if as_json:
+        print_json({name: phone.model_dump(mode="json") for name, phone in phones.items()})
+        return
+    rows = table("phone", "model", "Android", "root", "MPTCP")
+    for name, phone in phones.items():
+        rows.add_row(name, phone.model, str(phone.android), phone.root, phone.mptcp)
+    out.print(rows)
+
+
+def _list(*, as_json: bool) -> None:
+    if as_json:
+        print_json({name: {"parameters": sorted(parameters_of(name)), "text": describe(name)} for name in FAULTS})
+        return
+    rows = table("fault", "parameters", "what happens")
+    for name in FAULTS:
+        rows.add_row(name, " ".join(parameters_of(name)), describe(name))
+    out.print(rows)
+
+
+def _pair(text: str) -> tuple[str, object]:
+    key, found, value = text.partition("=")
+    if not found:
+        raise InputError(f"parameter {text!r}: KEY=VALUE is needed, like seconds=5")
+    try:
+        number = json.loads(value)
+    except ValueError:
+        return key, value
+    return key, number if isinstance(number, int | float) and value.count(".") < 2 else value

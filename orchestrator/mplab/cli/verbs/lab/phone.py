@@ -1,0 +1,163 @@
+"""Phones by adb: on a cable, or over TCP."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.lock import resource_lock
+from mplab.cli.options import JsonOption
+from mplab.cli.output import out, print_json, table
+from mplab.drivers.phone.adb import AdbPhone, adb_server, settings_of
+from mplab.drivers.phone.adb.probe import Probe, probe_phone
+from mplab.drivers.phone.adb.quarantine import Quarantine
+from mplab.drivers.phone.adb.server import AdbServer, default_home
+from mplab.drivers.phone.settings import AdbPhoneFile
+from mplab.drivers.transport import chances
+from mplab.userfiles.lab import load_lab
+
+app = typer.Typer(no_args_is_help=True)
+
+_USB_S = 1.5
+"""How long a server takes to see what is plugged in."""
+
+SerialArgument = Annotated[
+    str, typer.Argument(help="Serial number, HOST:PORT, or with --lab a phone's name there.", show_default=False)
+]
+LabFileOption = Annotated[
+    Path | None, typer.Option("--lab", metavar="FILE", help="Lab file with the phone, for thresholds and interfaces.")
+]
+
+
+@app.command("list")
+def list_phones(
+    *,
+    connect: Annotated[
+        list[str] | None, typer.Option("--connect", metavar="HOST:PORT", help="Connect a phone over TCP first.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the phones that adb sees, and those in quarantine."""
+    with adb_server() as server:
+        found = _listed(server, connect or [])
+    kept = {one.serial: one for one in Quarantine(default_home() / "quarantine").all()}
+    phones = [
+        {"serial": serial, "state": state, "quarantine": asdict(kept[serial]) if serial in kept else None}
+        for serial, state in sorted({**dict.fromkeys(kept, "not there"), **found}.items())
+    ]
+    if as_json:
+        print_json(phones)
+        return
+    if not phones:
+        out.print("no phone: plug one in and allow USB debugging, or --connect HOST:PORT; see docs/phones.md")
+        return
+    rows = table("serial", "state", "quarantine")
+    for phone in phones:
+        why: Any = phone["quarantine"]
+        rows.add_row(str(phone["serial"]), str(phone["state"]), f"since {why['since']}: {why['reason']}" if why else "")
+    out.print(rows)
+
+
+@app.command()
+def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
+    """Say what a phone can do, whether it is ready, and which transports that leaves."""
+    name, file = _phone_of(lab, serial)
+    settings = settings_of(file)
+    with (
+        resource_lock(file.resource(name)),
+        adb_server() as server,
+        AdbPhone(name, server, settings) as phone,
+    ):
+        found = probe_phone(phone, file.ready, file.apps)
+    if as_json:
+        transports = {name: asdict(chance) for name, chance in chances(found.facts).items()}
+        print_json(found.to_json() | {"transports": transports})
+    else:
+        _show(found)
+
+
+@app.command()
+def release(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
+    """Let a phone be used again that was put in quarantine."""
+    _, file = _phone_of(lab, serial)
+    wanted = file.serial or serial
+    quarantine = Quarantine(default_home() / "quarantine")
+    kept = quarantine.find(wanted)
+    if kept is None:
+        others = ", ".join(one.serial for one in quarantine.all()) or "none"
+        raise InputError(f"{wanted} is not in quarantine; there are: {others}")
+    quarantine.release(wanted)
+    if as_json:
+        print_json(asdict(kept))
+    else:
+        out.print(f"{wanted}: released; it was in quarantine since {kept.since}: {kept.reason}", markup=False)
+
+
+def _phone_of(lab: Path | None, serial: str) -> tuple[str, AdbPhoneFile]:
+    if lab is None:
+        # What a lab file refuses is refused here, too.
+        with _as_input(serial):
+            return serial, AdbPhoneFile.model_validate({"serial": serial})
+    phones = {name: phone for name, phone in load_lab(lab).phones.items() if isinstance(phone, AdbPhoneFile)}
+    for name, phone in phones.items():
+        if serial in {name, phone.serial}:
+            return name, phone
+    listed = ", ".join(f"{name} ({phone.serial})" for name, phone in phones.items()) or "none"
+    raise InputError(f"{lab}: no phone {serial!r} with 'driver: adb'; there are: {listed}")
+
+
+@contextlib.contextmanager
+def _as_input(serial: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(
+            f"serial {serial!r}: as 'adb devices' shows it, like '0A1B2C3D' or '192.168.1.23:5555'"
+        ) from error
+
+
+def _listed(server: AdbServer, addresses: list[str]) -> dict[str, str]:
+    for address in addresses:
+        server.client.connect(address, timeout=5.0)
+    deadline = time.monotonic() + _USB_S
+    found: dict[str, str] = {}
+    while time.monotonic() < deadline:
+        try:
+            found = {str(one.serial): str(one.state) for one in server.client.list()}
+        except OSError as error:
+            raise LabNotReadyError(f"the adb server does not answer: {error}") from error
+        time.sleep(0.1)
+    return found
+
+
+def _show(found: Probe) -> None:
+    identity, kernel = found.identity, found.kernel
+    out.print(f"{found.serial}: {identity.model}, {identity.os}, kernel {identity.kernel}", style="bold")
+    mptcp = {"none": "none", "upstream": "upstream", "out-of-tree": f"out-of-tree {kernel.version}"}[kernel.kind]
+    switched = "" if kernel.kind == "none" else ", switched on" if kernel.enabled else ", switched off"
+    extra = f", path manager {kernel.path_manager}, scheduler {kernel.scheduler}" if kernel.path_manager else ""
+    out.print(f"root: {found.root}; ABI: {', '.join(found.abis)}; kernel MPTCP: {mptcp}{switched}{extra}")
+    for role, device in found.devices.items():
+        out.print(f"{role}: {device} {found.addresses.get(role, '(no address)')}")
+    clock = found.readiness.clock
+    out.print(f"clock: {clock.offset_s * 1000:+.0f} ms ± {clock.uncertainty_s * 1000:.0f} ms")
+    out.print(f"captures: {', '.join(found.captures)}")
+    rows = table("transport", "possible", "how", "note")
+    for name, chance in chances(found.facts).items():
+        rows.add_row(name, "yes" if chance.possible else "no", chance.how, chance.note)
+    out.print(rows)
+    for name, where in found.programs.items():
+        if not where.startswith("/"):
+            out.print(f"{name}: {where}", markup=False)
+    for what in found.uncontrolled:
+        out.print(f"not controlled: {what}", markup=False)
+    if found.readiness.problems:
+        for problem in found.readiness.problems:
+            out.print(f"not ready: {problem}", markup=False)
+    else:
+        out.print("ready")

@@ -1,0 +1,148 @@
+"""Routers, servers and phones that shape: the dead-man's switch, and shaping by hand."""
+
+import math
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from mplab.base.errors import InputError
+from mplab.base.paths import INTERFACES
+from mplab.base.undo import UndoJournal
+from mplab.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
+from mplab.cli.output import err, out, print_json
+from mplab.drivers.shaper.attached import AttachedShaper
+from mplab.drivers.shaper.driver import reachable_driver_of
+from mplab.drivers.shaper.held import held_machines, undo_directory
+from mplab.drivers.shaper.protocol import HeldMachine, PathMeasurement
+from mplab.format.abilities import refusals
+from mplab.userfiles.check import raise_lines
+from mplab.userfiles.lab import LabFile, load_lab
+from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.machines import ShapingMachine, abilities
+
+app = typer.Typer(no_args_is_help=True)
+
+LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_default=False)]
+RouterOption = Annotated[str, typer.Option("--router", help="One router, server or phone that shapes; all by default.")]
+
+_POLL_S = 1.0
+_VIRTUAL_ALONE = "what is virtual is there inside a lab alone: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
+_BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it has not; by adb, it does so in runs"
+
+
+def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
+    """Return everything that shapes and can be reached, or the one that is asked for."""
+    machines = lab.reachable()
+    if chosen in lab.inside() or not machines:
+        raise InputError(f"lab {lab.name}: {_VIRTUAL_ALONE}")
+    if chosen:
+        check_name("router", chosen, machines)
+    return [machine for name, machine in sorted(machines.items()) if chosen in ("", name)]
+
+
+def _say(machine: ShapingMachine[BaseModel], text: object) -> None:
+    out.print(f"{machine.label}: {text}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def install(lab: LabArgument, router: RouterOption = "") -> None:
+    """Install the dead-man's switch on the routers; does nothing where it is installed already."""
+    for machine in _machines(load_lab(lab), router):
+        _say(machine, reachable_driver_of(machine).install(machine))
+
+
+@app.command()
+def remove(lab: LabArgument, router: RouterOption = "") -> None:
+    """Take the dead-man's switch off the routers; does nothing where it is not installed."""
+    for machine in _machines(load_lab(lab), router):
+        _say(machine, reachable_driver_of(machine).remove(machine))
+
+
+@app.command()
+def show(lab: LabArgument, router: RouterOption = "", as_json: JsonOption = False) -> None:
+    """Show what is installed, and who holds the routers, servers and phones."""
+    states = {}
+    for machine in _machines(load_lab(lab), router):
+        state = reachable_driver_of(machine).show(machine)
+        states[machine.name] = state.to_json()
+        if not as_json:
+            _say(machine, state)
+    if as_json:
+        print_json(states)
+
+
+@app.command()
+def restore(lab: LabArgument, router: RouterOption = "") -> None:
+    """Take back what mplab has changed, whoever holds the router, server or phone: a run that uses it now fails."""
+    found = load_lab(lab)
+    for item in UndoJournal.recover(undo_directory()):
+        out.print(f"{item.name}: {item.failure or 'taken back'}", markup=False, soft_wrap=True)
+    for machine in _machines(found, router):
+        reachable_driver_of(machine).give_back(machine)
+        _say(machine, "as it was found")
+
+
+@app.command()
+def shape(
+    lab: LabArgument,
+    phone: Annotated[str, typer.Argument(help="A phone of the lab file.", show_default=False)],
+    link: LinkOrFileOption = "baseline",
+    seconds: Annotated[float, typer.Option(help="For how long; 0: until Ctrl-C.", min=0)] = 0.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a phone's paths under a link condition, show what the kernels say, and take it back at the end."""
+    found = load_lab(lab)
+    check_name("phone", phone, found.phones)
+    condition = one_link(link)
+    shaping = _shaping(found, phone)
+    kinds = abilities()
+    can = {path: kinds[shaping[interface].kind] for path, interface in INTERFACES.items() if interface in shaping}
+    raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, can)])
+    machines = {machine.name: machine for machine in shaping.values()}
+    with held_machines(machines.values(), run_id="by-hand") as held:
+        places = [(path, held[machine.name]) for machine in machines.values() for path in machine.paths_of(phone)]
+        shaper = AttachedShaper(phone, places, _no_probe)
+        paths = {interface: path for interface, path in condition.paths().items() if interface in shaping}
+        shaper.apply(paths, seed=1, core_rtt_ms=condition.core_rtt_ms)
+        state = shaper.state()
+        for warning in shaper.warnings():
+            err.print(f"mplab: {warning}", style="yellow", markup=False, soft_wrap=True)
+        if as_json:
+            print_json(state)
+        else:
+            for interface, path in paths.items():
+                out.print(f"{interface}, {state[interface]['where']}, {state[interface]['of']}: {path}", markup=False)
+            out.print("Ctrl-C takes it back." if not seconds else f"For {seconds:g} s.")
+        _hold(held, time.monotonic() + seconds if seconds else math.inf)
+
+
+def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]]:
+    """Return the machines that shape a phone's paths, by its interfaces. Raises InputError: not by hand."""
+    attached, machines = lab.phones[phone], LabUse(lab, phone=phone).machines()
+    if attached.kind is not None and not attached.kind.real:
+        raise InputError(f"lab {lab.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
+    if lab.by_itself(phone) is not None:
+        raise InputError(f"lab {lab.name}: phone {phone!r}: {_BY_ADB_ALONE}")
+    return machines
+
+
+def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
+    """Until `end` on the monotonic clock, SIGINT or SIGTERM; raises PlaceError when a place is lost."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(_POLL_S, left))
+        for place in held.values():
+            place.hold.check_alive()
+
+
+def _no_probe(_paths: object) -> dict[str, PathMeasurement]:
+    return {}

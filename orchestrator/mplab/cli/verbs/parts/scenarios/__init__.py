@@ -1,0 +1,220 @@
+"""List the app scenarios with parameters and metrics, or run one alone."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from mplab.analysis.scores.plugins import load
+from mplab.analysis.scores.registry import register
+from mplab.base.paths import WLAN
+from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
+from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.run_display import RunDisplay
+from mplab.cli.verb_loader import add_verb
+from mplab.drivers.transport import default_over
+from mplab.drivers.transport import names as transport_names
+from mplab.lab.catalog import catalog, programs_of, scenario_names
+from mplab.lab.sensitivity import sensitivity_experiment
+from mplab.run.alone import check_alone
+from mplab.scenarios.base import AnyScenario
+from mplab.userfiles.explain import parameters_of
+
+app = typer.Typer(invoke_without_command=True)
+CHECKS = Path("runs") / "checks"
+_BETTER = {"lower": "less", "higher": "more", "neither": "neither"}
+
+ScenarioArgument = Annotated[
+    str, typer.Argument(help="Name of a scenario.", show_default=False, autocompletion=complete_scenarios)
+]
+
+add_verb(app, "mplab.cli.verbs.parts.scenarios.record")
+
+
+@app.callback()
+def list_all(
+    context: typer.Context,
+    short: Annotated[bool, typer.Option("--short", help="One line for each.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the app scenarios: parameters, metrics with units and sources, services, time limit, needs."""
+    if context.invoked_subcommand is not None:
+        return
+    found = describe_all()
+    if as_json:
+        print_json(found)
+    elif short:
+        rows = table("scenario", "what it does", "parameters", "services", "limit")
+        for one in found:
+            names = ", ".join(parameter["name"] for parameter in one["parameters"])
+            limit = _limit(one["time_limit_s"])
+            rows.add_row(one["name"], one["title"], names, ", ".join(one["services"]), limit)
+        out.print(rows)
+    else:
+        for one in found:
+            _print(one)
+
+
+@app.command()
+def show(name: ScenarioArgument, as_json: JsonOption = False) -> None:
+    """Show one scenario: parameters, metrics with units and sources, services, time limit, needs."""
+    check_name("scenario", name, catalog().scenarios)
+    found = next(one for one in describe_all() if one["name"] == name)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+@app.command()
+def check(
+    name: ScenarioArgument,
+    *,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="KEY=VALUE", help="As in an experiment file; may be repeated."),
+    ] = None,
+    transport: TransportOption = "",
+    link: LinkOrFileOption = "baseline",
+    seed: Annotated[int, typer.Option(help="Of all chance in it.", min=0, max=2**32 - 1)] = 1,
+    folder: Annotated[Path, typer.Option("--runs", help="Folder that gets the evidence.")] = CHECKS,
+    as_json: JsonOption = False,
+) -> None:
+    """Run one scenario alone, once, without captures, and print its scores."""
+    check_name("scenario", name, catalog().scenarios)
+    transport = transport or default_over(WLAN)
+    check_name("transport", transport, transport_names())
+    condition = link_entry(link)
+    with RunDisplay() as display:
+        found = check_alone(
+            name,
+            parameter or [],
+            transport=transport,
+            link=condition,
+            seed=seed,
+            folder=folder,
+            watch=display.watch(),
+        )
+    if as_json:
+        print_json(found.to_json())
+    else:
+        rows = table("metric", "", "value", "unit", "better")
+        for row in found.scores:
+            rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
+        if found.scores:
+            out.print(rows)
+        for text in found.reasons:
+            err.print(f"{found.outcome}: {text}", style="red", markup=False, soft_wrap=True)
+        for text in found.warnings:
+            err.print(f"! {text}", style="yellow", markup=False, soft_wrap=True)
+        out.print(f"Evidence: {found.directory}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command()
+def sensitivity(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Scenarios; all by default.", show_default=False, autocompletion=complete_scenarios),
+    ] = None,
+) -> None:
+    """Print an experiment file: does each metric respond to a bad link? From the sensitivity.yaml of the scenarios."""
+    for name in names or ():
+        check_name("scenario", name, catalog().scenarios)
+    out.print(sensitivity_experiment(names or scenario_names()), end="", markup=False, highlight=False, soft_wrap=True)
+
+
+def describe_all() -> list[dict[str, Any]]:
+    """Every scenario, as ``--json`` prints it.
+
+    Raises:
+        MetricConflictError: two scenarios mean different things by one name of a metric.
+    """
+
+    plugins = {name: load(name) for name in catalog().scenarios}
+    register(plugins.values())
+    return [
+        {
+            **_describe(scenario),
+            "metrics": [
+                {
+                    "name": metric.name,
+                    "title": metric.title,
+                    "unit": metric.unit,
+                    "better": metric.better,
+                    "limits": list(metric.limits),
+                    "labels": list(metric.labels),
+                    "headline": metric.headline,
+                    "source": metric.source,
+                }
+                for metric in plugins[name].metrics
+            ],
+        }
+        for name, scenario in catalog().scenarios.items()
+    ]
+
+
+def _describe(scenario: AnyScenario) -> dict[str, Any]:
+    try:
+        defaults = scenario.parameters()
+    except ValidationError:  # some have no default
+        limit_s = estimate_s = None
+    else:
+        limit_s, estimate_s = scenario.time_limit_s(defaults), scenario.estimate_s(defaults)
+    return {
+        "name": scenario.name,
+        "title": scenario.title,
+        "needs_ui": scenario.needs_ui,
+        "cpus": scenario.cpus,
+        "services": list(scenario.services),
+        "programs": sorted({program.name for program in programs_of(scenario)}),
+        "time_limit_s": limit_s,
+        "estimate_s": estimate_s,
+        "parameters": [parameter.to_json() for parameter in parameters_of(scenario.parameters)],
+        "schema": scenario.parameters.model_json_schema(),
+    }
+
+
+def _print(one: dict[str, Any]) -> None:
+    out.print(f"{one['name']}  {one['title']}", style="bold", markup=False)
+    needs = [f"{one['cpus']:g} processors", *(["a browser"] if one["needs_ui"] else []), *one["programs"]]
+    services = ", ".join(one["services"]) or "none beside web sites and files"
+    out.print(f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(one['time_limit_s'])}", markup=False)
+    rows = table("  parameter", "type", "units", "default", "")
+    for parameter in one["parameters"]:
+        about = " ".join(part for part in (parameter["description"], _bracketed(parameter["allowed"])) if part)
+        rows.add_row(
+            f"  {parameter['name']}", parameter["type"], parameter["units"], _default(parameter["default"]), about
+        )
+    out.print(rows)
+    rows = table("  metric", "", "unit", "better", "per", "source")
+    for metric in one["metrics"]:
+        rows.add_row(
+            f"  {metric['name']}",
+            metric["title"],
+            metric["unit"],
+            _BETTER[metric["better"]],
+            ", ".join(metric["labels"]),
+            metric["source"],
+        )
+    out.print(rows)
+    out.print()
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(_default(item) for item in value) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _limit(seconds: float | None) -> str:
+    return "by its parameters" if seconds is None else duration(seconds)

@@ -1,0 +1,1 @@
+"""Verbs that read runs: analyse, show, compare, publish and reproduce them."""

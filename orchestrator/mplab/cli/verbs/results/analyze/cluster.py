@@ -1,0 +1,169 @@
+"""``mplab analyze --cluster``: many runs, on the processes of a Dask cluster."""
+
+import importlib.util
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from mplab.base.deferred import deferred
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.cli.options import find_run
+from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.summary import print_summary
+from mplab.run.run_directory import RUNS
+
+if TYPE_CHECKING:
+    from mplab.analysis.cluster.drive import Spread
+    from mplab.analysis.cluster.store import Store
+    from mplab.analysis.cluster.work import AnalysedRun
+
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Spread the work over a Dask cluster: local[:N] (N processes of this machine), tcp://HOST:PORT or "
+        "tls://HOST:PORT (a scheduler). Results are the same. docs/cluster.md",
+        show_default=False,
+    ),
+]
+PlaceOption = Annotated[
+    str,
+    typer.Option(
+        "--runs",
+        metavar="FOLDER|URL",
+        help="Folder that holds the runs; with --cluster also a URL that fsspec knows: s3://bucket/runs.",
+        envvar="MPLAB_RUNS",
+        show_default=True,
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Every run of the folder of runs (with --cluster).")]
+MemoryOption = Annotated[
+    str, typer.Option("--memory", metavar="SIZE", help="What each process may use, with --cluster local: 2GiB.")
+]
+CaOption = Annotated[
+    Path | None,
+    typer.Option("--tls-ca", help="Certificate of who signs for a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
+]
+CertOption = Annotated[
+    Path | None, typer.Option("--tls-cert", help="Our certificate for it.", envvar="MPLAB_CLUSTER_CERT")
+]
+KeyOption = Annotated[Path | None, typer.Option("--tls-key", help="The key of that.", envvar="MPLAB_CLUSTER_KEY")]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says of the cluster."""
+
+    address: str
+    memory: str = ""
+    authority: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
+    """Analyse runs and say what came of each.
+
+    Raises:
+        InputError: no run is meant, or the address or its options are wrong.
+        LabNotReadyError: Dask is not installed.
+        typer.Exit: 1, when some could not be analysed.
+    """
+    if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
+        raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
+    with deferred("slow to import, needed here alone"):
+        from mplab.analysis.cluster.address import Keys, parse
+        from mplab.analysis.cluster.connect import connected
+        from mplab.analysis.cluster.drive import Drive
+    address = parse(asked.address, Keys(asked.authority, asked.certificate, asked.key), asked.memory)
+    found = _found(names, runs, all_runs=all_runs)
+    began = time.monotonic()
+    results: list[AnalysedRun] = []
+    with err.status(f"Connecting with {asked.address} …") as status:
+
+        def tell(spread: "Spread") -> None:
+            status.update(Text(_how_far(spread, time.monotonic() - began)))
+
+        with connected(address) as client:
+            results += Drive(client, found, tell=tell).results()
+    place = {run: index for index, (_, run) in enumerate(found)}
+    results.sort(key=lambda result: place[result.run])
+    seconds = time.monotonic() - began
+    if as_json:
+        print_json({"cluster": asked.address, "seconds": round(seconds, 3), "runs": [_content(r) for r in results]})
+    else:
+        _show(results, seconds)
+    if any(result.error for result in results):
+        raise typer.Exit(1)
+
+
+def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["Store", str]]:
+    """The runs that are meant: where each is, and its name."""
+    with deferred("slow to import"):
+        from mplab.analysis.cluster.store import public, store_at
+    if all_runs and names:
+        raise InputError("--all means every run: name none, or leave it out")
+    if "://" not in runs and not all_runs:
+        paths = [find_run(name, Path(runs or RUNS)).absolute() for name in names or [""]]
+        return list(dict.fromkeys((store_at(str(path.parent)), path.name) for path in paths))
+    store = store_at(runs or str(RUNS))
+    there = store.runs()
+    if not there:
+        raise InputError(f"{public(runs)}: no run in it")
+    if all_runs:
+        return [(store, name) for name in there]
+    return [(store, name) for name in dict.fromkeys(_meant(name, there, public(runs)) for name in names or [there[-1]])]
+
+
+def _meant(name: str, there: Sequence[str], runs: str) -> str:
+    """As `find_run`, of names."""
+    matches = [run for run in there if run.startswith(name) or run.endswith(name)]
+    if len(matches) != 1:
+        what = "several runs are" if matches else "no run is"
+        raise InputError(f"{runs}: {what} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
+    return matches[0]
+
+
+def _how_far(spread: "Spread", seconds: float) -> str:
+    left = ""
+    if spread.runs_done:
+        left = f", {duration(seconds / spread.runs_done * (spread.runs - spread.runs_done))} left"
+    return (
+        f"Analysing: {spread.runs_done}/{spread.runs} runs, {spread.cells_done}/{spread.cells} cells of those begun, "
+        f"{spread.workers} workers{left}"
+    )
+
+
+def _content(result: "AnalysedRun") -> dict[str, object]:
+    return {
+        "run": result.run,
+        "where": result.where,
+        "counts": dict(result.counts),
+        "problems": list(result.problems),
+        "error": result.error or None,
+    }
+
+
+def _show(results: Sequence["AnalysedRun"], seconds: float) -> None:
+    for result in results:
+        if result.error:
+            err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)
+    done = [result for result in results if not result.error]
+    if len(results) == len(done) == 1 and Path(done[0].where).is_dir():
+        with deferred("slow to import"):
+            from mplab.run.concluding import summary_of
+        print_summary(summary_of(Path(done[0].where)), Path(done[0].where))
+        return
+    rows = table("run", "cells", "problems", "report")
+    for result in done:
+        cells = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
+        rows.add_row(result.run, cells, str(len(result.problems) or ""), f"{result.where}/report/index.html")
+    if done:
+        out.print(rows)
+    out.print(f"→ {len(done)} of {len(results)} runs analysed in {duration(seconds)}", markup=False)

@@ -1,0 +1,109 @@
+"""Make one archive of a run that others can check, analyse again and run again (docs/reproduce.md)."""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+from mplab.analysis.bundle.archive import SUFFIX
+from mplab.analysis.bundle.checksums import digest
+from mplab.analysis.bundle.rocrate import Author, Publication
+from mplab.analysis.bundle.write import Options, write_bundle
+from mplab.analysis.record.run import read_run
+from mplab.base.errors import InputError
+from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
+from mplab.cli.output import check_folder, err, out, print_json, writing
+from mplab.run import host
+from mplab.run.run_directory import RUNS
+
+
+def bundle(
+    run_name: RunArgument = "",
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The archive; RUN.tar.gz here by default.", show_default=False
+        ),
+    ] = None,
+    tables: Annotated[
+        bool,
+        typer.Option(help="With the cells' tables and scores, which can be made again; the report is always in it."),
+    ] = True,
+    partial: Annotated[bool, typer.Option("--partial", help="Also of a run that has not ended.")] = False,
+    author: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME [<URL>]", help="Who made it, with an ORCID or none; may be repeated.", show_default=False
+        ),
+    ] = None,
+    licence: Annotated[
+        str,
+        typer.Option(
+            "--license", metavar="SPDX|URL", help="What others may do with the data: CC-BY-4.0.", show_default=False
+        ),
+    ] = "",
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise",
+            help="With other addresses and names of networks and devices; leaves pictures of screens out.",
+        ),
+    ] = False,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    path = find_run(run_name, runs)
+    manifest = read_run(path).manifest
+    target = output or Path(f"{manifest.run_id}{SUFFIX}")
+    check_folder(target)
+    locks, locks_of = host.describe_locks(manifest.git.commit or None)
+    options = Options(
+        tables=tables,
+        partial=partial,
+        publication=Publication(tuple(map(_author, author or [])), _licence(licence)),
+        locks=locks,
+        locks_of=locks_of,
+        anonymise=anonymise,
+    )
+    with writing(target), err.status("Bundling …"):
+        made = write_bundle(path, target, options)
+    if as_json:
+        print_json({**vars(made), "path": str(made.path), "sha256": _digest(made.path)})
+        return
+    out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
+    if made.left_out:
+        out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
+    if made.omitted:
+        out.print(f"{made.omitted} files are left out, since nobody can tell what is in them: ANONYMISED.md lists them")
+    if made.payload:
+        err.print(
+            "! its captures hold what was transferred, and the keys to read it: look whom you give it to",
+            style="yellow",
+        )
+
+
+def _author(text: str) -> Any:  # noqa: ANN401 - analysis.bundle.rocrate.Author, which is slow to import
+
+    try:
+        return Author.parse(text)
+    except ValueError as error:
+        raise InputError(f"--author: {error}") from error
+
+
+def _licence(text: str) -> str:
+    """Return a URL as it is, and an SPDX expression as SPDX writes it. Raises InputError for anything else."""
+    if not text or urlsplit(text).scheme in {"http", "https"}:
+        return text
+    try:
+        return canonicalize_license_expression(text)
+    except InvalidLicenseExpression as error:
+        hint = "An SPDX licence expression (CC-BY-4.0, CC0-1.0, ODbL-1.0) or a URL is needed"
+        raise InputError(f"--license: {error}. {hint}") from error
+
+
+def _digest(path: Path) -> str:
+
+    return digest(path)

@@ -1,0 +1,126 @@
+"""Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
+from mplab.base.files import replace
+from mplab.cli.change_output import change_content
+from mplab.cli.options import JsonOption, RunsOption, find_run
+from mplab.cli.output import err, out, print_json, table
+from mplab.run.comparing import WINDOW, Comparison
+from mplab.run.comparing import compare as compare_runs
+from mplab.run.junit import Case, checks_xml
+from mplab.run.run_directory import RUNS
+
+STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
+
+
+class Correction(StrEnum):
+    """How p-values are corrected for the number of metrics."""
+
+    HOLM = "holm"
+    BH = "bh"
+    NONE = "none"
+
+
+def compare(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[BASELINE… RUN]",
+            help="Runs: directories, or the beginnings or ends of their names. The last one is compared with all "
+            "others together. One alone (the newest by default) is compared with those of the same experiment before "
+            "it.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    window: Annotated[
+        int, typer.Option(min=1, max=1000, help="How many earlier runs one run is compared with.")
+    ] = WINDOW,
+    correction: Annotated[
+        Correction,
+        typer.Option(
+            help="Of p-values for the number of metrics: Holm's method, Benjamini and Hochberg's, or none.",
+        ),
+    ] = Correction.BH,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show all metrics; headlines, and what got worse or better, by default.")
+    ] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 when a check failed; docs/regression.md.")
+    ] = True,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
+    ] = None,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    paths = [find_run(name, runs) for name in names or [""]]
+    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction.value)
+    if junit is not None:
+        cases = checks_xml(f"compare {done.runs.run.manifest.run_id}", map(_case, done.checks))
+        replace(junit, cases.encode())
+    if as_json:
+        print_json(_content(done))
+    else:
+        _show(done, everything=everything)
+    if gate:
+        done.check()
+
+
+def _show(done: Comparison, *, everything: bool) -> None:
+    compared, checks = done.runs, done.checks
+
+    others = [run.manifest.run_id for run in compared.baseline]
+    before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
+    out.print(f"Before: {before}\nNow:    {compared.run.manifest.run_id}\n", markup=False, soft_wrap=True)
+    for check in checks:
+        if check.kind == "series":
+            about = "" if compared.no_common_values else f"{check.about}: "
+            out.print(f"failed: {about}{check.text}", style="red", markup=False, soft_wrap=True)
+    for warning in compared.warnings:
+        err.print(f"! {warning}", style="yellow", markup=False, soft_wrap=True)
+    rows = table("verdict", "what", "change", "n")
+    for change in compared.changes:
+        telling = change.metric.headline or change.verdict in {"better", "worse", "gone"}
+        if everything or telling:
+            style = STYLES.get(change.verdict, "")
+            sizes = f"{len(change.before.values)}, {len(change.after.values)}"
+            rows.add_row(change.verdict, name_of(change), change_text(change), sizes, style=style)
+    out.print(rows)
+    budgets = [check for check in checks if check.kind in {"limit", "no worse than"}]
+    if budgets:
+        out.print()
+        rows = table("budget", "what", "found")
+        for check in budgets:
+            rows.add_row(check.state, check.about, check.text, style="red" if check.state == "failed" else "")
+        out.print(rows)
+    for shift in done.shifts:
+        out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
+
+
+def _case(check: GateCheck) -> Case:
+    failure = check.text if check.state == "failed" else ""
+    skipped = f"not judged: {check.text}" if check.state == "not judged" else ""
+    return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
+
+
+def _content(done: Comparison) -> dict[str, object]:
+    compared = done.runs
+    return {
+        "format": 1,
+        "baseline": [run.manifest.run_id for run in compared.baseline],
+        "run": compared.run.manifest.run_id,
+        "correction": compared.correction,
+        "warnings": list(compared.warnings),
+        "missing": [series._asdict() for series in compared.missing],
+        "passed": not done.failed,
+        "checks": [vars(check) for check in done.checks],
+        "level_changes": [vars(shift) for shift in done.shifts],
+        "changes": [change_content(change) for change in compared.changes],
+    }

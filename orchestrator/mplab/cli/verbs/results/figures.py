@@ -1,0 +1,87 @@
+"""Draw figures from a run's traces: SVG, and the data as CSV. Those without data are left out, with the reason."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mplab.analysis.figures.catalog import catalog
+from mplab.analysis.figures.draw import load, write_figures
+from mplab.cli.options import JsonOption, RunsOption, find_run
+from mplab.cli.output import err, out, print_json, table, writing
+from mplab.run.run_directory import RUNS
+
+
+def figures(
+    run_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="[RUN]",
+            help="Run directory, or the beginning or end of its name; the newest run by default. "
+            "Or a folder of tables that 'mptrace FILE… -o FOLDER' wrote.",
+        ),
+    ] = "",
+    *,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--figure", "-f", help="Draw this figure; may be given again. All by default.", show_default=False
+        ),
+    ] = None,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cell", help="Use this cell alone; may be given again. All ok cells by default.", show_default=False
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write to; 'figures' in the run by default.", show_default=False),
+    ] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List the figures and draw none.")] = False,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    if list_them:
+        _list(as_json=as_json)
+        return
+
+    tables = bool(run_name) and (Path(run_name) / "connections.parquet").is_file()
+    path = Path(run_name) if tables else find_run(run_name, runs)
+    folder = output if output is not None else path / "figures"
+    with writing(folder), err.status("Drawing …"):
+        written, left_out = write_figures(load(path, cell or ()), figure or (), folder)
+    if as_json:
+        reasons = [{"figure": missing.name, "reason": missing.reason} for missing in left_out]
+        print_json({"figures": [str(file) for file in written], "left_out": reasons})
+        return
+    for file in written:
+        out.print(str(file), markup=False, soft_wrap=True)
+    for missing in left_out:
+        err.print(f"{missing.name} is left out: {missing.reason}", style="yellow", markup=False)
+
+
+def _list(*, as_json: bool) -> None:
+    found = catalog()
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": one.name,
+                    "title": one.figure.shape.title,
+                    "after": one.figure.shape.paper,
+                    "in_report": one.figure.in_report,
+                    "origin": one.origin,
+                }
+                for one in found.of_traces
+            ]
+        )
+    else:
+        foreign = any(one.origin for one in found.of_traces)
+        rows = table("figure", "shows", "after", "in report", *(["from"] if foreign else []))
+        for one in found.of_traces:
+            shape, shown = one.figure.shape, "yes" if one.figure.in_report else ""
+            rows.add_row(one.name, shape.title, shape.paper, shown, *([one.origin] if foreign else []))
+        out.print(rows)
+    for problem in found.unusable.values():
+        err.print(problem, style="yellow", markup=False, soft_wrap=True)

@@ -1,0 +1,232 @@
+"""Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
+
+Exit codes: 0 the report has the same bytes and no result differs · 1 the report differs, or cells of the new run
+are not ok · 2 the bundle is damaged or none, or its experiment cannot be run here · 3 lab not ready · 4 results
+differ.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, told
+from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
+from mplab.analysis.bundle.rebuild import Rebuilt
+from mplab.analysis.text import plural
+from mplab.analysis.verdicts.gate import change_text, name_of
+from mplab.base.errors import InputError
+from mplab.cli.change_output import change_content
+from mplab.cli.options import (
+    AllowHooksOption,
+    AllowLabOption,
+    JsonOption,
+    LabOption,
+    PhoneOption,
+    RunsOption,
+)
+from mplab.cli.output import duration, err, out, print_json, table
+from mplab.cli.plan_table import announce_skipped
+from mplab.cli.run_display import RunDisplay
+from mplab.run.planning import PlannedRun
+from mplab.run.reproducing import Reproduction, SecondRun, plan_again, remake_report, run_again
+from mplab.run.run_directory import RUNS
+from mplab.run.watch import Watch
+
+GB = 10**9
+MAX_GB = 10
+STYLES = {"differs": "red", "cannot be told": "dim"}
+_MOST_NAMED = 20
+
+
+class Only(StrEnum):
+    """What alone is to be reproduced."""
+
+    REPORT = "report"
+
+
+def reproduce(
+    file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'mplab bundle' made.", show_default=False)],
+    *,
+    only: Annotated[
+        Only | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep",
+            metavar="DIR",
+            help="Keep the unpacked run and its new report in a new folder.",
+            show_default=False,
+        ),
+    ] = None,
+    lab: LabOption = "",
+    phone: PhoneOption = "",
+    allow_hooks: AllowHooksOption = False,
+    allow_lab: AllowLabOption = False,
+    max_size: Annotated[int, typer.Option(min=1, metavar="GB", help="Unpack no more than this.")] = MAX_GB,
+    runs: RunsOption = RUNS,
+    as_json: JsonOption = False,
+) -> None:
+    with _folder(keep) as folder:
+        bundle = _open(file, folder, max_size * GB, as_json=as_json)
+        planned = None
+        if only is None:
+            planned = plan_again(
+                bundle,
+                lab=lab,
+                phone=phone,
+                runs=runs,
+                allow_hooks=allow_hooks,
+                allow_lab=allow_lab,
+                watch=Watch(warning=_warn),
+            )
+        remade = _remake(bundle)
+        if not as_json:
+            _show_report(bundle, remade)
+        second = _run_again(bundle, planned) if planned is not None else None
+        if second is not None and not as_json:
+            _show_results(second)
+        if as_json:
+            print_json(_content(bundle, remade, second))
+    done = Reproduction(bundle, remade, second)
+    done.check()
+    if not done.good:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _folder(keep: Path | None) -> Iterator[Path]:
+    """Where to unpack: a folder to be kept, or one for the time being (in $TMPDIR)."""
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="mplab-reproduce-") as temporary:
+            yield Path(temporary)
+        return
+    if keep.exists():
+        raise InputError(f"--keep {keep}: is there already; name a folder that is not")
+    yield keep
+
+
+def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> Bundle:
+
+    with err.status("Checking …"):
+        try:
+            return open_bundle(file, folder, max_bytes=max_bytes)
+        except DamagedBundleError as error:
+            if as_json:
+                broken = [asdict(one) for one in error.broken]
+                print_json({"format": 1, "bundle": str(file), "broken": broken})
+            raise
+
+
+def _remake(bundle: Bundle) -> Rebuilt:
+    with err.status("Analysing …") as status:
+        show = Watch(analysis=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
+        return remake_report(bundle, watch=show)
+
+
+def _run_again(bundle: Bundle, planned: PlannedRun) -> SecondRun:
+    def begun(_directory: Path, _complete: int) -> None:
+        about = f"{len(planned.cells)} cells, about {duration(planned.estimate_s)}"
+        err.print(f"{planned.experiment.title}: {about}", style="bold")
+        announce_skipped(planned)
+
+    with RunDisplay() as display:
+        return run_again(bundle, planned, watch=display.watch(begun))
+
+
+def _warn(text: str) -> None:
+    err.print(text, style="yellow")
+
+
+def _show_report(bundle: Bundle, remade: Rebuilt) -> None:
+    out.print(f"{bundle.run.manifest.run_id}: all checksums hold", markup=False, soft_wrap=True)
+    if not remade.differences:
+        out.print(f"→ the report was made again: {plural(remade.same, 'file')}, every byte the same")
+        return
+    rows = table("file", "", "how")
+    for difference in remade.differences[:_MOST_NAMED]:
+        rows.add_row(difference.name, difference.deviation, difference.how, style="red")
+    out.print(rows)
+    if len(remade.differences) > _MOST_NAMED:
+        out.print(f"… and {len(remade.differences) - _MOST_NAMED} more: --json has all")
+    if remade.versions:
+        rows = table("what", "then", "here")
+        for what, then, here in remade.versions:
+            rows.add_row(what, then or "none", here or "none")
+        out.print(rows)
+    else:
+        out.print("All versions are those of the run: raw data or the analysis must have been changed by hand.")
+    out.print(f"→ the report is not the same: {plural(len(remade.differences), 'file')}; {remade.same} are")
+
+
+def _show_results(second: SecondRun) -> None:
+
+    agreed = second.agreed
+    rows = table("result", "what", "then → now", "n")
+    for change in agreed.compared.changes:
+        verdict = OF_CHANGE[change.verdict]
+        if change.metric.headline or verdict == "differs":
+            sizes = f"{len(change.before.values)}, {len(change.after.values)}"
+            rows.add_row(verdict, name_of(change), change_text(change), sizes, style=STYLES.get(verdict, ""))
+    out.print(rows)
+    out.print()
+    rows = table("result", "contrast", "then → now", "pairs")
+    for pair in told(agreed.contrasts):
+        sizes = ", ".join(str(found.pairs if found else 0) for found in (pair.before, pair.after))
+        rows.add_row(pair.agreement, pair.name, pair.text, sizes, style=STYLES.get(pair.agreement, ""))
+    out.print(rows)
+    for warning in agreed.compared.warnings:
+        err.print(f"! {warning}", style="yellow", markup=False)
+    out.print(f"\nThe new run: {second.run.path}", markup=False, soft_wrap=True)
+    words = {
+        "agrees": "the results agree",
+        "differs": f"the results differ: {plural(len(agreed.differing), 'result')} not as before",
+        "cannot be told": "too few values to say whether the results agree",
+    }
+    out.print(f"→ {words[agreed.agreement]}")
+
+
+def _content(bundle: Bundle, remade: Rebuilt, second: SecondRun | None) -> dict[str, object]:
+    return {
+        "format": 1,
+        "bundle": str(bundle.archive),
+        "run": bundle.run.manifest.run_id,
+        "broken": [],
+        "report": {
+            "same": not remade.differences,
+            "files": remade.same,
+            "differences": [asdict(difference) for difference in remade.differences],
+            "versions": [{"what": what, "then": then, "here": here} for what, then, here in remade.versions],
+        },
+        "results": _results(second) if second else None,
+    }
+
+
+def _results(second: SecondRun) -> dict[str, object]:
+
+    progress, agreed = second.run.progress, second.agreed
+    return {
+        "run": str(second.run.path),
+        "outcomes": {"ok": progress.ok, "invalid": progress.invalid, "failed": progress.failed},
+        "agreement": agreed.agreement,
+        "differing": len(agreed.differing),
+        "warnings": list(agreed.compared.warnings),
+        "metrics": [{"agreement": OF_CHANGE[c.verdict], **change_content(c)} for c in agreed.compared.changes],
+        "contrasts": [_contrast(pair) for pair in agreed.contrasts],
+    }
+
+
+def _contrast(pair: ContrastPair) -> dict[str, object]:
+    return {
+        "agreement": pair.agreement,
+        **pair.key._asdict(),
+        "headline": pair.headline,
+        "before": asdict(pair.before) if pair.before else None,
+        "after": asdict(pair.after) if pair.after else None,
+    }

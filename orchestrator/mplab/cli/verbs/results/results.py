@@ -1,0 +1,156 @@
+"""All runs of a folder as tables: an index, queries in SQL, exports."""
+
+import sys
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mplab.analysis.record.schema import TABLES
+from mplab.analysis.results.columns import RESULT_TABLES
+from mplab.analysis.results.index import NAME, TRACES, Updated, update
+from mplab.analysis.results.index import export as write
+from mplab.analysis.results.index import query as ask
+from mplab.base.errors import InputError
+from mplab.cli.options import JsonOption, RunsOption, check_name
+from mplab.cli.output import check_folder, err, escaped, out, print_json, table
+from mplab.run.run_directory import RUNS
+
+MAX_ROWS = 500
+"""Rows that are shown; ``--json`` and ``export`` have all."""
+
+app = typer.Typer(no_args_is_help=True)
+
+IndexOption = Annotated[
+    Path | None,
+    typer.Option("--index", help="The index; results.duckdb in the folder of runs by default.", envvar="MPLAB_INDEX"),
+]
+UpdateOption = Annotated[
+    bool, typer.Option("--update/--no-update", help="Look for new and changed runs first, or ask the index as it is.")
+]
+
+
+class Form(StrEnum):
+    """What a file can be."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSON = "json"
+
+
+@app.command("index")
+def index(
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it anew from the run directories.")] = False,
+    runs: RunsOption = RUNS,
+    file: IndexOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the index up to date with the run directories, which stay the truth."""
+    done = _update(runs, _file(runs, file), rebuild=rebuild)
+    if as_json:
+        print_json({"index": str(_file(runs, file)), **vars(done)})
+    else:
+        out.print(
+            f"{_file(runs, file)}: {done.read} runs read, {done.kept} unchanged, {done.removed} gone",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+@app.command("tables")
+def tables(as_json: JsonOption = False) -> None:
+    """List the tables and their columns; docs/results.md and docs/trace-tables.md say more."""
+
+    known = {name: (one.doc, [field.name for field in one.fields]) for name, one in RESULT_TABLES.items()}
+    for name in TRACES:
+        known[name] = (TABLES[name].doc, ["run_id", "cell", *TABLES[name].schema])
+    if as_json:
+        print_json([{"table": name, "doc": doc, "columns": columns} for name, (doc, columns) in known.items()])
+        return
+    rows = table("table", "a row is", "columns")
+    for name, (doc, columns) in known.items():
+        rows.add_row(name, doc, ", ".join(columns))
+    out.print(rows)
+
+
+@app.command("query")
+def query(
+    sql: Annotated[str, typer.Argument(help="A statement in DuckDB's SQL: 'SELECT … FROM values …'.")],
+    *,
+    runs: RunsOption = RUNS,
+    file: IndexOption = None,
+    update: UpdateOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask the index; it is brought up to date first, and cannot be changed by what is asked."""
+
+    if update:
+        _update(runs, _file(runs, file))
+    answer = ask(_file(runs, file), sql)
+    if as_json:
+        print_json(answer.records())
+        return
+    rows = table(*answer.columns)
+    for row in answer.rows[:MAX_ROWS]:
+        rows.add_row(*map(_text, row))
+    out.print(rows)
+    if len(answer.rows) > MAX_ROWS:
+        err.print(f"… and {len(answer.rows) - MAX_ROWS} more rows: --json and 'mplab results export' have all")
+
+
+@app.command("export")
+def export(
+    name: Annotated[
+        str, typer.Argument(metavar="[TABLE]", help="A table (mplab results tables); or --query.", show_default=False)
+    ] = "",
+    *,
+    sql: Annotated[str, typer.Option("--query", help="What to export instead of a table.", show_default=False)] = "",
+    form: Annotated[Form, typer.Option("--format", help="What to write.")] = Form.CSV,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File; standard output by default.", show_default=False)
+    ] = None,
+    runs: RunsOption = RUNS,
+    file: IndexOption = None,
+    update: UpdateOption = True,
+) -> None:
+    """Write a table, or what a query answers, as CSV, Parquet or JSON."""
+
+    if bool(name) == bool(sql):
+        raise InputError("one of the two is needed: a table (mplab results tables), or --query")
+    if output is None and form is Form.PARQUET:
+        raise InputError("Parquet needs a file: --output FILE.parquet")
+    if name:
+        check_name("table", name, (*RESULT_TABLES, *TRACES))
+    if output is not None:
+        check_folder(output)
+    if update:
+        _update(runs, _file(runs, file))
+    with tempfile.TemporaryDirectory() as folder:
+        path = output or Path(folder) / "rows"
+        quoted = name.replace('"', '""')
+        write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form.value)  # noqa: S608 - quoted
+        if output is None:
+            text = path.read_text(encoding="utf-8")
+            typer.echo(escaped(text) if sys.stdout.isatty() else text, nl=False)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _file(runs: Path, file: Path | None) -> Path:
+
+    return file or runs / NAME
+
+
+def _update(runs: Path, file: Path, *, rebuild: bool = False) -> Updated:
+
+    with err.status("Reading the runs …"):
+        done = update(runs, file, rebuild=rebuild)
+    for problem in done.problems:
+        err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
+    return done

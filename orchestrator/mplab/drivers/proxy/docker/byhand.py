@@ -1,0 +1,48 @@
+"""The containers of a proxy as `mplab proxy` controls them."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from mplab.drivers.proxy.byhand import Check, ServiceState
+from mplab.drivers.proxy.docker.borrow import exclusive, forget
+from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.stack import DockerStack
+
+
+class DockerByHand:
+    """`ByHand` of a stack."""
+
+    def __init__(self, stack: DockerStack) -> None:
+        self._stack = stack
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `ByHand`."""
+        return exclusive(self._stack)
+
+    def prepare(self, *, renew: bool) -> Path:
+        """See `ByHand`."""
+        return self._stack.prepare(renew=renew).directory
+
+    def up(self, *, renew: bool, build: bool) -> Sequence[ServiceState]:
+        """See `ByHand`."""
+        states = self._stack.up(renew=renew, build=build)
+        forget(self._stack)
+        return states
+
+    def down(self, *, volumes: bool) -> None:
+        """See `ByHand`: containers and networks; volumes and images stay."""
+        forget(self._stack)
+        self._stack.down(volumes=volumes)
+
+    def status(self) -> Sequence[ServiceState]:
+        """See `ByHand`."""
+        return self._stack.status()
+
+    def logs(self, service: str, *, lines: int) -> Iterable[tuple[str, str]]:
+        """See `ByHand`."""
+        return self._stack.logs(service, lines=lines)
+
+    def examine(self) -> Sequence[Check]:
+        """See `ByHand`."""
+        return examine(self._stack)

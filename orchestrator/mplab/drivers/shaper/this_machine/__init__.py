@@ -1,0 +1,1 @@
+"""The kind of router ``this-machine``: the Linux host that runs mplab is the access point itself."""

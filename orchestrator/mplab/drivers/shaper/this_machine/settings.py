@@ -1,0 +1,23 @@
+"""The part of a lab file that names this machine as a router."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from mplab.userfiles.machine_fields import DeadMan, InterfaceName, MachineFile
+
+
+class ThisMachineFile(MachineFile):
+    """This machine as the access point, by hostapd or as a bridge: nothing has to be reached."""
+
+    driver: Literal["this-machine"] = Field(description="The host that runs mplab is the access point.")
+    interface: InterfaceName = Field(
+        description="Its interface towards the phones: the radio, or a port of the bridge."
+    )
+    sudo: bool = Field(False, description="mplab's user becomes root by 'sudo -n'.")
+    dead_man: DeadMan = Field(15.0, description="Silence of mplab after which a background shell takes all back.")
+
+    @property
+    def shaped_interface(self) -> str:
+        """See `MachineFile`."""
+        return self.interface

@@ -1,0 +1,95 @@
+"""Single-path TCP over several networks: each new connection takes the next one, as a router with two uplinks does it.
+
+A connection stays on its network. One whose network is lost ends, at the phone at once, as with `sptcp`; new ones pass
+that network over until it is back.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from mplab.base.outages import Disturbances
+from mplab.base.paths import INTERFACES
+from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
+from mplab.format.agentlog import ActiveCheck, ConnectionRecord
+
+_LOOKUPS = "mpflex"
+"""Process of the agent's own connections; they have turns of their own."""
+
+
+class BalancedTcp(Transport):
+    """`Transport` over all interfaces of a phone.
+
+    Args:
+        interfaces: of the phone: name → address.
+    """
+
+    def __init__(self, interfaces: Mapping[str, str]) -> None:
+        self._interfaces = {device: interfaces[device] for device in INTERFACES.values() if device in interfaces}
+
+    @property
+    def expected_subflows(self) -> int:
+        """A plain TCP connection is its own only subflow."""
+        return 1
+
+    def agent_settings(self) -> AgentSettings:
+        """Plain TCP, bound to the interfaces in turn."""
+        return AgentSettings("tcp", devices=tuple(self._interfaces))
+
+    def check_active(self, active: ActiveCheck) -> list[str]:
+        """The test connections are plain TCP, one from the address of each interface."""
+        if active.get("mptcp"):
+            return ["the test connection was Multipath TCP, single-path TCP was requested"]
+        local = active.get("local", [])
+        return [
+            f"no test connection left from {address} ({device}), only from {', '.join(local) or 'nowhere'}"
+            for device, address in self._interfaces.items()
+            if address not in local
+        ]
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """Each connection left from its interface's address, the interfaces took turns, and the captures agree."""
+        reasons = self.check_active(evidence.active)
+        every = [record for record in evidence.log if record["event"] == "connection"]
+        opened = [record for record in every if record.get("device")]
+        strange = sum(not self._from_its_interface(record, evidence.disturbances) for record in opened)
+        if strange:
+            reasons.append(f"{strange} of {len(opened)} connections did not leave from the address of their interface")
+        if evidence.captured:
+            reasons += self._prove_captured(evidence, Counter(record.get("device") for record in opened))
+        return reasons + self._prove_turns(evidence, [one for one in every if one.get("process") != _LOOKUPS])
+
+    def _from_its_interface(self, record: ConnectionRecord, story: Disturbances) -> bool:
+        device = record.get("device", "")
+        if any(gone.device == device and gone.begin_s <= record["opened"] for gone in story.absences):
+            return True  # it may have come back with another address
+        return device in self._interfaces and record.get("local", "").rpartition(":")[0] == self._interfaces[device]
+
+    def _prove_turns(self, evidence: Evidence, records: Sequence[ConnectionRecord]) -> list[str]:
+        """A connection that was not opened, or that an outage can have sent elsewhere, has used up a turn."""
+        story = evidence.disturbances
+        counted: Counter[str] = Counter(dict.fromkeys(self._interfaces, 0))
+        excused = 0
+        for record in records:
+            device = record.get("device")
+            if not device or any(story.out(one, record["opened"]) for one in self._interfaces):
+                excused += 1
+            else:
+                counted[device] += 1
+        if not sum(counted.values()):
+            return [] if excused else ["the agent's log has no connection of an application"]
+        if max(counted.values()) - min(counted.values()) <= 1 + excused:
+            return []
+        found = ", ".join(f"{device} {count}" for device, count in counted.items())
+        return [f"the interfaces did not take turns: connections over {found}"]
+
+    def _prove_captured(self, evidence: Evidence, logged: Mapping[str | None, int]) -> list[str]:
+        reasons = []
+        if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
+            reasons.append("Multipath TCP was negotiated, single-path TCP was requested")
+        captured = Counter(flow["interface"] for flow in evidence.subflows)
+        for device in self._interfaces:
+            if captured[device] < logged.get(device, 0):
+                reasons.append(
+                    f"the agent's log has {logged[device]} connections over {device}, {captured[device]} were captured"
+                )
+        return reasons

@@ -1,0 +1,21 @@
+"""The driver of ``sptcp-balanced``: TCP over one network or the other, a connection each in turn."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from mplab.drivers.transport import Transport, TransportDriver
+from mplab.drivers.transport.sptcp_balanced.balanced import BalancedTcp
+
+
+class BalancedDriver(TransportDriver):
+    """See `BalancedTcp`."""
+
+    def open(
+        self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
+    ) -> Transport:
+        """See `TransportDriver`."""
+        return BalancedTcp(interfaces)
+
+
+DRIVER = BalancedDriver("sptcp-balanced", "TCP, networks in turn", "#AA4499", "*")

@@ -1,0 +1,102 @@
+"""Compare a run with a baseline: runs that are named, or the runs of the same experiment before it.
+
+Imports the analysis, which is slow.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.report.trendpage import Shift, shifts
+from mplab.analysis.results.frames import Results, load, started
+from mplab.analysis.verdicts.compare import ComparedRuns, Correction
+from mplab.analysis.verdicts.compare import compare as compare_runs
+from mplab.analysis.verdicts.gate import GateCheck, checks
+from mplab.analysis.verdicts.trend import histories
+from mplab.base.errors import GateError, InputError, NoBaselineError
+from mplab.run.run_directory import RUNS
+
+WINDOW = 10
+"""Number of earlier runs that a run is compared with, unless another one is given."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run compared with a baseline.
+
+    Attributes:
+        runs: the change of each metric.
+        checks: budgets, and headline metrics without a budget.
+        shifts: where the level of a headline metric changed.
+    """
+
+    runs: ComparedRuns
+    checks: tuple[GateCheck, ...]
+    shifts: tuple[Shift, ...]
+
+    @property
+    def failed(self) -> tuple[GateCheck, ...]:
+        """The checks that failed."""
+        return tuple(check for check in self.checks if check.state == "failed")
+
+    def check(self) -> None:
+        """Raise GateError when a check failed."""
+        if not self.failed:
+            return
+        first = f"{self.failed[0].about}: {self.failed[0].text}"
+        more = f"; and {len(self.failed) - 1} more" if len(self.failed) > 1 else ""
+        name = self.runs.run.manifest.run_id
+        raise GateError(f"{name}: {len(self.failed)} of {len(self.checks)} checks failed: {first}{more}")
+
+
+def compare(
+    run: Path | str,
+    baseline: Sequence[Path | str] = (),
+    *,
+    runs: Path | str = RUNS,
+    window: int = WINDOW,
+    correction: Correction = "bh",
+) -> Comparison:
+    """Compare a run with other runs, all together.
+
+    Args:
+        run: run directory.
+        baseline: run directories; none: the runs of the same experiment before `run`.
+        runs: folder that has these.
+        window: number of earlier runs at most.
+        correction: of p-values for the number of metrics: ``holm``, ``bh``, ``none``.
+
+    Raises:
+        InputError: `run` is in the baseline, or there is no earlier run (NoBaselineError).
+        AnalysisError: a directory is no run, or was not analysed.
+    """
+    now = read_run(Path(run))
+    before = _named(now, [Path(path) for path in baseline]) if baseline else _earlier(now, Path(runs), window)
+    compared = compare_runs(before, now, correction)
+    past = histories(Results((*before, now)), now.manifest.experiment.name)
+    return Comparison(compared, tuple(checks(compared, past)), tuple(shifts(past)))
+
+
+def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:
+    """Return the runs of a baseline, oldest first."""
+    if len({path.resolve() for path in (run.directory, *baseline)}) <= len(baseline):
+        raise InputError("a run cannot be compared with itself: one is named twice")
+    return sorted(map(read_run, baseline), key=started)
+
+
+def _earlier(run: Run, folder: Path, window: int) -> list[Run]:
+    """Return the last analysed runs of the same experiment before a run, oldest first."""
+    name = run.manifest.experiment.name
+    earlier = [
+        other
+        for other in load(folder).records
+        if other.manifest.experiment.name == name
+        and started(other) < started(run)
+        and (other.directory / "report" / "summary.json").is_file()
+    ]
+    if not earlier:
+        raise NoBaselineError(
+            f"{folder}: {NoBaselineError.PHRASE} {name} before {run.manifest.run_id} to compare it with"
+        )
+    return earlier[-window:]

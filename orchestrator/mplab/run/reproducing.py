@@ -1,0 +1,176 @@
+"""Reproduce a run from its bundle: make its report again, run its experiment again, compare the results.
+
+Imports the analysis, which is slow.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mplab.analysis.bundle.agreement import Agreed, agree
+from mplab.analysis.bundle.archive import MAX_BYTES
+from mplab.analysis.bundle.read import Bundle, open_bundle
+from mplab.analysis.bundle.rebuild import Rebuilt, rebuild
+from mplab.analysis.record.run import read_run
+from mplab.analysis.text import plural
+from mplab.base.errors import GateError, InputError, MplabError
+from mplab.run import host, ready
+from mplab.run.executing import RunResult, execute
+from mplab.run.hooks import foreign
+from mplab.run.labconsent import check_lab
+from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.resuming import changed_files, experiment_as_in
+from mplab.run.run_directory import RUNS, RunDirectory
+from mplab.run.watch import SILENT, Watch
+
+
+@dataclass(frozen=True)
+class SecondRun:
+    """The experiment of a bundle, run again.
+
+    Attributes:
+        run: the new run.
+        agreed: its results compared with those of the bundle.
+    """
+
+    run: RunResult
+    agreed: Agreed
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The outcome of reproducing a bundle.
+
+    Attributes:
+        bundle: unpacked and checked.
+        report: the report made again, compared byte for byte.
+        second: the experiment run again; None: only the report was made.
+    """
+
+    bundle: Bundle
+    report: Rebuilt
+    second: SecondRun | None = None
+
+    @property
+    def good(self) -> bool:
+        """The report has the same bytes, no result differs, and all cells of the new run are ok."""
+        cells_ok = self.second is None or not (self.second.run.progress.failed or self.second.run.progress.invalid)
+        return cells_ok and not self.report.differences and not (self.second and self.second.agreed.differing)
+
+    def check(self) -> None:
+        """Raise when the run was not reproduced; cells of the new run that are not ok raise nothing.
+
+        Raises:
+            GateError: results differ.
+            MplabError: the report differs.
+        """
+        name = self.bundle.run.manifest.run_id
+        if self.second is not None and (differing := self.second.agreed.differing):
+            raise GateError(f"{name}: {plural(len(differing), 'result')} not as in {self.second.run.path.name}")
+        if differences := self.report.differences:
+            raise MplabError(f"{name}: {plural(len(differences), 'file')} of its report not the same when made again")
+
+
+def reproduce(
+    archive: Path | str,
+    folder: Path | str,
+    *,
+    only_report: bool = False,
+    lab: Path | str = "",
+    phone: str = "",
+    allow_hooks: bool = False,
+    allow_lab: bool = False,
+    max_bytes: int = MAX_BYTES,
+    runs: Path | str = RUNS,
+    watch: Watch = SILENT,
+) -> Reproduction:
+    """Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
+
+    Args:
+        archive: file that ``mplab bundle`` made.
+        folder: new folder that gets the unpacked run and its new report.
+        only_report: run nothing.
+        lab, phone: as in `mplab.run.plan`; "": the lab of the bundle.
+        allow_hooks, allow_lab: as in `mplab.run.resume`.
+        max_bytes: size of the unpacked bundle at most.
+        runs: folder of runs that gets the new run.
+        watch: functions that are called meanwhile.
+
+    Raises:
+        BundleError: the archive is damaged, or no bundle.
+        InputError: its experiment cannot be run here.
+        LabNotReadyError, InterruptedRunError, MplabError, AnalysisError: as `mplab.run.execute`.
+    """
+    bundle = open_bundle(Path(archive), Path(folder), max_bytes=max_bytes)
+    if only_report:
+        return Reproduction(bundle, remake_report(bundle, watch=watch))
+    planned = plan_again(
+        bundle,
+        lab=str(lab),
+        phone=phone,
+        runs=Path(runs),
+        allow_hooks=allow_hooks,
+        allow_lab=allow_lab,
+        watch=watch,
+    )
+    return Reproduction(bundle, remake_report(bundle, watch=watch), run_again(bundle, planned, watch=watch))
+
+
+def plan_again(
+    bundle: Bundle,
+    *,
+    lab: str = "",
+    phone: str = "",
+    runs: Path = RUNS,
+    allow_hooks: bool = False,
+    allow_lab: bool = False,
+    watch: Watch = SILENT,
+) -> PlannedRun:
+    """Plan the experiment of a bundle here.
+
+    Raises:
+        InputError: its cells would not be those of the bundle, or its hooks or lab file are another user's.
+        LabNotReadyError: something that the lab needs is missing.
+    """
+    if not bundle.run.counts["ok"]:
+        raise InputError(f"{bundle.archive}: no cell of it is ok: a new run would have nothing to be compared with")
+    directory = RunDirectory.open(bundle.run.directory)
+    manifest = directory.read_manifest()
+    experiment = load(directory.experiment_file, lab, phone)
+    if experiment.hooks and not allow_hooks:
+        raise foreign(experiment.hooks, bundle.archive)
+    if not lab and not allow_lab:
+        check_lab(experiment.lab, bundle.archive)
+    planned = PlannedRun(experiment, plan_of(experiment), runs)
+    here = plan_of(experiment_as_in(manifest, experiment))
+    then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
+    if lab and then != now:
+        watch.warning("in another lab than the first run: results may differ for that alone")
+        then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
+    if then != now:
+        lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
+        examples = sorted(lost or more)[:3]
+        reasons = [f"{path}: not the same file" for path in changed_files(manifest, experiment)]
+        reasons += [f"{skipped.transport}: {skipped.reason}" for skipped in planned.plan.skipped]
+        commit = f"; the run was made with commit {manifest.git.commit}" if manifest.git.commit else ""
+        raise InputError(
+            f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
+            f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
+            f"scenarios, transports or the lab are not the same{commit}. --only report makes the report all the same"
+        )
+    ready.check_ready_for(experiment)
+    return planned
+
+
+def remake_report(bundle: Bundle, *, watch: Watch = SILENT) -> Rebuilt:
+    """Make the report of a bundle again from its raw data. Raises AnalysisError."""
+    git = host.describe_git()
+    commit = f"{git.commit}{' with local changes' if git.dirty else ''}" if git.commit else ""
+    return rebuild(bundle, versions={**host.describe_versions(), "commit": commit}, progress=watch.analysis)
+
+
+def run_again(bundle: Bundle, planned: PlannedRun, *, watch: Watch = SILENT) -> SecondRun:
+    """Run the experiment of a bundle and compare the results. Raises as `mplab.run.execute`, or no cell is ok."""
+    run = execute(planned, watch=watch)
+    if not run.progress.ok:
+        raise MplabError(f"{run.path}: no cell of the new run is ok: there is nothing to compare")
+    return SecondRun(run, agree(read_run(bundle.run.directory), read_run(run.path)))

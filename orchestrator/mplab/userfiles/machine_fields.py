@@ -1,0 +1,117 @@
+"""Fields of machines in a lab file: addresses, names, SSH login."""
+
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from mplab.base.private import private_file_problem
+from mplab.base.suggest import show
+from mplab.format.patterns import pattern_schema, text_like
+from mplab.format.units import DurationS, between
+
+SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
+
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+_INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+
+
+def _parse_host(found: object) -> str:
+    if isinstance(found, str) and (_HOST.fullmatch(found) or _is_address(found)):
+        return found
+    raise ValueError(f"host {show(found)}: a name or an IP address is needed, like '192.168.1.1'")
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine, whatever a name server says."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _parse_mac(found: object) -> str:
+    if isinstance(found, str) and _MAC.fullmatch(found.lower()):
+        return found.lower()
+    raise ValueError(f"mac {show(found)}: six pairs of hexadecimal digits are needed, like 'a4:50:46:01:02:03'")
+
+
+def _parse_ip(found: object) -> str:
+    if isinstance(found, str) and _is_address(found):
+        return str(ip_address(found))
+    raise ValueError(f"ip {show(found)}: one address is needed, like '192.168.1.23'")
+
+
+def _parse_fingerprint(found: object) -> str:
+    if isinstance(found, str) and _FINGERPRINT.fullmatch(found):
+        return found
+    raise ValueError(
+        f"host_key {show(found)}: a fingerprint is needed, 'SHA256:' and 43 characters, as "
+        "'dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key' shows it on the router"
+    )
+
+
+def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
+    """Check that a value is one name that fits `pattern`; `kind` and `example` are for the message."""
+    return text_like(pattern, kind, f"one name is needed, like {example!r}")
+
+
+Host = Annotated[str, BeforeValidator(_parse_host)]
+Mac = Annotated[str, BeforeValidator(_parse_mac)]
+Ip = Annotated[str, BeforeValidator(_parse_ip)]
+Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]
+InterfaceName = Annotated[str, named(_INTERFACE, "interface", "phy0-ap0"), pattern_schema(_INTERFACE)]
+UserName = Annotated[str, named(_USER, "user", "root"), pattern_schema(_USER)]
+
+
+DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S, "{least} to {most}")]
+
+
+class MachineFile(BaseModel):
+    """An entry below `routers` or `servers`: the base of the models that drivers of shapers read theirs with.
+
+    Each has a field `driver`, a Literal of the name that the driver is registered by.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    if TYPE_CHECKING:
+        driver: str  # a field of each model, at its own place among the others
+
+    @property
+    def shaped_interface(self) -> str:
+        """The interface that is shaped where a phone's path names none; "": nothing can be left out."""
+        return ""
+
+
+class SshFile(MachineFile):
+    """What is reached over SSH."""
+
+    host: str = Field("", description="Name or address.")
+    port: int = Field(22, ge=1, le=65535, description="Of its SSH server.")
+    user: UserName = Field("root", description="Who logs in.")
+    key: str = Field("", description="File of the private key; without it, the keys of the SSH agent.")
+    host_key: Fingerprint | None = Field(None, description="Fingerprint of its host key, SHA256:….")
+    known_hosts: str = Field("", description="File of known hosts, when there is no host_key.")
+
+    def login_text(self) -> str:
+        """Return how a lab file's owner would log in: ``logs in to root@192.168.1.1:22 with the key ~/.ssh/mplab``."""
+        key = f"the key {self.key}" if self.key else "the keys of the SSH agent"
+        return f"logs in to {self.user}@{self.host}:{self.port} with {key}"
+
+    def key_problem(self) -> str:
+        """Return why the file of the private key cannot be used; "" when it can, or when there is none."""
+        return private_file_problem(Path(self.key).expanduser()) if self.key else ""

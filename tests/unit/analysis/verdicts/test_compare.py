@@ -1,0 +1,255 @@
+"""A run beside others: verdicts, budgets, and what makes a gate fail."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mplab.analysis.errors import BudgetError, NotAnalysedError
+from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.record.run import Run, read_run
+from mplab.analysis.report.trendpage import shifts, trend_page
+from mplab.analysis.results.frames import Results, load
+from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare, usual_range
+from mplab.analysis.verdicts.gate import GateCheck, change_text, checks
+from mplab.analysis.verdicts.trend import experiments, histories
+from tests.unit.analysis.report.test_report import Page
+from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
+
+Nights = Callable[..., list[Run]]
+AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}}
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    """Builds runs of one experiment, one a night, each analysed; ``slower`` by night."""
+
+    def make(
+        count: int, slower: Mapping[int, float] | None = None, budgets: Sequence[Mapping[str, Any]] = (), **more: Any
+    ) -> list[Run]:
+        folder = tmp_path_factory.mktemp("nights")
+        found = []
+        for day in range(1, count + 1):
+            own = {"mptcp": (slower or {}).get(day, 1.0)}
+            options: dict[str, Any] = {"repetitions": 6, "labels": ["1 MB"], **more}
+            builder = Synthetic(folder, day=day, slower=own, budgets=budgets, **options)
+            run = builder.build()
+            for tables in run.glob("cells/*/tables"):
+                shutil.rmtree(tables)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
+                analyze(run)
+            found.append(read_run(run))
+        return found
+
+    return make
+
+
+def of(compared: ComparedRuns, transport: str, metric: str = "time") -> MetricChange:
+    return next(c for c in compared.changes if (c.key.transport, c.key.metric) == (transport, metric))
+
+
+def states(found: Sequence[GateCheck]) -> dict[tuple[str, str], str]:
+    return {(check.kind, check.about.split(" · ")[1]): check.state for check in found if " · " in check.about}
+
+
+def test_what_got_slower_is_worse_and_the_rest_is_not(nights: Nights) -> None:
+    before, after = nights(2, {2: 1.3})
+    compared = compare([before], after)
+    slower = of(compared, "mptcp")
+    assert slower.verdict == "worse"
+    assert slower.relative == pytest.approx(0.3, abs=0.12)
+    assert slower.relative_interval is not None
+    assert slower.relative_interval.low > 0.1
+    assert of(compared, "mptcp", "goodput").verdict == "worse", "more is better there"
+    assert of(compared, "sptcp-lte").verdict == "no difference seen"
+    assert of(compared, "mptcp", "flows").verdict == "no difference seen"
+    assert compared.changes[0].metric.headline
+    assert compared.warnings == ()
+    assert "s → " in change_text(slower)
+    back = compare([after], before)
+    assert of(back, "mptcp").verdict == "better"
+    assert {check.state for check in checks(back)} == {"passed"}
+    assert states(checks(compared))["change", "mptcp"] == "failed"
+
+
+def test_three_values_are_too_few_unless_all_are_equal(nights: Nights) -> None:
+    before, after = nights(2, {2: 3.0}, repetitions=3)
+    compared = compare([before], after)
+    assert of(compared, "mptcp").verdict == "too few"
+    assert of(compared, "mptcp", "flows").verdict == "no difference seen"
+    assert states(checks(compared))["change", "mptcp"] == "not judged"
+
+
+def test_corrections_only_make_p_larger(nights: Nights) -> None:
+    before, after = nights(2, {2: 1.3})
+    alone, bh, holm = (of(compare([before], after, c), "mptcp") for c in ("none", "bh", "holm"))
+    assert alone.p_corrected == alone.p
+    assert alone.p_corrected is not None
+    assert bh.p_corrected is not None
+    assert holm.p_corrected is not None
+    assert alone.p_corrected <= bh.p_corrected <= holm.p_corrected
+
+
+def test_nights_differ_and_a_change_must_be_larger_than_that(nights: Nights) -> None:
+    restless = nights(6, {1: 1.0, 2: 1.3, 3: 0.8, 4: 1.25, 5: 0.85, 6: 1.3})
+    compared = compare(restless[:-1], restless[-1], "none")
+    change = of(compared, "mptcp")
+    assert change.p is not None
+    assert change.p < 0.05
+    assert change.usual is not None
+    assert change.verdict == "no difference seen"
+    calm = nights(6, {6: 1.3})
+    assert of(compare(calm[:-1], calm[-1]), "mptcp").verdict == "worse"
+
+
+def test_the_usual_range_is_students_prediction_interval() -> None:
+    assert usual_range([1.0, 2.0]) is None
+    # t(0.975, 3) = 3.1824, sd of 1, 2, 3, 4 is 1.29099.
+    interval = usual_range([1.0, 2.0, 3.0, 4.0])
+    assert interval is not None
+    reach = 3.182446 * 1.290994 * (1 + 1 / 4) ** 0.5
+    assert (interval.low, interval.high) == pytest.approx((2.5 - reach, 2.5 + reach))
+
+
+def test_what_is_no_longer_measured_fails(nights: Nights) -> None:
+    before, after = nights(2)
+    for cell in (after.directory / "cells").glob("*-mptcp-*"):
+        (cell / "scores.json").unlink()
+    compared = compare([before], after)
+    assert of(compared, "mptcp").verdict == "gone"
+    assert states(checks(compared))["change", "mptcp"] == "failed"
+    assert of(compare([after], before), "mptcp").verdict == "new"
+
+
+def test_limits_are_judged_in_the_run_and_in_the_comparison(nights: Nights) -> None:
+    kept, broken = nights(2, {2: 1.3}, budgets=[AT_MOST_1S])
+    (good,) = summary_json(kept.directory)["budgets"]
+    (bad,) = summary_json(broken.directory)["budgets"]
+    assert (good["verdict"], bad["verdict"]) == ("kept", "broken")
+    assert (bad["limit"], bad["unit"]) == (1.0, "s")
+    assert bad["text"].endswith("allowed is at most 1 s (n = 6)")
+    page = Page((broken.directory / "report" / "index.html").read_text()).text
+    assert "files · mptcp · baseline · time · 1 MB" in page
+    assert states(checks(compare([kept], broken)))["limit", "mptcp"] == "failed"
+
+
+@pytest.mark.parametrize(("allowed", "state"), [(10.0, "failed"), (60.0, "passed")])
+def test_no_worse_than_allows_so_much(nights: Nights, allowed: float, state: str) -> None:
+    budget = {"metric": "time", "no_worse_than_percent": allowed, "labels": {"size": "1 MB"}}
+    before, after = nights(2, {2: 1.3}, budgets=[budget])
+    found = states(checks(compare([before], after)))
+    assert found["no worse than", "mptcp"] == state
+    assert found["no worse than", "sptcp-lte"] == "passed"
+    assert ("change", "mptcp") not in found, "the budget decides instead"
+
+
+def test_a_budget_of_what_was_not_measured_is_broken(nights: Nights) -> None:
+    budgets = [{**AT_MOST_1S, "transport": "mpflex"}, {"metric": "nothing", "no_worse_than_percent": 5}]
+    before, after = nights(2, budgets=budgets)
+    (kept,) = summary_json(after.directory)["budgets"]
+    assert kept["text"] == "time: nothing was measured of it"
+    failed = [check for check in checks(compare([before], after)) if check.state == "failed"]
+    assert [check.kind for check in failed] == ["limit", "no worse than"]
+
+
+def test_a_limit_in_a_foreign_unit_is_refused(synthetic: Callable[..., Synthetic]) -> None:
+    wrong = {"metric": "time", "at_most": {"value": 2, "unit": "kB"}}
+    builder = synthetic(repetitions=1, budgets=[wrong])
+    with pytest.raises(BudgetError, match="found '2 kB', allowed: ms, s, min, h"):
+        analyze(builder.build())
+
+
+def test_what_was_asked_otherwise_is_said(nights: Nights) -> None:
+    before, after = nights(2)
+    manifest = after.directory / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["experiment"]["links"][0]["paths"]["wlan0"]["down"]["rate_kbps"] = 1
+    content["experiment"]["congestion_control"] = "bbr"
+    manifest.write_text(json.dumps(content))
+    warnings = compare([before], read_run(after.directory)).warnings
+    assert [warning.split(" is not")[0] for warning in warnings] == ["congestion control", "link baseline"]
+
+
+def test_runs_without_a_common_series_fail_the_gate_and_say_so_first(nights: Nights) -> None:
+    (before,) = nights(1, labels=["10 kB"])
+    (after,) = nights(1, links=["renamed"], name="other")
+    compared = compare([before], after)
+    first, *rest = checks(compared)
+    assert (first.kind, first.state) == ("series", "failed")
+    assert "no common series" in first.text
+    assert {check.kind for check in rest} == {"change"}
+    assert compared.warnings[0] == "different experiments: the run is of other, the baseline of demo"
+    (renamed_label,) = nights(1, labels=["1 MB"])
+    renamed = [check for check in checks(compare([before], renamed_label)) if check.state == "failed"]
+    assert len(renamed) == 3, "the 10 kB of each transport are gone"
+
+
+def test_a_series_of_the_baseline_that_the_run_did_not_plan_fails_first(nights: Nights) -> None:
+    (before,) = nights(1)
+    (after,) = nights(1, transports=TRANSPORTS[1:])
+    compared = compare([before], after)
+    (missing,) = compared.missing
+    assert missing.transport == "sptcp-wifi"
+    first, *rest = checks(compared)
+    assert (first.kind, first.about, first.state) == ("series", "files · sptcp-wifi · baseline", "failed")
+    assert {check.state for check in rest} == {"passed"}
+    assert checks(compare([after], before))[0].kind != "series", "a series that is new is no failure"
+
+
+def test_changes_are_listed_by_the_size_of_their_labels(nights: Nights) -> None:
+    before, after = nights(2, labels=["1 MB", "10 MB", "10 kB"])
+    listed = dict.fromkeys(change.key.labels for change in compare([before], after).changes if change.metric.headline)
+    assert list(listed) == ["10 kB", "1 MB", "10 MB"]
+
+
+def test_runs_without_a_report_cannot_be_compared(nights: Nights, synthetic: Callable[..., Synthetic]) -> None:
+    (analysed,) = nights(1)
+    raw = read_run(synthetic(repetitions=1).build())
+    with pytest.raises(NotAnalysedError, match="20260922T101500Z-demo-abc123: no report"):
+        compare([analysed], raw)
+    with pytest.raises(NotAnalysedError, match="the baseline: no report"):
+        compare([raw], analysed)
+
+
+@pytest.fixture(scope="module")
+def season(nights: Nights) -> list[Run]:
+    """Twelve nights; Multipath TCP is slower from the ninth on."""
+    return nights(12, dict.fromkeys(range(9, 13), 1.3))
+
+
+def test_a_level_that_stays_worse_keeps_failing(season: list[Run]) -> None:
+    compared = compare(season[1:-1], season[-1])
+    assert of(compared, "mptcp").verdict == "no difference seen", "three nights of the baseline are like it"
+    past = histories(Results(tuple(season[1:])), "demo")
+    found = states(checks(compared, past))
+    assert found["level", "mptcp"] == "failed"
+    assert ("level", "sptcp-lte") not in found
+
+
+def test_the_trend_dates_the_change(season: list[Run]) -> None:
+    results = load(season[0].directory.parent)
+    assert experiments(results) == ["demo"]
+    found = histories(results, "demo", headline_only=False)
+    assert {history.metric.name for history in found} == {"time", "goodput", "flows"}
+    changed = {(h.transport, h.metric.name) for h in found if h.changes}
+    assert changed == {("mptcp", "time"), ("mptcp", "goodput")}
+    listed = list(shifts(found))
+    assert {shift.run_id for shift in listed} == {season[8].manifest.run_id}
+    assert {shift.word for shift in listed} == {"worse"}
+
+
+def test_the_trend_page_is_whole_and_loads_nothing(season: list[Run], tmp_path: Path) -> None:
+    found = histories(load(season[0].directory.parent), "demo")
+    text = trend_page("a <demo>", found, season[-1].manifest.transports)
+    page = Page(text)
+    assert page.open == []
+    assert page.loaded == []
+    assert "a <demo>" in page.text
+    assert "worse" in page.text
+    assert text.count("<svg") == 3
+    assert text.count("<circle") == 3 * 12
+    assert trend_page("a <demo>", found, ()).count("<circle") == 3 * 12

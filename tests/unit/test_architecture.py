@@ -1,0 +1,56 @@
+"""ARCHITECTURE.md names only what exists."""
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+SPANS = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
+PACKAGES = ("analysis", "base", "campaign", "cell", "cli", "device", "drivers", "format", "lab", "run", "scenarios")
+NAMES = [span for span in SPANS if re.fullmatch(rf"({'|'.join((*PACKAGES, 'userfiles', 'testing'))})(\.\w+)+", span)]
+NO_NAMES = {"cell.json"}
+"""A file of the run directory that looks like a name."""
+FOLDERS = {"report/", "attempts/"}
+"""Paths in a run directory begin with one of these."""
+PATHS = [span for span in SPANS if re.fullmatch(r"[\w.-]+/[\w./-]*", span) and span.split("/")[0] + "/" not in FOLDERS]
+MOST_TERMS = 40
+
+
+def resolve(name: str) -> object:
+    """Import the longest prefix of a name that is a module, and look up the rest in it."""
+    parts = ["mplab", *name.split(".")]
+    for length in range(len(parts), 1, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for attribute in parts[length:]:
+            found = getattr(found, attribute)
+        return found
+    raise AttributeError(name)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in NO_NAMES])
+def test_a_name_exists(name: str) -> None:
+    assert resolve(name) is not None
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_names_are_found_in_the_text() -> None:
+    assert len(NAMES) > 60
+    assert len(PATHS) > 20
+    with pytest.raises(AttributeError):
+        resolve("run.planning.no_such_function")
+
+
+def test_the_glossary_is_short_and_in_order() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", TEXT[TEXT.index("## Glossary") :], re.MULTILINE)[2:]
+    assert rows == sorted(rows, key=str.lower)
+    assert len(rows) <= MOST_TERMS

@@ -1,0 +1,1 @@
+"""Small HTTP requests at a steady pace: see README.md."""

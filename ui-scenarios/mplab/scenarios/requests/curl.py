@@ -1,0 +1,115 @@
+"""The command line for curl on the phone, and the reading of what it reports."""
+
+import json
+import re
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+HOST, PATH = "img1.search.lab", "/i/1.png"
+"""An object of one of the lab's web sites; its server keeps connections open."""
+_IDLE = "file:///dev/null"
+"""curl has no pause between two requests but its pace. An empty file takes up a place in it and leaves the connection
+as it is."""
+_MARK = "mplab-curl "
+_FIELDS = {
+    "exit_code": "%{exitcode}",
+    "status": '"%{http_code}"',
+    "request_bytes": "%{size_request}",
+    "response_bytes": "%{size_download}",
+    "connections": "%{num_connects}",
+    "connect_s": "%{time_connect}",
+    "first_byte_s": "%{time_starttransfer}",
+    "total_s": "%{time_total}",
+    "local_port": '"0%{local_port}"',  # a number even when there was none
+    "url": '"%{url_effective}"',
+}
+_WRITE_OUT = "%{stderr}" + _MARK + "{" + ",".join(f'"{key}":{value}' for key, value in _FIELDS.items()) + "}\\n"
+_SCRIPT = '"$0" "$@" >/dev/null'
+_NUMBERS = re.compile(r"[?]round=(\d+)&request=(\d+)")
+_HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is requested: `rounds` rounds of `requests` requests, one every `period_s`, `idle_slots` periods apart."""
+
+    rounds: int
+    requests: int
+    period_s: float
+    idle_slots: int
+    request_bytes: int
+    response_bytes: int
+    kept: bool
+    patience_s: float
+
+    def urls(self) -> list[str]:
+        """Return the rounds, and what fills the time between two of them; numbers have leading zeros."""
+        last, urls = len(str(self.requests)), []
+        for number in range(1, self.rounds + 1):
+            if number > 1 and self.idle_slots:
+                urls.append(f"{_IDLE}#[1-{self.idle_slots}]")
+            round_number = f"{number:0{len(str(self.rounds))}}"
+            urls.append(f"http://{HOST}{PATH}?round={round_number}&request=[{1:0{last}}-{self.requests}]")
+        return urls
+
+    def headers(self) -> list[str]:
+        """Return the headers of each request, padded by a cookie to `request_bytes`."""
+        headers = ["User-Agent:", "Accept:", f"Range: bytes=0-{self.response_bytes - 1}"]
+        headers += [] if self.kept else ["Connection: close"]
+        query = f"?round={'1' * len(str(self.rounds))}&request={'1' * len(str(self.requests))}"
+        lines = [f"GET {PATH}{query} HTTP/1.1", f"Host: {HOST}", *headers[2:], "Cookie: pad=", ""]
+        return [*headers, f"Cookie: pad={'x' * (self.request_bytes - sum(len(line) + 2 for line in lines))}"]
+
+
+def argv(plan: Plan, *, curl: str = "curl", proxy: str = "") -> list[str]:
+    """Return the command.
+
+    Args:
+        plan: what is requested.
+        curl: the program.
+        proxy: SOCKS5 server that opens the connections and resolves names; "": none.
+    """
+    way = ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
+    arguments = ["-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT, *way]
+    arguments += ["--rate", f"{round(_HOUR_S / plan.period_s)}/h", "--max-time", f"{plan.patience_s:g}"]
+    for header in plan.headers():
+        arguments += ["--header", header]
+    return ["sh", "-c", _SCRIPT, curl, *arguments, *plan.urls()]
+
+
+class Request(BaseModel):
+    """One request as curl reports it; times since its start.
+
+    Attributes:
+        connections: that were opened for it: 0 when one was kept.
+        total_s: until the last byte of the answer, or until curl gave up.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    round: int
+    number: int
+    exit_code: int
+    status: int
+    request_bytes: int
+    response_bytes: int
+    connections: int
+    connect_s: float
+    first_byte_s: float
+    total_s: float
+    local_port: int
+
+
+def parse(stderr: str) -> tuple[list[Request], str]:
+    """Return the requests in curl's error output, and its first complaint, "" when there is none."""
+    found: list[Request] = []
+    complaints = []
+    for line in stderr.splitlines():
+        _, mark, text = line.partition(_MARK)
+        report = json.loads(text) if mark else {}
+        if query := _NUMBERS.search(report.get("url", "")):
+            found.append(Request.model_validate({**report, "round": query[1], "number": query[2]}))
+        elif line.startswith("curl:"):
+            complaints.append(line.removeprefix("curl:").strip())
+    return found, complaints[0] if complaints else ""
