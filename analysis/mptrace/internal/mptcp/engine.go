@@ -23,8 +23,8 @@ type Options struct {
 	Interfaces func(int32) string                     // returns the name of an interface
 	Network    func(iface string, f *tcp.Flow) string // wifi, cellular, …; "" if unknown
 	Observer   Observer                               // nil: none
-	Payload    func(c *Conn) Payload                  // called at the first captured payload byte of a connection; nil: none
-	Describe   func(row *tables.Connection, c *Conn)  // completes a connection's row with names and destinations; nil: none
+	Payload    func(c *Conn) Payload                  // called at a connection's first captured payload; nil: none
+	Describe   func(row *tables.Connection, c *Conn)  // completes a connection's row: names and destinations; nil: none
 }
 
 // Engine follows connections. It is not safe for concurrent use.

@@ -11,7 +11,7 @@ import (
 func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Sub) {
 	s, d := h.sub, h.data
 	lo = max(lo, d.origin)
-	if told := s.side[h.dir].plainTold; lo < hi && lo+e.shift < told { // reported before the connection was known to be MPTCP
+	if told := s.side[h.dir].plainTold; lo < hi && lo+e.shift < told { // reported as plain TCP before
 		lo = told - e.shift
 	}
 	if lo >= hi {
