@@ -65,7 +65,7 @@ func (s *stream) idleACK(q *stream, p *packet.Packet, lo uint64, progress int32)
 	}
 	if progress == 0 && q.edge > q.acked && p.Window == s.window && s.windows > 0 {
 		s.dupACKs++
-		if p.Has&packet.HasSignal == 0 || p.Has&packet.HasSACK != 0 { // RFC 8684 §3: duplicates with MPTCP options do not indicate loss
+		if p.Has&packet.HasSignal == 0 || p.Has&packet.HasSACK != 0 { // others are no sign of loss: RFC 8684 §3
 			l := q.losses()
 			l.dupACKs++
 			l.evidenceNS = p.TimeNS

@@ -11,7 +11,7 @@ type weight uint8
 
 const (
 	ignored  weight = iota // the receiver drops it: the flow does not change
-	doubtful               // in the window but not the next number: new systems send a challenge ACK, older ones end the flow
+	doubtful               // in the window but not the next number: only older systems end the flow
 	accepted
 )
 

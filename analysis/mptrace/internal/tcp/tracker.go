@@ -8,12 +8,12 @@ import (
 
 // Options of a [Tracker]. Zero values select the defaults.
 type Options struct {
-	Samples          int                   // minimum number of RTT samples per direction before every second is dropped; default 1000, −1: all
-	MaxFlows         int                   // live flows; beyond it half-open and then idle ones end early; default 1<<16
+	Samples          int                   // RTT samples kept per direction, see hist.Series; default 1000, −1: all
+	MaxFlows         int                   // limit of live flows; beyond it some end early; default 1<<16
 	IdleNS           int64                 // idle time after which a flow has ended; default 1 hour
 	ClosedNS         int64                 // idle time after which a closed flow is forgotten; default 5 s
 	OnEnd            func(*Flow)           // called when a flow has ended; the tracker then forgets it
-	OnRetransmission func(*Retransmission) // called after the segment, before the flow's end; the argument is valid during the call
+	OnRetransmission func(*Retransmission) // called before the flow's end; the argument is valid during the call
 }
 
 const (
