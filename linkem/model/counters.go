@@ -22,7 +22,7 @@ type Counters struct {
 	QueueBytes     int     `json:"queue_bytes"`     // now, not completely serialised
 	QueuePackets   int     `json:"queue_packets"`   // now, not completely serialised
 	DelayedPackets int     `json:"delayed_packets"` // now, serialised and in flight
-	OversizeFrames uint64  `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is enabled somewhere
+	OversizeFrames uint64  `json:"oversize_frames"` // larger than the interface's MTU: segmentation offload is on
 	LatePackets    uint64  `json:"late_packets"`    // sent later than lateAfter after their departure time
 	LatestMs       float64 `json:"latest_ms"`       // the largest such delay since the last change of conditions
 	KernelDropped  uint64  `json:"kernel_dropped"`  // never seen by the emulator: the receive ring was full

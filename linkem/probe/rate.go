@@ -12,7 +12,7 @@ import (
 
 const (
 	blastFactor    = 1.3  // times the expected rate: fills the queue, so that the link is never idle
-	discardedShare = 0.25 // of the time from first to last arrival: excludes the burst of a token bucket and the filling of the queue
+	discardedShare = 0.25 // of the time: the burst of a token bucket, a queue not yet filled
 	fewestSamples  = 5    // arrivals after the discarded part
 	mostGroups     = 15
 	headStart      = 0.1 // of the duration, sent at once: the queue outlasts a stall of the sender
@@ -50,7 +50,7 @@ func deliveryRate(samples []sample) (float64, bool) {
 	groups := min(mostGroups, max(spacings/fewestSamples, 1))
 	var rates []float64
 	for g := range groups {
-		group := kept[g*spacings/groups : (g+1)*spacings/groups+1] // the last arrival is also the first of the next group
+		group := kept[g*spacings/groups : (g+1)*spacings/groups+1] // the last arrival starts the next group
 		bytes := 0
 		for _, s := range group[1:] {
 			bytes += s.bytes
@@ -108,5 +108,5 @@ func sleepPrecisely(d time.Duration) {
 		return
 	}
 	t := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal can end it early: the next message is paced again
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal can end it early: harmless
 }
