@@ -155,7 +155,7 @@ type Summary struct {
 	Opportunities int     `json:"opportunities" yaml:"opportunities"`
 	Seconds       float64 `json:"seconds" yaml:"seconds"`
 	MeanKbps      float64 `json:"mean_kbps" yaml:"mean_kbps"`
-	LeastKbps     float64 `json:"least_kbps" yaml:"least_kbps"`         // over whole seconds; of a shorter trace: the mean
+	LeastKbps     float64 `json:"least_kbps" yaml:"least_kbps"`         // per whole second; of a short trace: the mean
 	MostKbps      float64 `json:"most_kbps" yaml:"most_kbps"`           // like LeastKbps
 	LongestGapMs  uint32  `json:"longest_gap_ms" yaml:"longest_gap_ms"` // without an opportunity, repetition included
 }
