@@ -76,7 +76,7 @@ type Measurement struct {
 
 	// Of the whole run of the workload, which can have several samples.
 	Links       map[string]rig.Traffic `json:"links"`        // delivered and lost on each link
-	PathsBefore []netip.Addr           `json:"paths_before"` // of a persistent method: phone addresses with a live connection
+	PathsBefore []netip.Addr           `json:"paths_before"` // of a persistent method: addresses with a live connection
 	Observed    *method.Proof          `json:"observed,omitempty"`
 	Faults      []string               `json:"faults,omitempty"` // the method was not as specified: exclude the sample
 	Notes       []string               `json:"notes,omitempty"`  // remarks; the sample counts

@@ -149,7 +149,7 @@ func checkSeconds(seconds int) error {
 	return nil
 }
 
-// ended adds an opportunity at the last millisecond if there is none.
+// ended adds a missing opportunity at the last millisecond.
 func ended(ms []uint32, seconds int) []uint32 {
 	end := uint32(seconds * 1000)
 	if len(ms) == 0 || ms[len(ms)-1] < end {

@@ -21,7 +21,6 @@ import (
 //   - closed, in hindsight: the receiver never sent anything on the original's
 //     subflow again, although the connection continued for longer than the
 //     timeout.
-//     more, though the connection went on for longer than the timeout.
 const (
 	causeClosed  = "closed"
 	causeRTO     = "rto"

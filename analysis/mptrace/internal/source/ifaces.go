@@ -39,7 +39,7 @@ func (s *Source) iface(in *input, number int32) *iface {
 }
 
 // indexed reports whether the frames of an interface contain an interface
-// index, because it stands for all interfaces of the machine.
+// index, because it represents all interfaces of the machine.
 func (in *input) indexed(d capfile.Interface) bool {
 	return d.LinkType == packet.LinkSLL2 && (in.file.Format == "pcap" || d.Name == "" || d.Name == "any")
 }

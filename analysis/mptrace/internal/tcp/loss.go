@@ -104,7 +104,6 @@ const reorderNS = 3e6
 //     later.
 //   - The receiver did not report the hole (duplicate acknowledgements, SACK),
 //     and less than the minimum round trip of the whole path has passed.
-//     and less time passed than the least round trip of the whole path.
 func (f *Flow) overtaken(dir uint8, p *packet.Packet, h hole, known bool, hi uint64) bool {
 	s := f.streams[dir]
 	if !known {

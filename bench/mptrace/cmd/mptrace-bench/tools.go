@@ -175,7 +175,7 @@ func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 			if len(cells) == 5 && cells[2] == "seqAcked" {
 				for direction := range 2 {
 					n, _ := strconv.ParseInt(strings.TrimSpace(cells[3+direction]), 10, 64)
-					c.Bytes[direction] = max(c.Bytes[direction], 0) + n - 2 // it also counts the numbers of handshake and DATA_FIN
+					c.Bytes[direction] = max(c.Bytes[direction], 0) + n - 2 // includes handshake and DATA_FIN
 				}
 			}
 		})
