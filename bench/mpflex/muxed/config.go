@@ -33,7 +33,7 @@ const (
 	headerSize   = 6 // of a stream: IPv4 address and port of the destination
 )
 
-// session returns the yamux configuration of both sides, optimised for the benchmark.
+// session returns the yamux configuration of both sides, tuned for performance.
 func session() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.MaxStreamWindowSize = streamWindow

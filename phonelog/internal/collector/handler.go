@@ -21,7 +21,7 @@ import (
 	"mplab/phonelog/internal/collector/store"
 )
 
-// busyRetry is the Retry-After time when too many batches are in progress.
+// busyRetry is the Retry-After time of a collector that is busy or shutting down.
 const busyRetry = 5 * time.Second
 
 // quiet returns a logger that discards the messages of package http: TLS errors

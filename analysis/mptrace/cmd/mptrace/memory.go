@@ -10,8 +10,8 @@ import (
 // collector runs as often as necessary. The live data is bounded elsewhere.
 const memoryLimit = 112 << 20
 
-// keepPace sets the limit and raises it after each collection whose live heap
-// is close to it. Otherwise the program would spend most of its time
+// keepPace sets the limit and adapts it to the live heap after each collection.
+// Otherwise a program with a large live heap would spend most of its time
 // collecting.
 func keepPace() {
 	debug.SetMemoryLimit(memoryLimit)

@@ -7,8 +7,8 @@ import (
 )
 
 // muteSegments is the number of segments without DSS after which a side is
-// checked for a fallback. A check at a lower number of segments runs when the
-// connection ends.
+// checked for a fallback. For fewer segments, the check runs at the end of the
+// connection.
 const muteSegments = 16
 
 // fall records that a connection continues as plain TCP. From now on, bytes
