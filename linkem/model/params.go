@@ -46,7 +46,7 @@ type Params struct {
 	LossModel          *LossModel `json:"loss_model,omitempty"`          // replaces LossPercent
 	DuplicatePercent   float64    `json:"duplicate_percent,omitempty"`   // of IP packets that are not lost
 	ReorderPercent     float64    `json:"reorder_percent,omitempty"`     // of IP packets: they skip delay and jitter
-	Trace              string     `json:"trace,omitempty"`               // file of a packet-delivery trace, replaces RateKbps
+	Trace              string     `json:"trace,omitempty"`               // trace file, replaces RateKbps
 
 	Opportunities *trace.Trace `json:"-"` // content of Trace
 }

@@ -20,7 +20,7 @@ const (
 	Sequence Kind = "s"    // s:COUNT:SIZE          COUNT files, one after the other
 	Bundle   Kind = "c"    // c:COUNT:WAYS:SIZE     COUNT files, WAYS at a time
 	During   Kind = "bulk" // bulk:SHORT:SIZE       files of SHORT bytes, one after the other, during one of SIZE
-	Dying    Kind = "dies" // dies:SIZE             one file during which WiFi dies; files while it is dead, one after its return
+	Dying    Kind = "dies" // dies:SIZE             WiFi dies during one file; files while it is dead, one after its return
 	Rate     Kind = "rate" // rate:SIZE             one file, limited by the CPU
 )
 

@@ -21,7 +21,7 @@ const (
 
 // TPACKET_V2 header fields and the sockaddr_ll behind them (linux/if_packet.h).
 const (
-	statusCopy     = 1 << 1 // TP_STATUS_COPY: the frame did not fit in its slot; the complete frame is in the socket's queue
+	statusCopy     = 1 << 1 // TP_STATUS_COPY: the slot was too small; the complete frame is in the socket's queue
 	pktTypeOffset  = unix.SizeofTpacket2Hdr + 10
 	packetOutgoing = 4
 	optVnetHdr     = 15 // PACKET_VNET_HDR

@@ -99,7 +99,7 @@ func (e *Engine) takeCapable(s *Sub, dir uint8, seg *tcp.Segment) {
 		}
 	default:
 		step, what = sawSYNACK, noteSYNACK
-		if c.fallback == noteHandshake && !s.side[Up].carried && !s.side[Down].carried { // an earlier SYN/ACK had no MP_CAPABLE
+		if c.fallback == noteHandshake && !s.side[Up].carried && !s.side[Down].carried { // an earlier one had none
 			c.plain, c.fallback = false, noNote
 		}
 	}

@@ -253,7 +253,7 @@ func TestNamesFromDNS(t *testing.T) {
 
 func TestNamesFromDNSOverTCP(t *testing.T) {
 	message := func(b []byte) []byte { return append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...) }
-	answers := append(message(answer53(t, "one.example.", "192.0.2.1")), message(make([]byte, 60000))...) // the second exceeds the buffer limit
+	answers := append(message(answer53(t, "one.example.", "192.0.2.1")), message(make([]byte, 60000))...) // beyond the limit
 	answers = append(answers, message(answer53(t, "two.example.", "192.0.2.2"))...)
 	said := proxies(t)["192.0.2.7:443"]
 	said[0] = strings.ReplaceAll(said[0], "\x01\xbb\xc0\x00\x02\x07", "\x00\x35\xc0\x00\x02\x07")
