@@ -1,4 +1,4 @@
-// Package bench groups the benchmarks of linkem, mpflex and mptrace, each with the
-// programs that it compares with. Tests of correctness stay beside the code that they
-// test; no program imports from here.
+// Package bench groups the benchmarks of linkem, mpflex and mptrace, each with
+// the programs that it compares. Correctness tests stay next to the code that
+// they test. No program imports from here.
 package bench

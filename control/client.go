@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reasons for which a program cannot be asked.
+// Reasons why a client cannot reach a program.
 var (
 	ErrNoSocket   = errors.New("there is no such socket; is the program running, with this as its control socket?")
 	ErrNotSocket  = errors.New("this file is not a socket")
@@ -24,22 +24,22 @@ var (
 	ErrEnded      = errors.New("the program ended the connection")
 )
 
-// AnswerError is what a program answers that does not do what it was asked for.
+// AnswerError is the error in a program's answer.
 type AnswerError struct{ Problem string }
 
 // Error implements error.
 func (e *AnswerError) Error() string { return e.Problem }
 
-// Client asks a program over its control socket, one question at a time.
+// Client sends requests to a program over its control socket, one at a time.
 type Client struct {
 	path  string
 	conn  net.Conn
 	lines *bufio.Scanner
 }
 
-// Dial connects to a control socket. The error is one of ErrNoSocket,
-// ErrNotSocket, ErrNotServed and ErrPermission, with the path, where it is not
-// something else.
+// Dial connects to a control socket. Its error contains the path and is
+// ErrNoSocket, ErrNotSocket, ErrNotServed or ErrPermission, or another error of
+// the system.
 func Dial(ctx context.Context, path string) (*Client, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
@@ -54,7 +54,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	return &Client{path: path, conn: conn, lines: lines}, nil
 }
 
-// reason is why a connection was not possible.
+// reason returns why a connection failed.
 func reason(path string, err error) error {
 	info, failed := os.Stat(path)
 	switch {
@@ -70,9 +70,10 @@ func reason(path string, err error) error {
 	return err
 }
 
-// Ask sends a request and reads the answer; both are as package json has them.
-// An *AnswerError says that the program refused, ErrEnded that it went away.
-// After any other error but an *AnswerError the client is of no use any more.
+// Ask sends a request and reads the answer, both in the form of package json.
+// It returns an *AnswerError if the program refuses the request, and ErrEnded
+// if the program ended the connection. After any error except an *AnswerError
+// the client is unusable.
 func (c *Client) Ask(ctx context.Context, request, answer any) error {
 	line, err := json.Marshal(request)
 	if err != nil {
@@ -96,7 +97,7 @@ func (c *Client) Ask(ctx context.Context, request, answer any) error {
 	return json.Unmarshal(c.lines.Bytes(), answer)
 }
 
-// exchange writes a request, and reads the line that answers it.
+// exchange writes a request and reads the line with its answer.
 func (c *Client) exchange(request []byte) error {
 	_, err := c.conn.Write(request)
 	if err == nil && !c.lines.Scan() {

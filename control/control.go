@@ -1,14 +1,15 @@
-// Package control is how a program that runs is asked for something: over a
-// Unix stream socket that only its owner may use. It takes one JSON object a
-// line and answers each with one line, in order, on any number of connections:
+// Package control lets clients send requests to a running program over a Unix
+// stream socket that only its owner may use. The program reads one JSON object
+// per line and answers each with one line, in order, on any number of
+// connections:
 //
 //	{"op":"state"}
 //	{"links":{…},"ok":true}
 //	{"op":"sate"}
 //	{"error":"op: unknown operation \"sate\"; there are apply, counters, state","ok":false}
 //
-// A program serves it with [Listen], a [Handler] and, where requests are
-// nothing but the name of what is asked for, [Operations]. [Dial] asks.
+// A program serves the socket with [Listen] and a [Handler]; for requests that
+// consist of a name only, it uses [Operations]. [Dial] returns a client.
 package control
 
 import (
@@ -18,13 +19,13 @@ import (
 )
 
 const (
-	longestPath    = 107      // bytes, unix(7)
-	longestRequest = 1 << 20  // bytes of a line
-	longestAnswer  = 64 << 20 // bytes of a line
+	longestPath    = 107      // in bytes, unix(7)
+	longestRequest = 1 << 20  // in bytes of a line
+	longestAnswer  = 64 << 20 // in bytes of a line
 )
 
-// CheckPath refuses what cannot be the path of a socket: nothing, and more
-// than 107 bytes (unix(7)).
+// CheckPath returns an error if the path cannot be that of a socket: it is
+// empty or has more than 107 bytes (unix(7)).
 func CheckPath(path string) error {
 	switch {
 	case path == "":
@@ -35,8 +36,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// address is the path as package net takes it: "@name" would be an abstract
-// socket, which has no owner and no mode.
+// address returns the path in the form of package net. There, "@name" would be
+// an abstract socket, which has no owner and no mode.
 func address(path string) string {
 	if strings.HasPrefix(path, "@") {
 		return "./" + path

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counting answers {"op":"next"} with how often it was asked, and "fail" with
-// an error.
+// counting answers {"op":"next"} with the number of calls, and "fail" with an
+// error.
 func counting() Operations {
 	var mu sync.Mutex
 	n := 0
@@ -104,7 +104,7 @@ func TestRequestThatIsTooLong(t *testing.T) {
 	c := dial(t, path)
 	var refused *AnswerError
 	err := c.Ask(t.Context(), map[string]string{"op": strings.Repeat("x", longestRequest)}, nil)
-	if !errors.As(err, &refused) && !errors.Is(err, ErrEnded) { // the rest may not be taken any more
+	if !errors.As(err, &refused) && !errors.Is(err, ErrEnded) { // the rest may not be accepted any more
 		t.Errorf("%v", err)
 	}
 	if err := c.Ask(t.Context(), map[string]string{"op": "next"}, nil); !errors.Is(err, ErrEnded) {
@@ -207,7 +207,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 	if _, err := Listen(path, "program"); err == nil || !strings.Contains(err.Error(), "another program serves it") {
 		t.Errorf("a socket in use: %v", err)
 	}
-	first.listener.SetUnlinkOnClose(false) // as when a program is killed
+	first.listener.SetUnlinkOnClose(false) // as after kill -9
 	first.Close()
 	second, err := Listen(path, "program")
 	if err != nil {
@@ -251,7 +251,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestNoAbstractSocket: anybody could connect to one.
+// TestNoAbstractSocket: any user could connect to one.
 func TestNoAbstractSocket(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s, err := Listen("@control", "test")
@@ -302,7 +302,7 @@ func TestOthersMayNot(t *testing.T) {
 		const nobody = 65534
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if err := unix.Setfsuid(nobody); err != nil { // of this thread
+		if err := unix.Setfsuid(nobody); err != nil { // for this thread
 			t.Fatal(err)
 		}
 		defer unix.Setfsuid(0) //nolint:errcheck // it says nothing
@@ -332,8 +332,8 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever the line, the answer is one JSON object on one line,
-// and says whether something was done.
+// FuzzRequest: for any line, the answer is one JSON object on one line, and
+// reports success or failure.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{`{"op":"next"}`, `{"op":"nothing","op":"fail"}`, `{"op":null}`, `[]`, `{"op":"\ud800\n"}`, `{"OP":"next"}`} {
 		f.Add([]byte(seed))

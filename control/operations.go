@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Operations answer requests that say nothing but what is asked for,
-// {"op":"NAME"}, by that name.
+// Operations answers requests that consist of a name only, {"op":"NAME"}.
 type Operations map[string]func() (any, error)
 
-// Answer is a Handler. What is no such request is an error that says what is
-// allowed.
+// Answer is a Handler. For any other request it returns an error that lists the
+// operations.
 func (o Operations) Answer(request []byte) (any, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(request, &fields); err != nil || fields == nil {
@@ -38,7 +37,7 @@ func (o Operations) Answer(request []byte) (any, error) {
 	return answer()
 }
 
-// refuse tells a problem, and which operations there are.
+// refuse returns an error with the problem and the list of operations.
 func (o Operations) refuse(problem string) error {
 	return fmt.Errorf("%s; there are %s", problem, strings.Join(slices.Sorted(maps.Keys(o)), ", "))
 }

@@ -15,25 +15,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handler answers a request, which is a line that is not blank. The answer is
-// written as a JSON object, with "ok":true at its end; nil stands for the empty
-// object. An error is written as {"error":"…","ok":false}. It is called by
-// several goroutines at once.
+// Handler answers a request, which is a non-blank line. The answer is written
+// as a JSON object that ends with "ok":true; nil means the empty object. An
+// error is written as {"error":"…","ok":false}. Several goroutines call the
+// handler concurrently.
 type Handler func(request []byte) (answer any, err error)
 
-// Server serves a control socket. Make it with Listen.
+// Server serves a control socket. Create it with Listen.
 type Server struct {
 	listener *net.UnixListener
 	running  sync.WaitGroup
 
 	mu          sync.Mutex
-	connections map[net.Conn]struct{} // open ones; guarded by mu
+	connections map[net.Conn]struct{} // open connections; guarded by mu
 	closed      bool                  // guarded by mu
 }
 
-// Listen makes the socket, with mode 0600. A socket file that nobody serves is
-// replaced; anything else that is in the way is an error, which names the
-// program when it is another one of its kind. Connections wait until Start.
+// Listen creates the socket with mode 0600. It replaces a socket file that no
+// process serves. If another process serves the socket, the error contains the
+// name `program`; any other kind of file is an error too. Connections wait
+// until Start.
 func Listen(path, program string) (*Server, error) {
 	if err := CheckPath(path); err != nil {
 		return nil, fmt.Errorf("control socket %s: %w", path, err)
@@ -41,7 +42,7 @@ func Listen(path, program string) (*Server, error) {
 	if err := makeWay(path, program); err != nil {
 		return nil, err
 	}
-	before := unix.Umask(0o177) // so that the file has its mode from the first moment
+	before := unix.Umask(0o177) // the file has its mode from the start
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address(path), Net: "unix"})
 	unix.Umask(before)
 	if err != nil {
@@ -50,11 +51,11 @@ func Listen(path, program string) (*Server, error) {
 	return &Server{listener: listener, connections: map[net.Conn]struct{}{}}, nil
 }
 
-// makeWay removes a socket file that nobody serves.
+// makeWay removes a socket file that no process serves.
 func makeWay(path, program string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return nil // what is wrong with the path, listening tells
+		return nil // listening reports problems with the path
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
 		return fmt.Errorf("control socket %s: a file that is not a socket is in the way", path)
@@ -75,7 +76,7 @@ func makeWay(path, program string) error {
 	return nil
 }
 
-// Start answers requests by handle until Close. It does not wait.
+// Start answers requests with handle until Close. It returns immediately.
 func (s *Server) Start(handle Handler) {
 	s.running.Go(func() {
 		for {
@@ -84,7 +85,7 @@ func (s *Server) Start(handle Handler) {
 			case errors.Is(err, net.ErrClosed):
 				return
 			case err != nil:
-				time.Sleep(10 * time.Millisecond) // no descriptors left: others may be closed
+				time.Sleep(10 * time.Millisecond) // no descriptors left: wait until others are closed
 				continue
 			case !s.admit(connection):
 				_ = connection.Close()
@@ -95,8 +96,8 @@ func (s *Server) Start(handle Handler) {
 	})
 }
 
-// Close removes the socket file, ends all connections and waits for the
-// answers that are being made.
+// Close removes the socket file, ends all connections and waits for running
+// handlers.
 func (s *Server) Close() {
 	_ = s.listener.Close() // unlinks the file
 	s.mu.Lock()
@@ -140,10 +141,10 @@ func (s *Server) converse(connection net.Conn, handle Handler) {
 	}
 }
 
-// encode makes the line of an answer.
+// encode returns the line of an answer.
 func encode(answer any, err error) []byte {
 	if err != nil {
-		line, _ := json.Marshal(failure{Error: err.Error()}) // a text can always be written
+		line, _ := json.Marshal(failure{Error: err.Error()}) // a string can always be encoded
 		return append(line, '\n')
 	}
 	line, err := json.Marshal(answer)
@@ -156,8 +157,8 @@ func encode(answer any, err error) []byte {
 	return append(line[:len(line)-1], `,"ok":true}`+"\n"...)
 }
 
-// failure is the answer to a request that was not carried out.
+// failure is the answer to a request that failed.
 type failure struct {
 	Error string `json:"error"`
-	OK    bool   `json:"ok"` // false
+	OK    bool   `json:"ok"` // always false
 }

@@ -1,4 +1,4 @@
-// Package internal groups what several programs of this module share and no other
-// module should use. What only one program needs belongs in that program. Package
-// rules checks who imports whom.
+// Package internal groups packages that several programs of this module share.
+// A package that only one program needs belongs to that program. Package rules
+// checks the imports.
 package internal

@@ -19,33 +19,35 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Options say what is read besides the captures, and what is written. The
-// zero value keeps nothing but files and warnings.
+// Options select the additional inputs and the outputs of [Analyse]. The zero
+// value yields only the list of files and the warnings.
 type Options struct {
-	Threads int // goroutines that work side by side; less than 2: one
+	Threads int // maximum number of goroutines that run concurrently; less than 2: one
 	Samples int // see tcp.Options
 
 	Source   source.Options
-	Loopback *loopback.Options // join what redirects take apart; nil: not
-	Network  *network.Rules    // nil: guess from the names of interfaces
-	Log      *proxied.Log      // of agent or proxy; nil: none
-	Keys     *tlskeys.Log      // of the TLS connections; nil: none
-	Table    *proxied.Table    // the cipher of a ShadowSocks proxy; nil: none
+	Loopback *loopback.Options // undo transparent redirects; nil: leave them
+	Network  *network.Rules    // nil: guess from interface names
+	Log      *proxied.Log      // of the agent or the proxy; nil: none
+	Keys     *tlskeys.Log      // TLS secrets; nil: none
+	Table    *proxied.Table    // cipher of a ShadowSocks proxy; nil: none
 
 	Directory string     // for Parquet files; "": none
-	Tables    tables.Set // that are written there; 0: all
-	Keep      tables.Set // that are kept in the result
-	KeepRows  int64      // how many rows of them at most, else tables.ErrRows is the error; 0: no bound
+	Tables    tables.Set // written to Directory; 0: all
+	Keep      tables.Set // kept in the result
+	KeepRows  int64      // maximum number of kept rows; more is tables.ErrRows; 0: no bound
 
-	Summary *tables.Summary // is shown the rows; nil: none
+	Summary *tables.Summary // receives the rows; nil: none
 
 	Xplot      string // directory for xplot files; "": none
 	MPTCPTrace string // directory for the files of mptcptrace; "": none
 }
 
-// Analyse reads captures, merged by time. What cannot be read is told in Files
-// of the result, and what was readable is used. When nothing was, nothing is
-// written. The error is one of writing.
+// Analyse reads captures, merges them by time and returns their tables.
+// Result.Files reports files that could not be read or not to their end; the
+// packets before such an error are used. If no file was readable, no output is
+// finished. Analyse returns an error only if an output cannot be written or a
+// bound of Options is exceeded.
 func Analyse(names []string, o Options) (*tables.Result, error) {
 	o.Source.Answers = true
 	in := source.Open(names, o.Source)
@@ -78,7 +80,7 @@ func Analyse(names []string, o Options) (*tables.Result, error) {
 	return result, tables.WriteSources(o.Directory, result.Files, result.Warnings)
 }
 
-// Unreadable says whether nothing of the files could be read.
+// Unreadable reports whether no packet of any file could be read.
 func Unreadable(files []tables.File) bool {
 	for _, f := range files {
 		if !f.Partial || f.Packets > 0 {
@@ -88,20 +90,21 @@ func Unreadable(files []tables.File) bool {
 	return true
 }
 
-// output is what an analysis writes.
+// output is a set of files that an analysis writes.
 type output interface {
-	Err() error // the first one so far
+	Err() error // the first error so far
 	Close() error
 }
 
-// analysis is the way of a packet: to its flow, its connection, and the rows.
+// analysis holds the stages that a packet passes: its flow, its connection, the
+// rows.
 type analysis struct {
-	// Of the stage follow:
+	// Used by the stage follow:
 	joiner  *loopback.Joiner // nil: none
 	tracker *tcp.Tracker
-	block   *block // the one at hand; nil: none
+	block   *block // the current block; nil: none
 
-	// Of the stage connect:
+	// Used by the stage connect:
 	engine   *mptcp.Engine
 	reader   *payload.Reader
 	sink     *tables.Sink
@@ -202,7 +205,7 @@ func (a *analysis) close() error {
 	return errors.Join(errs...)
 }
 
-// abort removes tables that were not closed.
+// abort removes the tables that were not closed.
 func (a *analysis) abort() {
 	if a.written != nil {
 		a.written.Abort()

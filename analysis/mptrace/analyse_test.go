@@ -9,7 +9,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// keep analyses files and keeps the rows of tables.
+// keep analyses files and keeps the rows of the tables in the set.
 func keep(t testing.TB, set tables.Set, files ...string) *tables.Result {
 	t.Helper()
 	r, err := Analyse(files, Options{Keep: set})
@@ -41,7 +41,7 @@ func TestCutFile(t *testing.T) {
 	}
 }
 
-// TestOrderOfFiles: the order in which files are named does not matter.
+// TestOrderOfFiles: the order of the files does not matter.
 func TestOrderOfFiles(t *testing.T) {
 	a, b := "testdata/two-paths-wlan0.pcapng", "testdata/two-paths-rmnet0.pcapng"
 	one, two := keep(t, tables.All, a, b), keep(t, tables.All, b, a)
@@ -51,7 +51,7 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestThreads: whatever the number of threads, the files are the same.
+// TestThreads: the number of threads does not change the files.
 func TestThreads(t *testing.T) {
 	var dirs [4]string
 	for i := range dirs {
@@ -82,7 +82,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// TestNothingReadable: no table is written when no capture could be read.
+// TestNothingReadable: no table is written if no capture can be read.
 func TestNothingReadable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tables")
 	r, err := Analyse([]string{"analyse_test.go"}, Options{Directory: dir})
@@ -94,8 +94,8 @@ func TestNothingReadable(t *testing.T) {
 	}
 }
 
-// FuzzAnalyse gives all of it bytes that call themselves a capture, and checks
-// what must hold of any result.
+// FuzzAnalyse runs the whole analysis on arbitrary bytes with a capture header,
+// and checks invariants of the result.
 func FuzzAnalyse(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.pcapng")
 	for _, name := range files {
@@ -131,7 +131,7 @@ func FuzzAnalyse(f *testing.F) {
 	})
 }
 
-// BenchmarkAnalyse reads what a phone did, from gzip.
+// BenchmarkAnalyse analyses a gzip capture of a phone.
 func BenchmarkAnalyse(b *testing.B) {
 	var packets int64
 	for b.Loop() {

@@ -6,32 +6,33 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// block is a run of packets on its way through the stages of an analysis:
+// block is a batch of packets that passes the stages of an analysis:
 //
-//   - source.Source.Next reads and decodes them;
-//   - follow finds out what each is to its flow;
-//   - connect takes that to the connections, and to all who listen there.
+//   - source.Source.Next reads and decodes the packets;
+//   - follow assigns each packet to its flow;
+//   - connect passes the resulting segments to the connections and their
+//     observers.
 //
-// The stages share nothing but blocks and flows that have ended, so they may
-// work side by side on different blocks (package pipeline).
+// The stages share only blocks and flows that have ended, so they can process
+// different blocks concurrently (package pipeline).
 type block struct {
 	source.Block
 	segments []tcp.Segment
 	notes    []note
-	held     []packet.Packet // of segments: packets that were held back
+	held     []packet.Packet // packets of segments that the joiner had held back
 }
 
-// note is what is to be told between two segments.
+// note is an event between two segments.
 type note struct {
-	before int // the number of the second one
+	before int // index of the segment after it
 
-	// One of:
+	// Exactly one is set:
 	answer *source.Answer
 	ended  *tcp.Flow
 	again  *tcp.Retransmission
 }
 
-// follow takes the packets of a block to their flows. Answers of DNS are for
+// follow passes the packets of a block to their flows. It leaves DNS answers to
 // the next stage.
 func (a *analysis) follow(b *block) bool {
 	b.segments, b.notes, b.held = b.segments[:0], b.notes[:0], b.held[:0]
@@ -60,8 +61,8 @@ func (a *analysis) followAll(packets []packet.Packet) {
 	}
 }
 
-// join says whether a packet is to be taken now, and takes those that were
-// held back and come before it.
+// join passes a packet to the joiner, follows the held-back packets that
+// precede it, and reports whether the packet itself must be followed now.
 func (a *analysis) join(p *packet.Packet) bool {
 	now := a.joiner.Rewrite(p)
 	a.followHeld(a.joiner.Ready())
@@ -77,7 +78,7 @@ func (a *analysis) followHeld(packets []packet.Packet) {
 	}
 }
 
-// next is the place of the next segment, behind those that there are.
+// next returns the slot for the next segment and grows the list if it is full.
 func (b *block) next() *tcp.Segment {
 	n := len(b.segments)
 	if n == cap(b.segments) {
@@ -86,7 +87,7 @@ func (b *block) next() *tcp.Segment {
 	return &b.segments[:n+1][n]
 }
 
-// flowEnded and sentAgain are told by the tracker.
+// flowEnded and sentAgain are callbacks of the tracker.
 func (a *analysis) flowEnded(f *tcp.Flow) { a.note(note{ended: f}) }
 
 func (a *analysis) sentAgain(r *tcp.Retransmission) {
@@ -94,8 +95,8 @@ func (a *analysis) sentAgain(r *tcp.Retransmission) {
 	a.note(note{again: &again})
 }
 
-// note keeps a note for the next stage. There is none any more when the flows
-// are ended for want of packets.
+// note keeps a note for the next stage. Without a current block (flows that end
+// after the last packet) it delivers the note at once.
 func (a *analysis) note(n note) {
 	if a.block == nil {
 		a.tell(&n)
@@ -105,7 +106,7 @@ func (a *analysis) note(n note) {
 	a.block.notes = append(a.block.notes, n)
 }
 
-// connect takes the segments of a block to their connections.
+// connect passes the segments of a block to their connections.
 func (a *analysis) connect(b *block) bool {
 	at := 0
 	for i := range b.notes {
@@ -115,7 +116,7 @@ func (a *analysis) connect(b *block) bool {
 		a.tell(n)
 	}
 	a.addAll(b.segments[at:])
-	clear(b.notes) // flows are large
+	clear(b.notes) // flows are large: release them
 	return a.failed() == nil
 }
 
@@ -136,7 +137,7 @@ func (a *analysis) tell(n *note) {
 	}
 }
 
-// end takes what is left when there are no more packets.
+// end processes held-back packets and closes all flows and connections.
 func (a *analysis) end() {
 	if a.joiner != nil {
 		var b block

@@ -1,6 +1,5 @@
 // Package mptrace turns packet captures into tables of TCP and Multipath TCP
-// connections, their subflows, and what happened on them. [Analyse] is all of
-// it.
+// connections, their subflows and their events. [Analyse] is its entry point.
 //
 // Packets pass these packages in this order:
 //
@@ -11,15 +10,15 @@
 //	         internal/tcp       follows the flows
 //	connect  internal/mptcp     builds connections from flows
 //	         internal/payload   reads names and web objects from the payload
-//	         internal/observe   writes other forms of the same: sequence, xplot, mptcptrace
+//	         internal/observe   writes other views of the data: sequence, xplot, mptcptrace
 //	write    tables             holds the rows and writes them (internal/parquet)
 //
-// Package internal/pipeline lets merge, follow and connect work side by side.
-// Beside the pipeline, internal/join/ends compares the captures of both ends of
-// a path, internal/capture makes captures, internal/network names the networks
-// of interfaces, and labtest is a laboratory for tests and benchmarks.
+// Package internal/pipeline runs merge, follow and connect concurrently.
+// Outside the pipeline, internal/join/ends compares the captures of both ends
+// of a path, internal/capture makes captures, internal/network maps interfaces
+// to networks, and labtest is a network laboratory for tests and benchmarks.
 // internal/hist and internal/interval are containers that several stages use.
 //
-// A stage knows only the stages before it, and tables. What other programs may
-// import stands beside this file; everything else is internal.
+// A stage imports only the stages before it and package tables. Packages that
+// other programs may import are in this directory; all others are in internal.
 package mptrace

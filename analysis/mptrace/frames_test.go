@@ -9,8 +9,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// TestWarningsCountOnce: a SYN of which the capture cut the options, and one
-// with an MPTCP option of no known form.
+// TestWarningsCountOnce: a SYN with options that the capture cut off, and one
+// with a malformed MPTCP option.
 func TestWarningsCountOnce(t *testing.T) {
 	syn := func(port byte, options ...byte) []byte {
 		header := byte(20 + len(options))

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden compares the JSON of real captures, made with `mptrace capture`
-// on a phone with two paths, byte by byte.
+// TestGolden compares the JSON of real captures byte by byte. They were made
+// with `mptrace capture` on a phone with two paths.
 func TestGolden(t *testing.T) {
 	for golden, files := range map[string][]string{
 		"two-paths.json":       {"testdata/two-paths-wlan0.pcapng", "testdata/two-paths-rmnet0.pcapng"},

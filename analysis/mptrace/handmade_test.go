@@ -12,7 +12,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// figures are what is true of a capture: sums over all its connections.
+// figures are the true values of a capture: sums over all its connections.
 type figures struct {
 	connections, subflows int
 	kind                  string
@@ -23,8 +23,8 @@ type figures struct {
 	warnings              string
 }
 
-// TestHandmadeCaptures compares with what the captures were made of, byte by
-// byte: see testdata/README.md.
+// TestHandmadeCaptures compares with the script of the captures, byte by byte:
+// see testdata/README.md.
 func TestHandmadeCaptures(t *testing.T) {
 	for name, want := range map[string]figures{
 		"clock_back1h":          {connections: 1, kind: "mptcp", subflows: 1, up: 100000, down: 0, closed: "fin 1"},

@@ -13,7 +13,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// ip is a packet of IPv4 or IPv6, from one end to another.
+// ip returns an IPv4 or IPv6 packet between two endpoints.
 func ip(protocol byte, from, to netip.AddrPort, behindPorts []byte) []byte {
 	be := binary.BigEndian
 	size := uint16(4 + len(behindPorts))
@@ -29,13 +29,13 @@ func ip(protocol byte, from, to netip.AddrPort, behindPorts []byte) []byte {
 	return append(be.AppendUint16(be.AppendUint16(b, from.Port()), to.Port()), behindPorts...)
 }
 
-// segment is one of TCP without options and payload.
+// segment returns a TCP segment without options and payload.
 func segment(from, to string, seq, ack uint32, flags byte) []byte {
 	b := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, seq), ack)
 	return ip(6, netip.MustParseAddrPort(from), netip.MustParseAddrPort(to), append(b, 0x50, flags, 255, 255, 0, 0, 0, 0))
 }
 
-// answered is the answer of DNS that a name has one address, in a UDP datagram.
+// answered returns a DNS answer with one address for a name, in a UDP datagram.
 func answered(from, to, name, address string) []byte {
 	be := binary.BigEndian
 	a := netip.MustParseAddr(address)
@@ -54,13 +54,13 @@ func answered(from, to, name, address string) []byte {
 	return ip(17, netip.MustParseAddrPort(from), netip.MustParseAddrPort(to), append(udp, m...))
 }
 
-// at is a frame, and when it was captured, in ms.
+// at is a frame with its capture time in ms.
 type at struct {
 	ms    int
 	frame []byte
 }
 
-// hello is a handshake between two ends.
+// hello returns the frames of a handshake between two endpoints.
 func hello(ms int, client, server string) []at {
 	return []at{
 		{ms, segment(client, server, 100, 0, 2)},
@@ -69,7 +69,7 @@ func hello(ms int, client, server string) []at {
 	}
 }
 
-// raw writes a pcap of bare IP packets.
+// raw writes a pcap of raw IP packets.
 func raw(t *testing.T, name string, frames ...at) string {
 	t.Helper()
 	le := binary.LittleEndian
@@ -88,7 +88,8 @@ func raw(t *testing.T, name string, frames ...at) string {
 	return path
 }
 
-// named analyses files with one to three threads and says who talked to whom.
+// named analyses files with one to three threads and lists the named
+// connections.
 func named(t *testing.T, o Options, files ...string) string {
 	t.Helper()
 	var said [3]string
@@ -125,8 +126,8 @@ func expect(t *testing.T, got string, want ...string) {
 	}
 }
 
-// TestNamesFromAnswersOverUDP: a connection has the name for which its server's
-// address was last given before it began.
+// TestNamesFromAnswersOverUDP: a connection has the name of the last DNS answer
+// before its start that contains its server's address.
 func TestNamesFromAnswersOverUDP(t *testing.T) {
 	frames := []at{
 		{0, answered(resolver4, client4, "one.example", "192.0.2.1")},
@@ -141,7 +142,7 @@ func TestNamesFromAnswersOverUDP(t *testing.T) {
 		"1001 to 192.0.2.1: one.example dns", "1002 to 2001:db8::6: six.example dns", "1003 to 192.0.2.3:", "1004 to 192.0.2.1: two.example dns")
 }
 
-// TestNamesFromAnotherCapture: the answers came over another interface.
+// TestNamesFromAnotherCapture: the answers were captured on another interface.
 func TestNamesFromAnotherCapture(t *testing.T) {
 	wifi := raw(t, "phone-wlan0.pcap",
 		at{5, answered(resolver4, client4, "one.example", "192.0.2.1")}, at{300, answered(resolver4, client4, "two.example", "192.0.2.1")})
@@ -151,8 +152,8 @@ func TestNamesFromAnotherCapture(t *testing.T) {
 	}
 }
 
-// TestNamesBehindARedirect: a SYN waits for its answer while answers of DNS go
-// past it, and the joined connection has the name of the server that is meant.
+// TestNamesBehindARedirect: DNS answers overtake a SYN that waits for its
+// answer, and the joined connection has the name of the real server.
 func TestNamesBehindARedirect(t *testing.T) {
 	const client, server, redirect = "10.0.0.1:1001", "192.0.2.7:443", "127.0.0.1:8123"
 	file := raw(t, "phone-lo.pcap",
@@ -168,8 +169,9 @@ func TestNamesBehindARedirect(t *testing.T) {
 	}
 }
 
-// TestNamesInTheirPlace: answers are taken in their place between the segments.
-// A connection that has ended keeps its name, though later answers push it out.
+// TestNamesInTheirPlace: answers are processed at their place between the
+// segments. A connection that has ended keeps its name, even if later answers
+// evict it.
 func TestNamesInTheirPlace(t *testing.T) {
 	frames := []at{{0, answered(resolver4, client4, "one.example", "192.0.2.1")}}
 	frames = append(frames, hello(10, "10.0.0.1:1001", "192.0.2.1:443")...)
@@ -183,8 +185,8 @@ func TestNamesInTheirPlace(t *testing.T) {
 		"1001 to 192.0.2.1: one.example dns", "1002 to 192.0.2.2:", "1003 to 192.0.2.1: n8.example dns")
 }
 
-// TestWhatGivesNoName: questions, fragments, datagrams that were cut and those
-// of other ports say nothing.
+// TestWhatGivesNoName: questions, fragments, truncated datagrams and those of
+// other ports yield no name.
 func TestWhatGivesNoName(t *testing.T) {
 	changed := func(at int, to byte) []byte {
 		b := answered(resolver4, client4, "one.example", "192.0.2.1")
@@ -210,7 +212,7 @@ func TestWhatGivesNoName(t *testing.T) {
 	expect(t, named(t, Options{}, file), "1001 to 192.0.2.1: one.example dns")
 }
 
-// TestFloodOfNames: of a flood of answers the newest addresses are kept.
+// TestFloodOfNames: in a flood of answers, the newest addresses are kept.
 func TestFloodOfNames(t *testing.T) {
 	const answers = 40_000 // of which 32768 are kept
 	frames := make([]at, 0, answers+6)

@@ -15,13 +15,13 @@ import (
 
 // Exit codes.
 const (
-	Failed   = 1 // a check did not succeed
+	Failed   = 1 // a check failed
 	BadInput = 2 // bad arguments or configuration
-	NotReady = 3 // the machine does not offer what the configuration asks for
+	NotReady = 3 // the machine lacks something that the configuration requires
 )
 
-// Error is an error with the exit code that it calls for. Without an Err, the
-// command has printed what there is to say.
+// Error is an error with its exit code. If Err is nil, the command has already
+// printed the problem.
 type Error struct {
 	Code int
 	Err  error
@@ -33,7 +33,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Exit returns an error with an exit code; err may be nil.
 func Exit(code int, err error) error { return &Error{code, err} }
 
-// Root returns the command of a whole program.
+// Root returns the root command of a program.
 func Root(name, version, short string, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           name,
@@ -47,8 +47,8 @@ func Root(name, version, short string, commands ...*cobra.Command) *cobra.Comman
 	return root
 }
 
-// Execute runs a command line until it ends or ctx does, prints its error and
-// returns the exit code. An error without a code is one of the arguments.
+// Execute runs a command line until it ends or ctx ends, prints its error and
+// returns the exit code. An error without a code is an error in the arguments.
 func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -69,7 +69,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) int {
 // Main runs a program with the arguments of this process until SIGTERM or SIGINT.
 // It does not return.
 func Main(execute func(ctx context.Context, args []string) int) {
-	// A reader of standard output that goes away must not end the program.
+	// A closed standard output must not end the program.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	code := execute(ctx, os.Args[1:])
@@ -77,7 +77,7 @@ func Main(execute func(ctx context.Context, args []string) int) {
 	os.Exit(code)
 }
 
-// ConfigFlag gives a command the flag --config, which must be given.
+// ConfigFlag adds the required flag --config to a command.
 func ConfigFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "config", "", "the configuration `FILE` (JSON)")
 	_ = cmd.MarkFlagRequired("config") // fails only for a flag that does not exist

@@ -1,4 +1,4 @@
-// Package cmdline has what the command lines of the programs share: exit codes, the
-// flag --config and JSON on standard output. The commands themselves belong to each
-// program.
+// Package cmdline has the common parts of the programs' command lines: exit
+// codes, the flag --config and JSON on standard output. Each program defines
+// its commands.
 package cmdline

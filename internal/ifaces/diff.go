@@ -2,23 +2,23 @@ package ifaces
 
 import "slices"
 
-// Kind is what happened to an interface.
+// Kind is the kind of a change of an interface.
 type Kind int
 
-// The kinds of events.
+// Kinds of changes.
 const (
-	// Up: it can be used now.
+	// Up: the interface has become usable.
 	Up Kind = iota + 1
-	// Down: it cannot be used any more.
+	// Down: the interface is no longer usable.
 	Down
-	// Addresses: it has other addresses than before. A connection whose local
-	// address is not among them is lost.
+	// Addresses: its addresses have changed. A connection with another local
+	// address is lost.
 	Addresses
-	// Routes: a default route came or went.
+	// Routes: a default route was added or removed.
 	Routes
 )
 
-// String is the name of the kind, for a log.
+// String returns the name of the kind, for a log.
 func (k Kind) String() string {
 	return map[Kind]string{Up: "up", Down: "down", Addresses: "addresses", Routes: "routes"}[k]
 }
@@ -26,12 +26,12 @@ func (k Kind) String() string {
 // Event is a change of one interface.
 type Event struct {
 	Kind      Kind
-	Interface Interface // as it is now; with Down, as it was
+	Interface Interface // the current state; with Down, the previous one
 }
 
-// Diff returns what happened from one snapshot to a later one: first what went
-// down, then the rest in the order of the later one. An interface that was made
-// anew under its old name went down and came up.
+// Diff returns the changes from one snapshot to a later one: first interfaces
+// that went down, then the others in the order of the later snapshot. An
+// interface that was recreated with the same name counts as down and up.
 func Diff(before, after []Interface) []Event {
 	var events []Event
 	for _, old := range before {

@@ -1,11 +1,11 @@
-// Package ifaces tells which network interfaces a connection can be bound to,
-// now and as that changes.
+// Package ifaces reports the network interfaces that a connection can be bound
+// to, and their changes.
 //
-// The kernel's notices (rtnetlink, RFC 3549) say only that something changed;
-// what is there is then read anew, at a bounded rate. So a notice that gets lost
-// or an interface that flaps costs nothing but the next reading. Nothing asks
-// for more than an application on Android may do, but for the notices: where
-// their socket cannot be bound (Android 11 and later, for applications) it polls.
+// The kernel's notifications (rtnetlink, RFC 3549) only trigger a complete
+// read, at a bounded rate. So a lost notification or a flapping interface costs
+// at most one more read. The package only needs the permissions of an Android
+// application. The exception is the notification socket: where it cannot be
+// bound (Android 11 and later, for applications), the package polls.
 //
-// Which of the interfaces are used, and for what, is decided by callers.
+// The callers decide which interfaces are used, and for what.
 package ifaces

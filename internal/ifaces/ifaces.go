@@ -14,29 +14,30 @@ import (
 )
 
 const (
-	// settleTime is what a change is given to become complete: an interface
+	// settleTime is how long to wait for a change to complete: an interface
 	// that comes up gets its addresses and routes one after the other.
 	settleTime = 5 * time.Millisecond
-	// restTime passes at least from one reading to the next, and
-	// restFactor times what a reading takes.
+	// restTime is the minimum interval between two reads; restFactor is the
+	// minimum interval as a multiple of the duration of a read.
 	restTime   = 50 * time.Millisecond
 	restFactor = 20
-	// pollTime is how often it reads where there are no notices, and after a
-	// reading that failed.
+	// pollTime is the interval of reads without notifications, and after a
+	// failed read.
 	pollTime = time.Second
 )
 
-// Interface is an interface that can be used: it is up, has its carrier, and an
-// address that others can answer to.
+// Interface is a usable interface: it is up, has its carrier, and has an
+// address that other hosts can answer to.
 type Interface struct {
 	Name  string
 	Index int
-	// Addrs are its addresses, sorted; no link-local ones, and none that is not
-	// yet proved to be its own (RFC 4862 §5.4). Not to be changed.
+	// Addrs are its addresses, sorted, without link-local ones and without
+	// those whose uniqueness is not yet verified (RFC 4862 §5.4). Do not change
+	// them.
 	Addrs []netip.Addr
-	// DefaultIPv4 and DefaultIPv6 tell whether some routing table has a default
-	// route over it. Where the system shows no routes they tell whether it has
-	// an address of the family.
+	// DefaultIPv4 and DefaultIPv6 report whether a routing table has a default
+	// route over the interface. If the system hides its routes, they report
+	// whether it has an address of the family.
 	DefaultIPv4, DefaultIPv6 bool
 }
 
@@ -45,8 +46,7 @@ func (i Interface) equal(other Interface) bool {
 		i.DefaultIPv4 == other.DefaultIPv4 && i.DefaultIPv6 == other.DefaultIPv6
 }
 
-// Set is the interfaces that can be used. Its methods may be called from
-// everywhere.
+// Set is the set of usable interfaces. It is safe for concurrent use.
 type Set struct {
 	patterns []string
 	reader   *reader
@@ -54,16 +54,16 @@ type Set struct {
 	noticed  chan struct{}
 	done     chan struct{}
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	current  []Interface
 	polling  error
 	readings int
 }
 
-// Watch watches the interfaces whose names match one of the patterns (as of
-// path.Match), all but the loopback when there is no pattern. The loopback
-// interface is among them only by its whole name. The network namespace is that
-// of the caller. Watch ends with ctx.
+// Watch watches the interfaces whose names match one of the patterns (as in
+// path.Match); without patterns, all except loopback. The loopback interface is
+// included only if a pattern is its exact name. Watch uses the network
+// namespace of the caller and ends with ctx.
 func Watch(ctx context.Context, patterns []string) (*Set, error) {
 	for _, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -79,50 +79,51 @@ func Watch(ctx context.Context, patterns []string) (*Set, error) {
 	if err != nil {
 		s.polling = err
 	}
-	// Subscribed first, so that no change falls between.
+	// Subscribe first, so that no change is missed.
 	if err := s.read(); err != nil {
 		notices.close()
 		reader.close()
 		return nil, err
 	}
 	select {
-	case <-s.changed: // the first reading is no change
+	case <-s.changed: // the first read is not a change
 	default:
 	}
 	go s.run(ctx, notices)
 	return s, nil
 }
 
-// Snapshot returns the interfaces that can be used now: in the order of the
-// patterns, those of one pattern by their names.
+// Snapshot returns the usable interfaces, in the order of the patterns, and by
+// name within a pattern.
 func (s *Set) Snapshot() []Interface {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.current)
 }
 
-// Changed is a channel that has an element after the set changed; several
-// changes may be one element. It is for one reader, who takes a Snapshot and
-// compares it with the last (Diff).
+// Changed returns a channel that receives an element after the set has changed;
+// several changes can be one element. It is for a single reader, which takes a
+// Snapshot and compares it with the last one (Diff).
 func (s *Set) Changed() <-chan struct{} { return s.changed }
 
-// Noticed is a channel that has an element after each reading, whether the set
-// changed or not: some notice came, of a link, an address or a route. It is for
-// one reader, who looks at more than the set tells.
+// Noticed returns a channel that receives an element after each read, even if
+// the set has not changed: there was a notification about a link, an address or
+// a route. It is for a single reader that needs more than the set.
 func (s *Set) Noticed() <-chan struct{} { return s.noticed }
 
-// Polling is nil while changes are noticed at once. Otherwise it is why they are
-// not: they are found within 1 s.
+// Polling returns nil while changes are notified immediately. Otherwise it
+// returns the reason why they are not; they are then found within 1 s.
 func (s *Set) Polling() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polling
 }
 
-// Done is closed when the context of Watch has ended and all is released.
+// Done returns a channel that is closed when the context of Watch has ended and
+// all resources are released.
 func (s *Set) Done() <-chan struct{} { return s.done }
 
-// run reads at each notice until ctx ends.
+// run reads after each notification until ctx ends.
 func (s *Set) run(ctx context.Context, notices *notices) {
 	defer close(s.done)
 	defer s.reader.close()
@@ -142,7 +143,7 @@ func (s *Set) run(ctx context.Context, notices *notices) {
 		failed = s.read() != nil
 		select {
 		case s.noticed <- struct{}{}:
-		default: // one is waiting to be taken
+		default: // an element is already pending
 		}
 		if !sleep(ctx, max(restTime, restFactor*time.Since(start))) {
 			return
@@ -150,7 +151,7 @@ func (s *Set) run(ctx context.Context, notices *notices) {
 	}
 }
 
-// await waits until it is time to read again; the error is the end.
+// await waits until the next read is due. An error ends the loop.
 func (s *Set) await(ctx context.Context, notices *notices, failed bool) error {
 	if s.Polling() != nil {
 		if !sleep(ctx, pollTime) {
@@ -158,7 +159,7 @@ func (s *Set) await(ctx context.Context, notices *notices, failed bool) error {
 		}
 		return nil
 	}
-	var until time.Time // for ever
+	var until time.Time // no limit
 	if failed {
 		until = time.Now().Add(pollTime)
 	}
@@ -174,7 +175,7 @@ func (s *Set) await(ctx context.Context, notices *notices, failed bool) error {
 	return nil
 }
 
-// read reads what is there, and tells of a change.
+// read reads the interfaces and signals a change.
 func (s *Set) read() error {
 	next, err := s.reader.read(s.wanted)
 	s.mu.Lock()
@@ -190,12 +191,12 @@ func (s *Set) read() error {
 	s.current = next
 	select {
 	case s.changed <- struct{}{}:
-	default: // one is waiting to be taken
+	default: // an element is already pending
 	}
 	return nil
 }
 
-// place is the number of the first pattern that a name matches.
+// place returns the index of the first pattern that matches a name.
 func (s *Set) place(name string) int {
 	return slices.IndexFunc(s.patterns, func(pattern string) bool {
 		matches, _ := path.Match(pattern, name)
@@ -217,7 +218,7 @@ func (s *Set) order(interfaces []Interface) []Interface {
 	return interfaces
 }
 
-// sleep waits and tells whether ctx goes on.
+// sleep waits, and reports whether ctx is still active.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

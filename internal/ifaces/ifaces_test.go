@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// patience is how long a test waits for what must come.
+// patience is the maximum time that a test waits for an event.
 const patience = 30 * time.Second
 
-// watcher follows a set as its one reader.
+// watcher follows a set as its single reader.
 type watcher struct {
 	*Set
 	t    *testing.T
@@ -42,7 +42,7 @@ func watch(t *testing.T, patterns ...string) *watcher {
 	return w
 }
 
-// describe writes events in short: up wlan0 [10.0.0.2] v4.
+// describe formats events: up wlan0 [10.0.0.2] v4.
 func describe(events []Event) string {
 	var all []string
 	for _, e := range events {
@@ -58,7 +58,7 @@ func describe(events []Event) string {
 	return strings.Join(all, "; ")
 }
 
-// next returns what happens next.
+// next returns the next events.
 func (w *watcher) next() string {
 	w.t.Helper()
 	for {
@@ -76,7 +76,7 @@ func (w *watcher) next() string {
 	}
 }
 
-// expect runs lines of ip(8) and waits for what must come of it.
+// expect runs lines of ip(8) and waits for the expected events.
 func (w *watcher) expect(want string, lines ...string) {
 	w.t.Helper()
 	ip(w.t, lines...)
@@ -97,7 +97,7 @@ func TestLifeOfAnInterface(t *testing.T) {
 	w.expect("routes wlan0 [10.7.0.2] v4", "route add default via 10.7.0.1 dev wlan0 table 1002")
 	w.expect("addresses wlan0 [10.7.0.2 10.7.0.3] v4", "addr add 10.7.0.3/24 dev wlan0")
 	w.expect("down wlan0 [10.7.0.2 10.7.0.3] v4", "link set wlan0 down")
-	w.expect("up wlan0 [10.7.0.2 10.7.0.3]", "link set wlan0 up") // with it went its routes
+	w.expect("up wlan0 [10.7.0.2 10.7.0.3]", "link set wlan0 up") // its routes were removed with it
 	w.expect("addresses wlan0 [10.7.0.2]", "addr del 10.7.0.3/24 dev wlan0")
 	w.expect("down wlan0 [10.7.0.2]", "link set peer-wlan0 down") // no carrier
 	w.expect("up wlan0 [10.7.0.2]", "link set peer-wlan0 up")
@@ -115,7 +115,7 @@ func TestIPv6(t *testing.T) {
 	}
 	makeLink(t, "wlan0")
 	w := watch(t, "wlan0")
-	// The link-local address, which it has by now, is none.
+	// The link-local address, which exists by now, is ignored.
 	w.expect("up wlan0 [fd07::2]", "addr add fd07::2/64 dev wlan0 nodad")
 	w.expect("routes wlan0 [fd07::2] v6", "route add default via fd07::1 dev wlan0")
 	w.expect("addresses wlan0 [10.7.0.2 fd07::2] v6", "addr add 10.7.0.2/24 dev wlan0")
@@ -149,8 +149,8 @@ func TestWhichAreWatched(t *testing.T) {
 	}
 }
 
-// An interface that flaps as fast as it can makes no more work than the readings
-// that fit into the time, and in the end the set is right.
+// An interface that flaps at maximum speed causes only as many reads as fit
+// into the time, and in the end the set is correct.
 func TestFlapping(t *testing.T) {
 	makeLink(t, "wlan0")
 	ip(t, "addr add 10.7.0.2/24 dev wlan0")
@@ -172,7 +172,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// until waits until the set is as it must be.
+// until waits until the set satisfies a condition.
 func (w *watcher) until(what string, holds func([]Interface) bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(w.Snapshot()); time.Sleep(time.Millisecond) {
@@ -182,7 +182,7 @@ func (w *watcher) until(what string, holds func([]Interface) bool) {
 	}
 }
 
-// More notices than the socket holds, and an answer of many parts.
+// More notifications than the socket holds, and a large multi-part answer.
 func TestManyChanges(t *testing.T) {
 	const count = 2000
 	makeLink(t, "wlan0")
@@ -204,7 +204,7 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
-// A list that changes while it is read has nothing in it twice.
+// A list that changes while it is read contains no duplicates.
 func TestTornLists(t *testing.T) {
 	makeLink(t, "wlan0")
 	var lines, changes []string
@@ -240,7 +240,7 @@ func TestTornLists(t *testing.T) {
 	}
 }
 
-// descriptors are those that are open.
+// descriptors returns the number of open descriptors.
 func descriptors(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -252,12 +252,12 @@ func descriptors(t *testing.T) int {
 
 func TestNothingIsLeft(t *testing.T) {
 	makeLink(t, "wlan0")
-	watch(t).stop() // what is made once is there
+	watch(t).stop() // resources that are created once now exist
 	goroutines, files := runtime.NumGoroutine(), descriptors(t)
 	for i := range 20 {
 		w := watch(t)
 		ip(t, fmt.Sprintf("addr add 10.7.0.%d/24 dev wlan0", i+1))
-		if i%4 == 0 { // ended while it waits for the next notice, too
+		if i%4 == 0 { // ended while it waits for the next notification
 			w.next()
 			time.Sleep(3 * restTime)
 		}
@@ -271,8 +271,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// An application on Android may not bind a netlink socket; a program that may
-// not either finds the changes all the same.
+// An application on Android must not bind a netlink socket. A program with the
+// same restriction still finds the changes.
 func TestWithoutNotices(t *testing.T) {
 	makeLink(t, "wlan0")
 	ip(t, "addr add 10.7.0.2/24 dev wlan0")

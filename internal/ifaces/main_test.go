@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// The tests with interfaces run in a network namespace of their own, where the
-// machine permits one: the test binary runs itself again in it.
+// Tests with interfaces run in a separate network namespace, if the machine
+// permits one: the test binary runs itself again in it.
 const (
 	insideVariable     = "IFACES_TEST_INSIDE"     // set within the namespace
-	restrictedVariable = "IFACES_TEST_RESTRICTED" // set when the binary plays an application
+	restrictedVariable = "IFACES_TEST_RESTRICTED" // set if the binary runs as a restricted application
 )
 
-// unavailable is why the tests with interfaces cannot run, "" when they can.
+// unavailable is the reason why tests with interfaces cannot run, or "".
 var unavailable string
 
 func TestMain(m *testing.M) {
@@ -73,8 +73,8 @@ func tryIP(lines ...string) error {
 	return nil
 }
 
-// makeLink makes an interface with its carrier and no address yet; its other end
-// is called peer-NAME.
+// makeLink creates an interface with carrier and without address. Its peer is
+// called peer-NAME.
 func makeLink(t testing.TB, name string) {
 	t.Helper()
 	if unavailable != "" {

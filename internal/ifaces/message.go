@@ -19,12 +19,13 @@ const (
 	nexthopSize = unix.SizeofRtNexthop
 )
 
-// unfit are the flags of an address that the interface may not use (yet).
+// unfit is the set of flags of an address that the interface must not use
+// (yet).
 const unfit = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED
 
 var errMessage = errors.New("not a netlink message")
 
-// message is one message of an answer.
+// message is a netlink message of an answer.
 type message struct {
 	kind  uint16
 	flags uint16
@@ -32,7 +33,7 @@ type message struct {
 	body  []byte
 }
 
-// nextMessage takes the first message off b.
+// nextMessage removes the first message from b.
 func nextMessage(b []byte) (message, []byte, error) {
 	if len(b) < headerSize {
 		return message{}, nil, errMessage
@@ -52,7 +53,7 @@ func nextMessage(b []byte) (message, []byte, error) {
 
 func align(n int) int { return (n + 3) &^ 3 }
 
-// attributes calls each for the attributes in b, as far as they are whole.
+// attributes calls each for the complete attributes in b.
 func attributes(b []byte, each func(kind uint16, value []byte)) {
 	for len(b) >= attrSize {
 		size := int(binary.NativeEndian.Uint16(b))
@@ -68,11 +69,11 @@ func attributes(b []byte, each func(kind uint16, value []byte)) {
 type address struct {
 	index int
 	addr  netip.Addr
-	host  bool // for talk within the host only
+	host  bool // valid only within the host
 }
 
-// parseAddress reads the body of an RTM_NEWADDR. It is not ok when the address
-// cannot be used by a connection.
+// parseAddress parses the body of an RTM_NEWADDR. ok is false if a connection
+// cannot use the address.
 func parseAddress(body []byte) (a address, ok bool) {
 	if len(body) < addrSize {
 		return address{}, false
@@ -84,7 +85,7 @@ func parseAddress(body []byte) (a address, ok bool) {
 		switch {
 		case kind == unix.IFA_LOCAL:
 			local = value
-		case kind == unix.IFA_ADDRESS: // the peer's, where there is a local one
+		case kind == unix.IFA_ADDRESS: // the peer's address if there is a local one
 			other = value
 		case kind == unix.IFA_FLAGS && len(value) == 4:
 			flags = binary.NativeEndian.Uint32(value)
@@ -98,8 +99,8 @@ func parseAddress(body []byte) (a address, ok bool) {
 		!a.addr.IsLinkLocalUnicast() && !a.addr.IsMulticast() && !a.addr.IsUnspecified()
 }
 
-// parseDefault reads the body of an RTM_NEWROUTE and returns the interfaces that
-// it leads over if it is a default route of a family that is in force.
+// parseDefault parses the body of an RTM_NEWROUTE. If it is an active default
+// route of the family, it returns the interfaces of the route.
 func parseDefault(body []byte, family byte) (indexes []int) {
 	if len(body) < routeSize || body[0] != family {
 		return nil
@@ -122,7 +123,7 @@ func parseDefault(body []byte, family byte) (indexes []int) {
 	return indexes
 }
 
-// parseNexthops reads the hops of a route over several interfaces.
+// parseNexthops returns the interfaces of a multipath route.
 func parseNexthops(b []byte) (indexes []int) {
 	for len(b) >= nexthopSize {
 		size := int(binary.NativeEndian.Uint16(b))

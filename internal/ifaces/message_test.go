@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The messages are in the order of bytes of a little-endian machine.
+// The messages are in little-endian byte order.
 func fromHex(t testing.TB, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(text)
@@ -25,7 +25,7 @@ func fromHex(t testing.TB, text string) []byte {
 func TestParseAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
-		want string // "": it cannot be used
+		want string // "": unusable
 		host bool
 	}{
 		"IPv4":                    {"02188000" + "02000000" + "08000100" + "0a400102" + "08000200" + "0a400102", "10.64.1.2", false},
@@ -104,7 +104,7 @@ func TestNextMessage(t *testing.T) {
 	}
 }
 
-// Whatever the kernel sends is read without a crash and to its end.
+// Any message of the kernel is parsed to its end without a panic.
 func FuzzMessages(f *testing.F) {
 	f.Add(fromHex(f, "28000000"+"1400"+"0200"+"01000000"+"00000000"+"02188000"+"02000000"+"08000100"+"0a400102"+"08000200"+"0a400102"))
 	f.Add(fromHex(f, "34000000"+"1800"+"0200"+"01000000"+"00000000"+"02000000"+"fe030001"+"00000000"+"14000900"+"08000100"+"02000000"+"08000000"+"03000000"))

@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noticeGroups are the changes that are asked for (rtnetlink(7)).
+// noticeGroups are the subscribed changes (rtnetlink(7)).
 const noticeGroups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR | unix.RTMGRP_IPV4_ROUTE | unix.RTMGRP_IPV6_ROUTE
 
-// noticeBuffer is the size of the socket's buffer in bytes, of which the kernel
-// makes double: a few notices. It need not hold more, for one says as much as
-// many, and what does not fit costs nothing.
+// noticeBuffer is the size of the socket's buffer in bytes, which the kernel
+// doubles: room for a few notifications. More is unnecessary, because one
+// notification is as good as many, and a lost one is harmless.
 const noticeBuffer = 4096
 
-// drainLimit bounds how many notices are thrown away in one go.
+// drainLimit is the maximum number of notifications discarded at once.
 const drainLimit = 4096
 
-// notices is a socket that becomes readable when something changed. A nil one
-// never does.
+// notices is a socket that becomes readable after a change. A nil one never
+// does.
 type notices struct{ file *os.File }
 
 func subscribe() (*notices, error) {
@@ -46,9 +46,8 @@ func (n *notices) close() {
 	}
 }
 
-// wait waits for a notice and takes all that are there. It ends with
-// os.ErrDeadlineExceeded at a time that is not zero, and with os.ErrClosed after
-// close.
+// wait waits for a notification and discards all pending ones. It returns
+// os.ErrDeadlineExceeded at a non-zero time, and os.ErrClosed after close.
 func (n *notices) wait(until time.Time) error {
 	if err := n.file.SetReadDeadline(until); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (n *notices) wait(until time.Time) error {
 	return n.take(false)
 }
 
-// drain takes the notices that are there.
+// drain discards the pending notifications.
 func (n *notices) drain() {
 	if n != nil {
 		_ = n.take(true)
@@ -72,13 +71,13 @@ func (n *notices) take(mayBeNone bool) error {
 	err = raw.Read(func(fd uintptr) bool {
 		done := mayBeNone
 		for range drainLimit {
-			var buffer [1]byte // what a notice says is not looked at
+			var buffer [1]byte // the content is not used
 			_, _, err := unix.Recvfrom(int(fd), buffer[:], unix.MSG_DONTWAIT)
 			switch {
 			case errors.Is(err, unix.EAGAIN):
 				return done
 			case err == nil, errors.Is(err, unix.ENOBUFS), errors.Is(err, unix.EINTR):
-				done = true // ENOBUFS: some were lost, which is a notice, too
+				done = true // ENOBUFS: notifications were lost, which counts as one
 			default:
 				failure = err
 				return true

@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// receiveTimeout bounds the wait for a part of an answer; the kernel has it
-	// at once.
+	// receiveTimeout is the maximum wait for a part of an answer, which the
+	// kernel has available immediately.
 	receiveTimeout = 2 * time.Second
-	// bufferSize holds the largest part that the kernel sends.
+	// bufferSize is the size of the largest part that the kernel sends.
 	bufferSize = 64 << 10
-	// dumpTries is how often it asks when the answer is torn by a change.
+	// dumpTries is the number of attempts if a change interrupts the answer.
 	dumpTries = 3
 )
 
-// errTorn: something changed while it was listed.
+// errTorn means that a list changed while it was read.
 var errTorn = errors.New("netlink: the list changed while it was read")
 
-// reader asks the kernel what is there. It uses no more than an application on
-// Android may: a netlink socket that was not bound, for addresses and routes but
+// reader reads the interfaces from the kernel. It uses only what an Android
+// application may use: an unbound netlink socket for addresses and routes, but
 // not for links, and ioctl for the rest (netdevice(7)).
 type reader struct {
 	netlink int
@@ -58,7 +58,7 @@ func (r *reader) close() {
 	_ = unix.Close(r.ioctl)
 }
 
-// read returns the interfaces that can be used and are wanted, in no order.
+// read returns the usable and wanted interfaces, in no particular order.
 func (r *reader) read(wanted func(name string, loopback bool) bool) ([]Interface, error) {
 	addresses := make(map[int][]address)
 	err := r.dump(question{unix.RTM_GETADDR, unix.AF_UNSPEC, addrSize, unix.RTM_NEWADDR}, func() { clear(addresses) }, func(body []byte) {
@@ -99,10 +99,10 @@ func (r *reader) read(wanted func(name string, loopback bool) bool) ([]Interface
 	return found, nil
 }
 
-// defaults are the interfaces with a default route of one family.
+// defaults holds the interfaces with a default route of one family.
 type defaults struct {
 	indexes map[int]bool
-	hidden  bool // the system does not tell
+	hidden  bool // the system hides its routes
 }
 
 func (d defaults) over(i Interface, family func(netip.Addr) bool) bool {
@@ -122,8 +122,8 @@ func (r *reader) defaults(family byte) (defaults, error) {
 	return defaults{indexes: indexes}, err
 }
 
-// link returns what an interface is called, and whether it is up and has its
-// carrier.
+// link returns name and index of an interface, whether it is the loopback
+// interface, and whether it is up and has its carrier.
 func (r *reader) link(index int) (i Interface, loopback, up bool) {
 	request, err := unix.NewIfreq("")
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *reader) link(index int) (i Interface, loopback, up bool) {
 	}
 	request.SetUint32(uint32(index))
 	if err := unix.IoctlIfreq(r.ioctl, unix.SIOCGIFNAME, request); err != nil {
-		return Interface{}, false, false // it is gone
+		return Interface{}, false, false // it was removed
 	}
 	i = Interface{Name: request.Name(), Index: index}
 	if err := unix.IoctlIfreq(r.ioctl, unix.SIOCGIFFLAGS, request); err != nil {
@@ -142,7 +142,7 @@ func (r *reader) link(index int) (i Interface, loopback, up bool) {
 	return i, flags&unix.IFF_LOOPBACK != 0, flags&running == running
 }
 
-// question asks for all objects of a kind.
+// question requests all objects of a kind.
 type question struct {
 	request  uint16
 	family   byte
@@ -150,9 +150,9 @@ type question struct {
 	answer   uint16
 }
 
-// dump calls each with the body of every answer to a question. When the list
-// changes meanwhile it calls reset and asks again; the last time the list is
-// taken as it is, for the change comes with a notice.
+// dump calls each with the body of every answer to a question. If the list
+// changes during the read, it calls reset and asks again. After the last
+// attempt it accepts the list, because a notification follows the change.
 func (r *reader) dump(q question, reset func(), each func(body []byte)) error {
 	for range dumpTries {
 		reset()
@@ -189,7 +189,7 @@ func (r *reader) dumpOnce(q question, each func(body []byte)) error {
 				return err
 			}
 			if m.seq != r.seq {
-				continue // of an earlier request that was given up
+				continue // of an earlier, abandoned request
 			}
 			torn = torn || m.flags&unix.NLM_F_DUMP_INTR != 0
 			switch m.kind {
@@ -207,7 +207,7 @@ func (r *reader) dumpOnce(q question, each func(body []byte)) error {
 	}
 }
 
-// dumpError reads the error that ends an answer; 0 is none.
+// dumpError returns the error at the end of an answer; code 0 means no error.
 func dumpError(body []byte) error {
 	if len(body) < 4 {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forbidBind makes bind(2) fail with EACCES from now on, in all threads, as the
-// policy of Android does for netlink sockets of applications.
+// forbidBind makes bind(2) fail with EACCES in all threads from now on, as
+// Android's policy does for netlink sockets of applications.
 func forbidBind() error {
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the number of the system call
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // system call number
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_BIND, Jf: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
@@ -33,8 +33,8 @@ func forbidBind() error {
 	return nil
 }
 
-// beRestricted watches wlan0 without the right to bind, and prints what happens
-// until its standard input ends.
+// beRestricted watches wlan0 without the permission to bind, and prints the
+// events until its standard input ends.
 func beRestricted() int {
 	if err := forbidBind(); err != nil {
 		fmt.Println("seccomp:", err)

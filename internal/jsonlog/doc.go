@@ -1,3 +1,4 @@
-// Package jsonlog appends records to a log file, one JSON object a line, and bounds
-// how many records strangers can cause. The records themselves belong to each program.
+// Package jsonlog appends records to a log file, one JSON object per line, and
+// limits how many records strangers can cause. Each program defines its
+// records.
 package jsonlog

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Log appends records to a file. A nil *Log, and one of an empty path, drops
+// Log appends records to a file. A nil *Log, or one with an empty path, drops
 // them.
 type Log struct {
-	mu   sync.Mutex // one write at a time, so that lines stay whole
+	mu   sync.Mutex // serialises writes, so that lines stay intact
 	file *os.File
 }
 
-// Open opens the log for appending and makes the file, readable by its owner
-// only, when it is not there.
+// Open opens the log for appending. It creates a missing file, readable only by
+// its owner.
 func Open(path string) (*Log, error) {
 	if path == "" {
 		return &Log{}, nil
@@ -29,8 +29,8 @@ func Open(path string) (*Log, error) {
 	return &Log{file: file}, nil
 }
 
-// Write appends one record. A record that cannot be written (the disk is full)
-// is reported on standard error and otherwise lost: logging never stops the
+// Write appends one record. If that fails (the disk is full), it prints the
+// error to standard error and drops the record: logging never stops the
 // traffic.
 func (l *Log) Write(record any) {
 	if l == nil {
@@ -62,9 +62,9 @@ func (l *Log) Close() error {
 	return file.Close()
 }
 
-// Unix is a moment as the log writes it: unix seconds with a fraction.
+// Unix returns a time in the form of the log: unix seconds with a fraction.
 func Unix(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// Since is the time since another as the log writes it, in seconds, to the
-// microsecond.
+// Since returns the time since t in the form of the log: seconds, truncated to
+// µs.
 func Since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1e6 }

@@ -7,22 +7,22 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often a Throttle lets something through.
+// Limits of a Throttle.
 const (
 	ThrottleBurst = 32                     // at once
-	ThrottlePause = 100 * time.Millisecond // between two of them in the long run
+	ThrottlePause = 100 * time.Millisecond // average interval
 )
 
-// Throttle is a token bucket: what strangers do must not fill the disk. The zero
-// Throttle is full.
+// Throttle is a token bucket: strangers must not be able to fill the disk. The
+// zero Throttle is full.
 type Throttle struct {
 	mu         sync.Mutex
 	bucket     *rate.Limiter // nil before the first Take
 	suppressed uint64
 }
 
-// Take reports whether a record may be written now, and how many were not since
-// the last one that was.
+// Take reports whether a record may be written now, and how many were
+// suppressed since the last one.
 func (t *Throttle) Take(now time.Time) (suppressed uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package lines reads text files line by line, with a bound on their length, and
-// says in which file and line an error is. What a line means is for its caller.
+// Package lines reads text files line by line, with a maximum line length, and
+// adds file and line to errors. The caller interprets the lines.
 package lines

@@ -7,10 +7,9 @@ import (
 	"os"
 )
 
-// Read gives the lines of files to take, without their ends; a line is valid
-// during the call. The error names file and line: take says what it found in
-// the line and what it wants, tooLong says so of a line that does not fit into
-// limit bytes.
+// Read passes the lines of files to take, without line ends. A line is valid
+// during the call. The error contains file and line, followed by the error of
+// take, or by tooLong for a line of more than limit bytes.
 func Read(names []string, limit int, tooLong string, take func(line []byte) error) error {
 	for _, name := range names {
 		if err := read(name, limit, tooLong, take); err != nil {

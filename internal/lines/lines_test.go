@@ -47,7 +47,7 @@ func TestErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// file writes a file for the time of the test and returns its name.
+// file writes a temporary file and returns its name.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")

@@ -1,5 +1,5 @@
-// Package netbox makes small private networks for tests and benchmarks of linkem: network namespaces without a name,
-// which vanish with the process.
+// Package netbox creates small private networks for tests and benchmarks of linkem: unnamed network namespaces that
+// vanish with the process.
 //
-// Nothing of any program belongs here: tests and benchmarks start what they measure.
+// It is independent of any program: tests and benchmarks start the programs that they measure.
 package netbox

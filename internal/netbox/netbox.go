@@ -13,16 +13,16 @@ import (
 
 // Node is a network namespace with a thread in it.
 type Node struct {
-	path string // of the namespace
+	path string // path of the namespace
 	work chan func()
 }
 
-// NewNode makes a namespace. Close ends it.
+// NewNode creates a namespace. Close ends it.
 func NewNode() (*Node, error) {
 	n := &Node{work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and with it the namespace
+		runtime.LockOSThread() // never unlocked: thread and namespace end with the goroutine
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		n.path = fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
 		made <- err
@@ -42,7 +42,7 @@ func NewNode() (*Node, error) {
 // Close ends the thread of the node. Processes and sockets in the namespace keep it alive.
 func (n *Node) Close() { close(n.work) }
 
-// Do runs f in the namespace; sockets that it opens stay in it.
+// Do runs f in the namespace. Sockets that f opens stay in it.
 func (n *Node) Do(f func()) {
 	done := make(chan struct{})
 	n.work <- func() {
@@ -65,7 +65,7 @@ func (n *Node) Run(name string, args ...string) error {
 	return err
 }
 
-// Output runs a command in the namespace and gives what it printed, also when it failed.
+// Output runs a command in the namespace and returns its output, even if it failed.
 func (n *Node) Output(name string, args ...string) (string, error) {
 	var output strings.Builder
 	command := exec.Command(name, args...)
@@ -80,7 +80,7 @@ func (n *Node) Output(name string, args ...string) (string, error) {
 }
 
 // Box is a phone and a server with the air between them: the interfaces phone0 (10.9.0.2) and server0 (10.9.0.1), whose
-// other ends are air-phone and air-server.
+// peers are air-phone and air-server.
 type Box struct {
 	Phone, Air, Server *Node
 }
@@ -91,7 +91,7 @@ const (
 	ServerAddress = "10.9.0.1"
 )
 
-// New makes a box. Nothing relays between the ends in the air yet.
+// New creates a box. It does not connect the two peers in the air.
 func New() (*Box, error) {
 	box := &Box{}
 	for _, node := range []**Node{&box.Phone, &box.Air, &box.Server} {

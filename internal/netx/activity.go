@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// began is what Activity counts from: a clock that is never set.
+// began is the origin of Activity's times, on the monotonic clock.
 var began = time.Now()
 
-// Activity remembers when something last happened, for idle timeouts. Who waits
-// in a read looks at Left when the read's deadline has passed, so that activity
-// itself sets no timer. It is safe for concurrent use.
+// Activity records the time of the last event, for idle timeouts. A reader
+// checks Left when its read deadline has passed, so that an event need not set
+// a timer. It is safe for concurrent use.
 type Activity struct{ last atomic.Int64 }
 
-// Touch says that something happens now.
+// Touch records an event now.
 func (a *Activity) Touch() { a.last.Store(int64(time.Since(began))) }
 
-// Last returns when something last happened, counted from the start of the
-// program.
+// Last returns the time of the last event since the start of the program.
 func (a *Activity) Last() time.Duration { return time.Duration(a.last.Load()) }
 
-// Left returns how long until nothing has happened for the limit; it is not
-// positive when that is now.
+// Left returns the remaining time until the idle limit; it is not positive if
+// the limit has passed.
 func (a *Activity) Left(limit time.Duration) time.Duration {
 	return a.Last() + limit - time.Since(began)
 }

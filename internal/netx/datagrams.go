@@ -14,26 +14,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxDatagram is the size of the largest datagram that UDP carries, bytes.
+// MaxDatagram is the size of the largest UDP datagram in bytes.
 const MaxDatagram = 65535 - 8
 
-// ErrWouldWait: the socket's buffer is full; the datagram was not sent.
+// ErrWouldWait means that the socket's buffer is full and the datagram was not
+// sent.
 var ErrWouldWait = errors.New("the socket's send buffer is full")
 
-// Datagrams is an unconnected UDP socket towards any number of destinations, of
-// both families where the machine has both. Sending never waits, and an ICMP
-// error about one destination neither hides nor ends the traffic with others.
+// Datagrams is an unconnected UDP socket for any number of destinations, of
+// both address families if the machine supports both. Sending never waits. An
+// ICMP error about one destination does not affect the traffic with others.
 type Datagrams struct {
 	conn   *net.UDPConn
 	raw    syscall.RawConn
-	is6    bool // takes IPv4 addresses in their IPv6 form
+	is6    bool // uses IPv4-mapped IPv6 addresses
 	onICMP func(ICMPError)
 }
 
-// ICMPError is what the network said about a datagram that was sent.
+// ICMPError is an ICMP error about a sent datagram.
 type ICMPError struct {
-	Destination netip.AddrPort // of the datagram
-	Err         syscall.Errno  // such as ECONNREFUSED for a port without a listener
+	Destination netip.AddrPort // destination of the datagram
+	Err         syscall.Errno  // such as ECONNREFUSED for a port without listener
 }
 
 // Error implements error.
@@ -42,10 +43,10 @@ func (e ICMPError) Error() string { return fmt.Sprintf("%s: %v", e.Destination, 
 // Unwrap returns the error number.
 func (e ICMPError) Unwrap() error { return e.Err }
 
-// OpenDatagrams opens a socket with the mark of the options. onICMP is called
-// for each ICMP error, within Send and Receive.
+// OpenDatagrams opens a socket with the mark of the options. Send and Receive
+// call onICMP for each ICMP error.
 func (o Options) OpenDatagrams(ctx context.Context, onICMP func(ICMPError)) (*Datagrams, error) {
-	conn, err := o.ListenUDP(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), 0)) // of both families
+	conn, err := o.ListenUDP(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), 0)) // for both families
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (o Options) OpenDatagrams(ctx context.Context, onICMP func(ICMPError)) (*Da
 	return d, nil
 }
 
-// reportErrors has the kernel keep ICMP errors together with the destination.
+// reportErrors makes the kernel keep ICMP errors with their destination.
 func (d *Datagrams) reportErrors(fd int) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -81,10 +82,10 @@ func (d *Datagrams) reportErrors(fd int) error {
 	return nil
 }
 
-// Local returns the socket's own address.
+// Local returns the socket's local address.
 func (d *Datagrams) Local() netip.AddrPort { return AddrPort(d.conn.LocalAddr()) }
 
-// Send sends a datagram at once or not at all: ErrWouldWait when there is no
+// Send sends a datagram immediately, or returns ErrWouldWait if there is no
 // room. Other errors are those of sendto(2), and net.ErrClosed. It is safe for
 // concurrent use.
 func (d *Datagrams) Send(datagram []byte, destination netip.AddrPort) error {
@@ -93,7 +94,7 @@ func (d *Datagrams) Send(datagram []byte, destination netip.AddrPort) error {
 	if err == nil || errors.Is(err, ErrWouldWait) || errors.Is(err, net.ErrClosed) {
 		return err
 	}
-	// It may be the error of an earlier datagram; then this one was not tried.
+	// This can be the error of an earlier datagram; then this one was not sent.
 	d.readErrors()
 	return d.sendto(datagram, sa)
 }
@@ -118,12 +119,12 @@ func (d *Datagrams) sockaddr(destination netip.AddrPort) unix.Sockaddr {
 	return sa
 }
 
-// buffers are for the largest datagrams. A socket has one only while there is
-// something to read, so that thousands of silent sockets cost little.
+// buffers holds buffers for the largest datagram. A socket uses one only while
+// it reads, so that thousands of idle sockets need little memory.
 var buffers = sync.Pool{New: func() any { return new([MaxDatagram]byte) }}
 
-// Receive waits for a datagram and has take take it, with its source, IPv4 in
-// its 4-byte form. The datagram is good until take returns. The error is
+// Receive waits for a datagram and passes it to take, with its source (IPv4 in
+// 4-byte form). The datagram is valid until take returns. The error is
 // os.ErrDeadlineExceeded or net.ErrClosed.
 func (d *Datagrams) Receive(take func(datagram []byte, source netip.AddrPort)) error {
 	for {
@@ -149,12 +150,12 @@ func (d *Datagrams) Receive(take func(datagram []byte, source netip.AddrPort)) e
 			return nil
 		}
 		if d.readErrors() == 0 {
-			time.Sleep(time.Millisecond) // no memory in the kernel, or another goroutine read the error
+			time.Sleep(time.Millisecond) // kernel out of memory, or another goroutine read the error
 		}
 	}
 }
 
-// readErrors reports all ICMP errors that are there, and returns how many.
+// readErrors reports all pending ICMP errors and returns their number.
 func (d *Datagrams) readErrors() int {
 	var errs []ICMPError
 	_ = d.raw.Control(func(fd uintptr) {
@@ -175,7 +176,7 @@ func (d *Datagrams) readErrors() int {
 	return len(errs)
 }
 
-// parseICMP finds the error number in the control message of an error queue
+// parseICMP returns the error number in the control message of an error queue
 // (struct sock_extended_err, ip(7)).
 func parseICMP(control []byte) (syscall.Errno, bool) {
 	const extendedSize = 16
@@ -207,7 +208,7 @@ func addrPort(sa unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// SetReadDeadline is that of net.Conn.
+// SetReadDeadline sets the read deadline as in net.Conn.
 func (d *Datagrams) SetReadDeadline(deadline time.Time) error {
 	return d.conn.SetReadDeadline(deadline)
 }

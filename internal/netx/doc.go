@@ -1,10 +1,9 @@
-// Package netx is the thin edge to the kernel's sockets: it opens, binds and
-// listens with exactly the options asked for, and reads MPTCP's state back.
+// Package netx is a thin layer over the kernel's sockets: it opens, binds and
+// listens with exactly the requested options, and reads the state of MPTCP.
 //
-// The dialer and the listeners of package net fall back to plain TCP silently
-// when MPTCP does not work; here, what was asked for is what is opened, or an
-// error says why not.
+// The dialer and the listeners of package net silently fall back to plain TCP
+// if MPTCP does not work. This package either opens the requested kind of
+// socket or returns an error with the reason.
 //
-// Sessions, relays and anything else with a goroutine of its own belong to the
-// callers.
+// Sessions, relays and all other code with goroutines belong to the callers.
 package netx

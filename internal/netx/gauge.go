@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State is what the kernel knows of the sending side of a TCP connection
-// (tcp(7): TCP_INFO, SIOCOUTQ). Sizes are in bytes, rates in bytes a second.
+// State is the kernel's view of the sending side of a TCP connection (tcp(7):
+// TCP_INFO, SIOCOUTQ). Sizes are in bytes, rates in bytes per second.
 type State struct {
 	RTT, Variation, MinRTT time.Duration // MinRTT: of the last minutes; 0 before the first sample
 	MSS                    int
 	Window                 int     // congestion window
-	Flight                 int     // sent, and neither acknowledged nor lost
-	Unacked                int     // written and not acknowledged, whether sent or not
+	Flight                 int     // sent, neither acknowledged nor lost
+	Unacked                int     // written and not acknowledged, sent or not
 	Unsent                 int     // written and not sent
-	Rate                   float64 // that was delivered last
-	Pacing                 float64 // at which the kernel sends, where congestion control paces
-	RateLimited            bool    // the sender did not send enough for Rate to say what the path can do
-	Backoff                int     // how often the retransmission timer has doubled
-	Recovering             bool    // fast recovery, or after a timeout
+	Rate                   float64 // last delivery rate
+	Pacing                 float64 // pacing rate, if congestion control paces
+	RateLimited            bool    // the sender sent too little for Rate to show the capacity of the path
+	Backoff                int     // number of doublings of the retransmission timer
+	Recovering             bool    // in fast recovery or after a timeout
 	Retransmitted          uint32
 }
 
@@ -56,7 +56,7 @@ func (g *Gauge) readFD(fd uintptr) {
 	g.queue, g.err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 }
 
-// Read returns the state now.
+// Read returns the current state.
 func (g *Gauge) Read() (State, error) {
 	if err := g.raw.Control(g.read); err != nil {
 		return State{}, err
@@ -78,18 +78,18 @@ func (g *Gauge) Read() (State, error) {
 	return s, nil
 }
 
-// caRecovery is TCP_CA_Recovery; TCP_CA_Loss is above it.
+// caRecovery is TCP_CA_Recovery; TCP_CA_Loss is greater.
 const caRecovery = 3
 
-// appLimited is the bit field tcpi_delivery_rate_app_limited, which package
-// unix leaves out: the lowest bit of the byte before tcpi_rto.
+// appLimited returns the bit field tcpi_delivery_rate_app_limited, which
+// package unix omits: the lowest bit of the byte before tcpi_rto.
 func appLimited(i *unix.TCPInfo) bool {
 	return (*[unsafe.Offsetof(unix.TCPInfo{}.Rto)]byte)(unsafe.Pointer(i))[unsafe.Offsetof(unix.TCPInfo{}.Rto)-1]&1 != 0
 }
 
 func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// Gate keeps what a connection holds in the kernel short: writers wait until
+// Gate limits the unsent data of a connection in the kernel: writers wait until
 // less than a bound is unsent.
 type Gate struct {
 	conn *net.TCPConn
@@ -103,9 +103,9 @@ func NewGate(conn *net.TCPConn) (*Gate, error) {
 	return &Gate{conn: conn, raw: raw}, err
 }
 
-// Wait waits until less than bound bytes are unsent, or for so long; 0: for
-// ever. The kernel tells of room when an acknowledgement has made some, not when
-// pacing has.
+// Wait waits until fewer than bound bytes are unsent, but at most atMost (0: no
+// limit). The kernel signals room after an acknowledgement, but not after
+// pacing has made room.
 func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	var failure error
 	if atMost > 0 {
@@ -115,7 +115,7 @@ func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	}
 	err := g.raw.Write(func(fd uintptr) bool {
 		if bound != g.low {
-			// The kernel calls a socket writable below half of it.
+			// The kernel reports a socket as writable below half of this value.
 			if failure = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, 2*bound); failure != nil {
 				return true
 			}
@@ -129,7 +129,7 @@ func (g *Gate) Wait(bound int, atMost time.Duration) error {
 		if unsent < bound {
 			return true
 		}
-		// Asking makes the kernel tell when it becomes writable.
+		// Polling makes the kernel signal when the socket becomes writable.
 		ready := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 		n, _ := unix.Poll(ready[:], 0)
 		return n > 0
@@ -148,9 +148,9 @@ func (g *Gate) Wait(bound int, atMost time.Duration) error {
 	return failure
 }
 
-// SetSendBuffer gives a connection a send buffer of a fixed size, and returns
-// how many bytes of payload it takes. Beyond net.core.wmem_max that needs
-// CAP_NET_ADMIN; without it the buffer is as large as it may be.
+// SetSendBuffer sets a fixed send buffer size and returns its payload capacity
+// in bytes. A size above net.core.wmem_max needs CAP_NET_ADMIN; without it, the
+// buffer has the maximum permitted size.
 func SetSendBuffer(conn *net.TCPConn, bytes int) (granted int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -165,16 +165,16 @@ func SetSendBuffer(conn *net.TCPConn, bytes int) (granted int, err error) {
 			granted, failure = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
 		}
 	})
-	return granted / 2, errors.Join(err, failure) // the kernel doubles what it is given, for its bookkeeping (socket(7))
+	return granted / 2, errors.Join(err, failure) // the kernel doubles the value for its bookkeeping (socket(7))
 }
 
-// pacedAtMost is a rate that no path of a phone reaches, bytes a second. That
-// there is one at all makes the kernel pace a connection (socket(7)).
+// pacedAtMost is a rate in bytes per second that no path of a phone reaches.
+// Setting any maximum makes the kernel pace a connection (socket(7)).
 const pacedAtMost = 4_000_000_000
 
-// Pace makes the kernel spread what a congestion window lets go over a round
-// trip, as BBR asks for by itself. After a pause a whole window would otherwise
-// leave at once, which short queues on the way do not hold.
+// Pace makes the kernel spread the packets of a congestion window over a round
+// trip, as BBR does by default. Otherwise a whole window would be sent at once
+// after a pause, and short queues on the path would drop a part of it.
 func Pace(conn *net.TCPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

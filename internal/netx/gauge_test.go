@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// loop is a TCP connection on loopback.
+// loop returns a TCP connection over loopback.
 func loop(t *testing.T) (a, b *net.TCPConn) {
 	t.Helper()
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -31,7 +31,7 @@ func loop(t *testing.T) (a, b *net.TCPConn) {
 	return a, b
 }
 
-// fillUp writes until nothing more is taken.
+// fillUp writes until the connection accepts no more data.
 func fillUp(t *testing.T, conn *net.TCPConn) {
 	t.Helper()
 	_ = conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
@@ -77,8 +77,8 @@ func TestGauge(t *testing.T) {
 	}
 }
 
-// TestGate: it opens at once when little is unsent, when the other side has
-// read, and when the time is up, and leaves no deadline behind.
+// TestGate: the gate opens immediately if little is unsent, when the other side
+// has read, and after the time limit. It leaves no deadline behind.
 func TestGate(t *testing.T) {
 	a, b := loop(t)
 	gate, err := NewGate(a)

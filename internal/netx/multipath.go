@@ -23,15 +23,15 @@ const (
 	subflowHeaderSize  = 16  // struct mptcp_subflow_data
 	subflowAddrsSize   = 256 // struct mptcp_subflow_addrs: two sockaddr_storage
 	sockaddrStorage    = 128
-	tcpInfoPrefix      = 8 // the part of struct tcp_info that is read: tcpi_state is its first byte
+	tcpInfoPrefix      = 8 // the part of struct tcp_info that is read: its first byte is tcpi_state
 	maxSubflowsPerRead = 16
 )
 
-// Paths is what a carrying connection consists of at one moment.
+// Paths is the state of a carrying connection at one moment.
 type Paths struct {
 	Multipath bool         // an MPTCP connection that has not fallen back
-	Subflows  int          // established subflows, the initial one included; 1 for plain TCP
-	Local     []netip.Addr // local address of each, in order of creation, each once
+	Subflows  int          // established subflows, including the initial one; 1 for plain TCP
+	Local     []netip.Addr // distinct local addresses in order of creation
 }
 
 // ReadPaths reads the state of a connection. A plain TCP connection, and an
@@ -50,8 +50,8 @@ func readPaths(fd int) Paths {
 		return Paths{}
 	}
 	paths := Paths{Multipath: true}
-	// The two lists are read one after the other; when a subflow came or
-	// went between them they do not belong together, and are read again.
+	// The two lists are read one after the other. If their lengths differ, a
+	// subflow was added or removed in between: read both again.
 	for range 3 {
 		states, ok := readSubflows(fd, mptcpTCPInfo, tcpInfoPrefix)
 		if !ok {
@@ -79,8 +79,8 @@ func readPaths(fd int) Paths {
 	return paths
 }
 
-// isMultipath tells whether the connection is MPTCP and has not fallen back.
-// The option fails on a connection that is plain TCP, for whatever reason.
+// isMultipath reports whether the connection is MPTCP and has not fallen back.
+// The socket option fails on any plain TCP connection.
 func isMultipath(fd int) bool {
 	var info [256]byte
 	size := uint32(len(info))
@@ -93,8 +93,8 @@ func isMultipath(fd int) bool {
 	return binary.NativeEndian.Uint32(info[infoFlagsOffset:])&infoFlagFallback == 0
 }
 
-// readSubflows reads one of the options that give an array with an element of
-// elementSize bytes for each subflow.
+// readSubflows reads a socket option that returns an array with one element of
+// elementSize bytes per subflow.
 func readSubflows(fd, option, elementSize int) ([][]byte, bool) {
 	buffer := make([]byte, subflowHeaderSize+elementSize*maxSubflowsPerRead)
 	binary.NativeEndian.PutUint32(buffer[0:], subflowHeaderSize)    // size_subflow_data
@@ -112,8 +112,8 @@ func readSubflows(fd, option, elementSize int) ([][]byte, bool) {
 	return elements, true
 }
 
-// established tells whether a subflow in this TCP state has ended its
-// handshake: neither on its way up nor gone.
+// established reports whether a subflow in this TCP state has completed its
+// handshake and still exists.
 func established(state byte) bool {
 	switch state {
 	case unix.BPF_TCP_SYN_SENT, unix.BPF_TCP_SYN_RECV, unix.BPF_TCP_NEW_SYN_RECV, unix.BPF_TCP_CLOSE, unix.BPF_TCP_LISTEN:

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog of the listeners; the kernel cuts it to net.core.somaxconn.
+// backlog is the backlog of listeners; the kernel limits it to
+// net.core.somaxconn.
 const backlog = 4096
 
-// Dial opens a connection with the options. It ends at the deadline or the
-// cancellation of ctx with an error that is os.ErrDeadlineExceeded or
-// context.Canceled.
+// Dial opens a connection with the options. At the deadline or cancellation of
+// ctx it returns an error that is os.ErrDeadlineExceeded or context.Canceled.
 func (o Options) Dial(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, error) {
 	conn, err := o.dial(ctx, addr)
 	if err != nil {
@@ -51,7 +51,7 @@ func (o Options) dial(ctx context.Context, addr netip.AddrPort) (*net.TCPConn, e
 	return conn.(*net.TCPConn), nil
 }
 
-// waitConnected waits until a non-blocking connect has ended.
+// waitConnected waits until a non-blocking connect has completed.
 func waitConnected(ctx context.Context, file *os.File) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -74,7 +74,7 @@ func waitConnected(ctx context.Context, file *os.File) error {
 		case code != 0:
 			result = syscall.Errno(code)
 		default:
-			// No error yet: connected, or still on the way.
+			// No error: connected, or still connecting.
 			_, peer := unix.Getpeername(int(fd))
 			return peer == nil
 		}
@@ -114,8 +114,8 @@ func (o Options) Listen(addr netip.AddrPort) (*net.TCPListener, error) {
 	return listener.(*net.TCPListener), nil
 }
 
-// ListenUDP opens a UDP socket with the mark of the options; the others do not
-// apply to UDP.
+// ListenUDP opens a UDP socket with the mark of the options. The other options
+// do not apply to UDP.
 func (o Options) ListenUDP(ctx context.Context, addr netip.AddrPort) (*net.UDPConn, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var inner error

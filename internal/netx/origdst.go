@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotRedirected: the connection was made to the listener itself, so it has
-// no original destination.
+// ErrNotRedirected means that the connection was made to the listener itself,
+// so it has no original destination.
 var ErrNotRedirected = errors.New("the connection was not redirected: it has no destination but this listener")
 
-// OriginalDestination returns where a redirected connection was bound for,
-// before netfilter's redirect (SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST).
+// OriginalDestination returns the destination of a redirected connection before
+// netfilter's redirect (SO_ORIGINAL_DST, IP6T_SO_ORIGINAL_DST).
 func OriginalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 	local := AddrPort(conn.LocalAddr())
 	level := unix.SOL_IP
@@ -60,8 +60,8 @@ func parseSockaddr(b []byte) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// getsockopt is the system call itself: package unix has no form of it that
-// fills a structure it does not know.
+// getsockopt is the plain system call, because package unix has no function for
+// arbitrary structures.
 func getsockopt(fd, level, name int, value unsafe.Pointer, size *uint32) error {
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(name),
 		uintptr(value), uintptr(unsafe.Pointer(size)), 0)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peek waits until more than known bytes can be read from a connection, the end
-// of the stream has come, or the deadline has passed, and fills buffer with what
-// is there, which stays to be read. It returns how much that is: known or less
-// when nothing more has come. No read deadline is set afterwards.
+// Peek waits until more than `known` bytes are available, the stream ends, or
+// the deadline passes. It copies the available bytes into buffer without
+// consuming them and returns their number: at most known if no more have
+// arrived. It clears the read deadline.
 func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 	raw, err := conn.SyscallConn()
 	if err != nil || conn.SetReadDeadline(deadline) != nil {
@@ -18,7 +18,7 @@ func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 	}
 	n := 0
 	_ = raw.Read(func(fd uintptr) bool {
-		for !failed(int(fd)) { // the error is left to who reads
+		for !failed(int(fd)) { // the error is left to the next reader
 			got, _, err := unix.Recvfrom(int(fd), buffer, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 			switch {
 			case err == unix.EINTR: //nolint:errorlint // a system call's own number
@@ -36,7 +36,7 @@ func Peek(conn *net.TCPConn, buffer []byte, known int, deadline time.Time) int {
 }
 
 // AwaitData waits until a connection has bytes, an end or an error to be read,
-// which it leaves there, or its read deadline has passed.
+// or its read deadline has passed. It consumes nothing.
 func AwaitData(conn *net.TCPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

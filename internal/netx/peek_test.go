@@ -32,7 +32,7 @@ func TestPeek(t *testing.T) {
 	later := time.Now().Add(time.Minute)
 	buffer := make([]byte, 16)
 	send := func(text string) {
-		time.Sleep(time.Millisecond) // so that the other side may be waiting already
+		time.Sleep(time.Millisecond) // so that the other side may already be waiting
 		if _, err := far.Write([]byte(text)); err != nil {
 			t.Error(err)
 		}

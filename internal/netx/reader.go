@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reader reads from a connection into memory that it asks for when there may be
-// something to read, not before: who waits holds none.
+// Reader reads from a connection into memory that it requests only when data
+// may be available. A waiting reader holds no memory.
 type Reader struct{ raw syscall.RawConn }
 
-// NewReader returns a reader of a connection.
+// NewReader returns a reader for a connection.
 func NewReader(conn *net.TCPConn) (*Reader, error) {
 	raw, err := conn.SyscallConn()
 	return &Reader{raw}, err
 }
 
-// Read waits for bytes and reads as many as there are, and as fit into what take
-// gives, by one system call. When nothing was there, it tells by giveBack, and
-// take is called again later. Read returns 0 and no error when take gives no
-// memory. The end of the stream is io.EOF.
+// Read waits for data and reads as much as is available and fits into the
+// memory from take, with one system call. If no data was available after all,
+// it calls giveBack and later take again. Read returns 0 and no error if take
+// returns no memory. The end of the stream is io.EOF.
 func (r *Reader) Read(take func() [][]byte, giveBack func()) (int, error) {
 	var n int
 	var failure error
-	var none bool // take gave no memory
+	var none bool // take returned no memory
 	err := r.raw.Read(func(fd uintptr) bool {
 		to := take()
 		if none = len(to) == 0; none {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// memory is what a reader reads into: two pieces.
+// memory is the reader's memory: two pieces.
 type memory struct {
 	pieces       [][]byte
 	taken, given int
@@ -52,8 +52,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderWithoutMemory: a reader that waited, and gets no memory when there is
-// something to read, reads nothing and does not fail.
+// TestReaderWithoutMemory: a reader that waited and gets no memory when data is
+// available reads nothing and does not fail.
 func TestReaderWithoutMemory(t *testing.T) {
 	a, b := loop(t)
 	r, err := NewReader(a)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// resetAfter returns a connection whose other end has said something, and has
-// reset it then.
+// resetAfter returns a connection whose other end has sent something and then
+// reset it.
 func resetAfter(t *testing.T, said string) *net.TCPConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,8 +43,8 @@ func resetAfter(t *testing.T, said string) *net.TCPConn {
 	return tcp
 }
 
-// TestResetIsNoEnd: whoever looked at a connection before, a reset is never
-// taken for the end of the stream.
+// TestResetIsNoEnd: earlier checks of a connection never turn a reset into an
+// end of the stream.
 func TestResetIsNoEnd(t *testing.T) {
 	conn := resetAfter(t, "x")
 	reader, err := NewReader(conn)
@@ -71,7 +71,7 @@ func TestResetIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestWasReset: an end of stream is no reset.
+// TestWasReset: an end of stream is not a reset.
 func TestWasReset(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// drainTimeout bounds how long a connection that was answered with a failure is
-// kept, so that a reset does not overtake the answer (RFC 1928 §6: at most 10 s).
+// drainTimeout is how long a connection is kept open after a failure answer, so
+// that a reset does not overtake the answer (RFC 1928 §6: at most 10 s).
 const drainTimeout = time.Second
 
 // SeeOff sends the last message of a connection and closes it in order.
@@ -19,7 +19,7 @@ func SeeOff(ctx context.Context, conn *net.TCPConn, message []byte) {
 	if _, err := conn.Write(message); err != nil {
 		return
 	}
-	// Closing with bytes unread would reset the connection.
+	// Closing a socket with unread bytes would reset the connection.
 	_ = conn.CloseWrite()
 	_, _ = io.Copy(io.Discard, conn)
 	_ = conn.Close()

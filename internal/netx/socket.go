@@ -9,36 +9,36 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of opening sockets. All are permanent: trying again does not help.
+// Errors of opening sockets. All are permanent: a retry does not help.
 var (
-	// ErrNoMultipath: the kernel was built without MPTCP, or
+	// ErrNoMultipath means that the kernel was built without MPTCP, or
 	// net.mptcp.enabled is 0 in this network namespace.
 	ErrNoMultipath = errors.New("the kernel offers no MPTCP here (built without it, or net.mptcp.enabled=0)")
-	// ErrMark: setting SO_MARK needs CAP_NET_ADMIN (or CAP_NET_RAW) in the
-	// user namespace that owns the network namespace.
+	// ErrMark means that SO_MARK failed: it needs CAP_NET_ADMIN (or
+	// CAP_NET_RAW) in the user namespace that owns the network namespace.
 	ErrMark = errors.New("the mark cannot be set on a socket (CAP_NET_ADMIN is needed)")
-	// ErrDevice: SO_BINDTODEVICE failed; the interface is missing, or the
-	// program is not permitted to bind to it.
+	// ErrDevice means that SO_BINDTODEVICE failed: the interface is missing, or
+	// the program lacks the permission.
 	ErrDevice = errors.New("a socket cannot be bound to the device")
-	// ErrCongestion: TCP_CONGESTION failed; the algorithm is missing, or
-	// not in net.ipv4.tcp_allowed_congestion_control and CAP_NET_ADMIN is
-	// missing.
+	// ErrCongestion means that TCP_CONGESTION failed: the algorithm is missing,
+	// or it is not in net.ipv4.tcp_allowed_congestion_control and CAP_NET_ADMIN
+	// is missing.
 	ErrCongestion = errors.New("the congestion control cannot be set")
 )
 
-// Options are what every TCP socket of a program is opened with.
+// Options are the socket options of all TCP sockets of a program.
 type Options struct {
 	Multipath  bool   // IPPROTO_MPTCP (RFC 8684) instead of IPPROTO_TCP
-	Mark       int    // SO_MARK; 0 sets none
-	Device     string // SO_BINDTODEVICE; "" binds to none. With MPTCP the first subflow is bound
-	Congestion string // TCP_CONGESTION, of all subflows; "" leaves the system's default
+	Mark       int    // SO_MARK; 0: none
+	Device     string // SO_BINDTODEVICE; "": none. With MPTCP only the first subflow is bound
+	Congestion string // TCP_CONGESTION for all subflows; "": the system's default
 }
 
-// Probe opens and closes a socket with the options, so that a program can
-// refuse to start rather than fail at its first connection.
+// Probe opens and closes a socket with the options, so that a program can fail
+// at its start instead of at its first connection.
 func (o Options) Probe() error {
-	// An MPTCP socket takes any name of a congestion control until it has a
-	// subflow (Linux 6.18), so the name is tried on a plain one, too.
+	// An MPTCP socket accepts any congestion control name until it has a
+	// subflow (Linux 6.18), so test the name on a plain socket, too.
 	for _, multipath := range []bool{false, o.Multipath} {
 		o.Multipath = multipath
 		fd, err := o.socket(unix.AF_INET)
@@ -52,7 +52,7 @@ func (o Options) Probe() error {
 	return nil
 }
 
-// socket makes a non-blocking stream socket with the options set.
+// socket opens a non-blocking stream socket and sets the options.
 func (o Options) socket(family int) (int, error) {
 	protocol := unix.IPPROTO_TCP
 	if o.Multipath {
@@ -72,7 +72,7 @@ func (o Options) socket(family int) (int, error) {
 	return fd, nil
 }
 
-// set applies the options to an open socket.
+// set sets the options on an open socket.
 func (o Options) set(fd int) error {
 	if err := setMark(fd, o.Mark); err != nil {
 		return err
@@ -111,15 +111,15 @@ func setCongestion(fd int, name string) error {
 	return nil
 }
 
-// SetCongestion sets the congestion control of an open connection, of all its
-// subflows when it is MPTCP.
+// SetCongestion sets the congestion control of an open connection; with MPTCP,
+// of all subflows.
 func SetCongestion(conn *net.TCPConn, name string) error {
 	var inner error
 	err := control(conn, func(fd int) { inner = setCongestion(fd, name) })
 	return errors.Join(err, inner)
 }
 
-// Congestion returns the congestion control in force on a connection, "" when
+// Congestion returns the current congestion control of a connection, or "" if
 // it cannot be read.
 func Congestion(conn *net.TCPConn) string {
 	var name string
@@ -129,9 +129,9 @@ func Congestion(conn *net.TCPConn) string {
 	return name
 }
 
-// Abort ends a connection with a reset instead of an orderly close, so that
-// the peer cannot take a cut transfer for a complete one. Under MPTCP it is a
-// fast close (RFC 8684 §3.5).
+// Abort ends a connection with a reset instead of an orderly close, so that the
+// peer cannot mistake a truncated transfer for a complete one. With MPTCP it is
+// a fast close (RFC 8684 §3.5).
 func Abort(conn interface {
 	SetLinger(sec int) error
 	Close() error
@@ -140,8 +140,8 @@ func Abort(conn interface {
 	_ = conn.Close()
 }
 
-// ReadNow returns what can be read at once, without waiting: 0 when nothing is
-// there yet, and when the connection has failed, which the next read tells.
+// ReadNow reads the available bytes without waiting. It returns 0 if there are
+// none, or if the connection has failed; the next read returns the error.
 func ReadNow(conn *net.TCPConn, buffer []byte) int {
 	var n int
 	raw, err := conn.SyscallConn()
@@ -160,20 +160,21 @@ func ReadNow(conn *net.TCPConn, buffer []byte) int {
 	return n
 }
 
-// failed says whether a connection has an error that nobody has been told. The
-// kernel tells it once; after that a reset looks like the end of the stream.
+// failed reports whether a connection has a pending error. The kernel reports
+// the error once; afterwards a reset looks like the end of the stream.
 func failed(fd int) bool {
 	state := [1]unix.PollFd{{Fd: int32(fd)}}
 	n, _ := unix.Poll(state[:], 0)
 	return n > 0 && state[0].Revents&unix.POLLERR != 0
 }
 
-// WasReset says whether a connection whose reading ended, and whose writing did
-// not, was reset: another goroutine may have been told so. It is false for MPTCP.
+// WasReset reports whether a connection was reset, if reading has ended but
+// writing has not: another goroutine may have received the error. It is always
+// false for MPTCP.
 func WasReset(conn *net.TCPConn) bool {
 	reset := false
 	_ = control(conn, func(fd int) {
-		const closed = 7 // TCP_CLOSE; an end of stream alone leads to TCP_CLOSE_WAIT
+		const closed = 7 // TCP_CLOSE; a mere end of stream leads to TCP_CLOSE_WAIT
 		if protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL); err != nil || protocol != unix.IPPROTO_TCP {
 			return
 		}
@@ -183,7 +184,7 @@ func WasReset(conn *net.TCPConn) bool {
 	return reset
 }
 
-// control runs f on the descriptor of a connection.
+// control runs f with the descriptor of a connection.
 func control(conn *net.TCPConn, f func(fd int)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -196,7 +197,7 @@ func missingProtocol(err error) bool {
 	return errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.ENOPROTOOPT) || errors.Is(err, unix.EINVAL)
 }
 
-// sockaddr turns an address into the form of the system calls.
+// sockaddr converts an address to the form of the system calls.
 func sockaddr(addr netip.AddrPort) (family int, sa unix.Sockaddr) {
 	ip := addr.Addr().Unmap()
 	if ip.Is4() {
@@ -205,8 +206,8 @@ func sockaddr(addr netip.AddrPort) (family int, sa unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: ip.As16()}
 }
 
-// AddrPort returns the address of a net.Addr of TCP or UDP, IPv4 in its 4-byte
-// form; the zero AddrPort for anything else.
+// AddrPort returns the address of a TCP or UDP net.Addr, IPv4 in 4-byte form,
+// or the zero AddrPort for other types.
 func AddrPort(addr net.Addr) netip.AddrPort {
 	var ap netip.AddrPort
 	switch a := addr.(type) {

@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// Watch keeps the most that was ever seen of a carrying connection's subflows:
-// at its end, when it is logged, they are gone.
+// Watch records the maximum number of subflows of a carrying connection. At the
+// end of the connection, when it is logged, the subflows no longer exist.
 type Watch struct {
 	conn  *net.TCPConn
-	asked bool // MPTCP was asked for
+	asked bool // MPTCP was requested
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the following fields
 	multipath bool
 	subflows  int
 }
 
-// NewWatch watches a connection; multipath says whether MPTCP was asked for.
-// Plain TCP is never sampled.
+// NewWatch watches a connection. multipath means that MPTCP was requested;
+// plain TCP is never sampled.
 func NewWatch(conn *net.TCPConn, multipath bool) *Watch {
 	w := &Watch{conn: conn, asked: multipath, subflows: 1}
 	w.Sample()
 	return w
 }
 
-// Sample looks at the connection; it costs a few microseconds. Once closed, a
-// connection tells nothing new.
+// Sample reads the state of the connection, in a few microseconds. A closed
+// connection yields nothing new.
 func (w *Watch) Sample() {
 	if !w.asked {
 		return
@@ -41,7 +41,7 @@ func (w *Watch) Sample() {
 }
 
 // State returns whether the connection was MPTCP, whether it fell back to TCP
-// against what was asked, and the most subflows at one time.
+// although MPTCP was requested, and the maximum number of concurrent subflows.
 func (w *Watch) State() (multipath, fallback bool, subflows int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

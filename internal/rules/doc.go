@@ -1,4 +1,4 @@
-// Package rules says which package of this module may not import which, and why. A
-// test checks every package, its tests included. A new rule is a line in rules.go;
-// how packages are divided is described in their doc.go.
+// Package rules defines which packages of this module must not import which
+// others, and why. A test checks every package, including tests. To add a rule,
+// add a line to rules.go. Each package's doc.go describes its responsibility.
 package rules

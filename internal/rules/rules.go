@@ -2,20 +2,20 @@ package rules
 
 import "strings"
 
-// Rule forbids imports. Paths are prefixes: "mplab/mpflex" stands for all packages below it, too.
+// Rule forbids imports. Paths are prefixes: "mplab/mpflex" includes all packages below it.
 type Rule struct {
-	From    string   // the importing packages
-	To      string   // that they may not import, not even by way of others
-	Because string   // reason, for whoever breaks the rule
-	Direct  bool     // only direct imports are forbidden
-	Except  []string // importing packages that the rule does not bind
-	Tests   bool     // tests are bound, too
+	From    string   // importing packages
+	To      string   // packages that they must not import, directly or indirectly
+	Because string   // reason, shown when the rule is broken
+	Direct  bool     // forbid only direct imports
+	Except  []string // importing packages that are exempt
+	Tests   bool     // applies to tests, too
 }
 
 // Module is the prefix of this module's packages.
 const Module = "mplab/"
 
-// All are the rules of this module.
+// All lists the rules of this module.
 var All = []Rule{
 	// Programs.
 	{From: "mplab/mpflex", To: "mplab/phonelog", Tests: true, Because: "agent and proxy run without a logger"},
@@ -36,13 +36,13 @@ var All = []Rule{
 	{From: "mplab/", To: "mplab/bench", Except: []string{"mplab/bench"}, Because: "no program contains its benchmark"},
 	{From: "mplab/", To: "mplab/internal/testkit", Because: "help for tests stays out of programs"},
 
-	// Libraries of others.
+	// Third-party libraries.
 	{From: "mplab/mpflex", To: "github.com/mdlayher", Because: "WiFi and generic netlink are read by the logger only; the agent stays small"},
 	{From: "mplab/mpflex", To: "github.com/santhosh-tekuri/jsonschema", Because: "records are checked by the collector only; the agent stays small"},
 	{From: "mplab/mpflex/internal/transport", To: "github.com/vishvananda/netlink", Because: "changes of interfaces come from internal/ifaces, which works where Android restricts netlink"},
 	{From: "mplab/mpflex", To: "github.com/hashicorp/yamux", Tests: true, Direct: true, Because: "yamux is a rival in the benchmark"},
 
-	// Rooms of mpflex, from the lowest.
+	// Subpackages of mpflex, from the lowest.
 	{From: "mplab/mpflex/wire", To: "mplab/", Because: "the format of the first messages needs nothing but bytes"},
 	{From: "mplab/mpflex/internal/names", To: "mplab/", Because: "a host name is checked without knowing where it came from"},
 	{From: "mplab/mpflex/internal/transport", To: "mplab/mpflex/internal/forward", Because: "a session carries bytes whoever sends them"},
@@ -66,7 +66,7 @@ var All = []Rule{
 	{From: "mplab/phonelog/internal/logger", To: "mplab/phonelog/internal/collector", Because: "logger and collector run on different machines; only tests use both"},
 	{From: "mplab/phonelog/internal/collector", To: "mplab/phonelog/internal/logger", Because: "the collector checks records by the schema, whoever wrote them"},
 
-	// Rooms of linkem.
+	// Subpackages of linkem.
 	{From: "mplab/linkem/model", To: "mplab/linkem/internal/port", Because: "the model is told the time and holds no socket, so that it is tested without either"},
 	{From: "mplab/linkem/model", To: "mplab/linkem/internal/system", Because: "the model is told the time and holds no socket, so that it is tested without either"},
 	{From: "mplab/linkem/model", To: "mplab/linkem/internal/config", Because: "conditions are passed in; who wrote them does not matter"},
@@ -87,12 +87,12 @@ var All = []Rule{
 	{From: "mplab/analysis/mptrace/internal/pipeline", To: "mplab/", Because: "stages are passed in"},
 }
 
-// under reports whether a package is a prefix's or below it. A prefix that ends in "/" has no package of its own.
+// under reports whether a package is equal to a prefix or below it. A prefix that ends in "/" has no package itself.
 func under(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
 }
 
-// Binds reports whether the rule is one for the imports of a package.
+// Binds reports whether the rule applies to the imports of a package.
 func (r Rule) Binds(path string) bool {
 	if !under(path, r.From) {
 		return false
@@ -105,8 +105,8 @@ func (r Rule) Binds(path string) bool {
 	return true
 }
 
-// Forbids reports whether the rule forbids one import of a package that it binds. Packages below From may import each
-// other even when To includes them.
+// Forbids reports whether the rule forbids an import of a package to which it applies. Packages below From may import
+// each other even if To includes them.
 func (r Rule) Forbids(path, imported string) bool {
 	return under(imported, r.To) && imported != path && !(under(r.From, r.To) && under(imported, r.From))
 }

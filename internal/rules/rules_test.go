@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// imports are those of a package and of its tests.
+// imports holds the imports of a package and of its tests.
 type imports struct{ own, tests []string }
 
-// packages reads the imports of every package of the module. They are read from the files, not from `go list`, so that
-// the cache of test results knows what the result depends on.
+// packages reads the imports of every package of the module. It reads files instead of calling `go list`, so that the
+// test cache knows the dependencies of the result.
 func packages(t *testing.T) map[string]imports {
 	t.Helper()
 	const root = "../.."
@@ -55,7 +55,7 @@ func packages(t *testing.T) map[string]imports {
 	return all
 }
 
-// way finds how a package comes to import what a rule forbids: the packages on the shortest way, nil without one.
+// way returns the shortest import chain to a forbidden package, or nil.
 func way(all map[string]imports, r Rule, path string, first []string) []string {
 	type step struct {
 		path string
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The test can fail: rules that are broken on purpose are found, directly and by way of others.
+// The test can fail: deliberately broken rules are found, directly and indirectly.
 func TestBrokenRulesAreFound(t *testing.T) {
 	all := map[string]imports{
 		"mplab/a":   {own: []string{"mplab/b", "fmt"}},

@@ -1,4 +1,4 @@
-// Package secretfile reads files that only their owner can use: secrets, tokens and
-// private keys. No error shows their content. What a secret is for, and how many bytes
-// it needs, is decided by callers.
+// Package secretfile reads files that only their owner can access: secrets,
+// tokens and private keys. No error contains their content. The callers decide
+// purpose and required size of a secret.
 package secretfile

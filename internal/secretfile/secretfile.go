@@ -13,8 +13,8 @@ const (
 	mostSecret  = 4096
 )
 
-// Read reads a secret from a file that nobody else can use. Line ends after it do
-// not belong to it.
+// Read reads a secret from a file that only its owner can access, without
+// trailing line ends.
 func Read(path string) ([]byte, error) {
 	secret, err := ReadBytes(path, mostSecret)
 	if err != nil {
@@ -27,8 +27,8 @@ func Read(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// ReadBytes reads a file that nobody else can use, of at most so many bytes;
-// of a larger one it returns one more.
+// ReadBytes reads a file that only its owner can access. It reads at most one
+// byte more than most, so that the caller can detect a larger file.
 func ReadBytes(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -59,7 +59,7 @@ func Decode(data []byte, target any) error {
 	return nil
 }
 
-// explain turns an error of package json into one that names the key.
+// explain converts an error of package json into one that names the key.
 func explain(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -68,8 +68,7 @@ func explain(err error) error {
 	return err
 }
 
-// index is a place in a list; whether package json tells it depends on its
-// version.
+// index matches an index in a list; whether package json reports it depends on its version.
 var index = regexp.MustCompile(`\.\d+`)
 
 func article(t reflect.Type) string {
@@ -89,8 +88,7 @@ func article(t reflect.Type) string {
 	return "an object"
 }
 
-// checkKeys walks an object beside the structure that it is meant for. Values
-// of a wrong kind are left to the decoder.
+// checkKeys checks the keys of an object against its structure. Values of a wrong kind are left to the decoder.
 func checkKeys(path string, data []byte, t reflect.Type) error {
 	object, twice, err := members(data)
 	if err != nil {
@@ -140,8 +138,8 @@ func checkKeys(path string, data []byte, t reflect.Type) error {
 	return nil
 }
 
-// members returns the values of an object by their keys, and the first key that is
-// given twice, "" without one. Package json would keep the last value of such a key.
+// members returns the values of an object by key, and the first duplicate key, or "". Package json would keep the last
+// value of a duplicate key.
 func members(data []byte) (object map[string]json.RawMessage, twice string, err error) {
 	if err := json.Unmarshal(data, &object); err != nil || object == nil {
 		return object, "", err
@@ -168,10 +166,10 @@ func members(data []byte) (object map[string]json.RawMessage, twice string, err 
 	return object, "", nil
 }
 
-// nested says whether a key holds an object with keys of its own.
+// nested reports whether the value of a key is an object with its own keys.
 func nested(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isText(t) }
 
-// isText says whether a value is read from a string, by its own method.
+// isText reports whether a type is decoded from a string by its own method.
 func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -190,7 +188,7 @@ func checkList(path string, data []byte, t reflect.Type) error {
 	return nil
 }
 
-// checkText decodes a value that is read from a string, so that its error can name the key.
+// checkText decodes a string value with its own method, so that its error can name the key.
 func checkText(data []byte, t reflect.Type) error {
 	var text *string
 	if !isText(t) || json.Unmarshal(data, &text) != nil || text == nil {

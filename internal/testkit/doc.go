@@ -1,3 +1,4 @@
-// Package testkit has what tests of several packages need: waiting for an event,
-// reading logs, servers on the loopback interface. No program imports it.
+// Package testkit has helpers for the tests of several packages: waiting for an
+// event, reading logs, servers on the loopback interface. No program imports
+// it.
 package testkit

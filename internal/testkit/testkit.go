@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Patience is how long a test waits for what must come at some time; no test
-// asserts how long anything takes.
+// Patience is the maximum time that a test waits for an event. No test asserts
+// how long something takes.
 const Patience = 20 * time.Second
 
-// Eventually waits until f is true, and ends the test when it does not come.
+// Eventually waits until f returns true, and fails the test after Patience.
 func Eventually(t testing.TB, what string, f func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -27,8 +27,7 @@ func Eventually(t testing.TB, what string, f func() bool) {
 	t.Fatalf("did not come: %s", what)
 }
 
-// Records reads the records of one kind from a log, to which more may be being
-// written.
+// Records reads the records of one kind from a log that may still be written.
 func Records[R any](t testing.TB, path, event string) (found []R) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -55,7 +54,7 @@ func Records[R any](t testing.TB, path, event string) (found []R) {
 	return found
 }
 
-// Descriptors counts the open descriptors of the program.
+// Descriptors returns the number of open descriptors of this process.
 func Descriptors(t testing.TB) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -65,8 +64,8 @@ func Descriptors(t testing.TB) int {
 	return len(entries)
 }
 
-// Serve serves an address of the loopback interface until the end of the test,
-// with a handler for each connection, which is closed after it.
+// Serve accepts connections on a loopback address until the end of the test. It
+// calls handle for each connection and closes it afterwards.
 func Serve(t testing.TB, handle func(*net.TCPConn)) netip.AddrPort {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -94,8 +93,8 @@ func Serve(t testing.TB, handle func(*net.TCPConn)) netip.AddrPort {
 	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
 }
 
-// Echo serves what returns what it is sent until it is told the end. A test
-// starts it before what connects to it, so that it ends after that.
+// Echo starts a server that returns its input until the end of the stream.
+// Start it before its clients, so that it ends after them.
 func Echo(t testing.TB) netip.AddrPort {
 	t.Helper()
 	return Serve(t, func(conn *net.TCPConn) { _, _ = io.Copy(conn, conn) })

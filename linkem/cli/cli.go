@@ -16,7 +16,7 @@ import (
 // Version is what --version prints.
 var Version = "unknown"
 
-// Main runs the program with the arguments after its name and gives its exit code.
+// Main runs the program with the arguments after its name and returns its exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT)
 	defer stop()
@@ -57,7 +57,7 @@ Exit codes: 0 ok, 1 failed, 2 bad configuration or command line,
 	return root
 }
 
-// refuseArguments lets no command take arguments but those that say so.
+// refuseArguments makes every command without an argument check refuse arguments.
 func refuseArguments(command *cobra.Command) {
 	if command.Args == nil {
 		command.Args = func(command *cobra.Command, args []string) error {
@@ -72,12 +72,12 @@ func refuseArguments(command *cobra.Command) {
 	}
 }
 
-// usageError is a mistake on the command line.
+// usageError returns an error for a wrong command line.
 func usageError(command *cobra.Command, err error) error {
 	return exit.With(exit.Config, fmt.Errorf("%w (see: %s --help)", err, command.CommandPath()))
 }
 
-// need refuses a command whose flag was not given.
+// need returns an error if a required flag is missing.
 func need(command *cobra.Command, flags ...string) error {
 	for _, flag := range flags {
 		if !command.Flags().Changed(flag) {

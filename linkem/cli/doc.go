@@ -1,3 +1,3 @@
-// Package cli is the command line of linkem: flags, help and the text that is printed. What the commands do is in the
-// packages that they call. Its tests run the program as a whole in small networks.
+// Package cli is the command line of linkem: flags, help and output. The commands are implemented in the packages that
+// they call. Its tests run the whole program in small networks.
 package cli

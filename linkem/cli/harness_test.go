@@ -25,7 +25,7 @@ const (
 	insideUser   = "LINKEM_TEST_USERNS"
 )
 
-// TestMain lets the test binary be linkem itself, and moves it into a user namespace when it is not run by root.
+// TestMain lets the test binary run as linkem, and moves it into a user namespace if it is not run by root.
 func TestMain(m *testing.M) {
 	if os.Getenv(actAsProgram) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if os.Getenv(insideUser) != "" {
-		_ = system.BringUp("lo") // or tests over it fail
+		_ = system.BringUp("lo") // otherwise tests over it fail
 	}
 	os.Exit(m.Run())
 }
@@ -59,7 +59,7 @@ type lab struct {
 	control *control.Client
 }
 
-// newLab starts linkem with one link "test" from the phone (a) to the server (b); extra fields go into the link.
+// newLab starts linkem with one link "test" from the phone (a) to the server (b); extra fields are added to the link.
 func newLab(t *testing.T, up, down, extra string) *lab {
 	t.Helper()
 	box, err := netbox.New()
@@ -160,7 +160,7 @@ func (l *lab) echo() net.Conn {
 	return client
 }
 
-// roundTrip gives the shortest of n round trips of so many payload bytes.
+// roundTrip returns the shortest of n round trips with the given number of payload bytes.
 func (l *lab) roundTrip(conn net.Conn, n, bytes int) time.Duration {
 	l.t.Helper()
 	shortest := time.Hour

@@ -16,8 +16,8 @@ import (
 	"mplab/linkem/model"
 )
 
-// TestRecordFindsTheTraceAgain saturates a direction that follows a trace, captures what leaves it, and records: apart
-// from the first opportunity, where the recording begins, it must be the same trace.
+// TestRecordFindsTheTraceAgain saturates a direction that follows a trace, captures its output, and records it. Except
+// for the first opportunity, where the recording starts, the trace must be the same.
 func TestRecordFindsTheTraceAgain(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 3))
 	times := []uint32{5}
@@ -50,7 +50,7 @@ func TestRecordFindsTheTraceAgain(t *testing.T) {
 			}
 		}
 	}
-	const ms = int64(1e6) // ns
+	const ms = int64(1e6) // in ns
 	for sent, now := 0, int64(0); sent < len(times); now += ms {
 		for ; sent < len(times) && direction.CountersAt(now).QueuePackets < 100; sent++ {
 			direction.Arrive(now, direction.NewFrame(packet, model.DestinationIsB))

@@ -65,7 +65,7 @@ func TestRelayDelaysByPrefix(t *testing.T) {
 func TestRelayCountsTailDrops(t *testing.T) {
 	l := newLab(t, `{}`, `{}`, "")
 	conn := l.echo()
-	l.roundTrip(conn, 1, 100) // so that ARP is done
+	l.roundTrip(conn, 1, 100) // complete ARP first
 	l.apply(`{"rate_kbps":100,"queue":{"packets":5}}`, `{}`)
 	before := l.counters()
 	for range 50 {
@@ -79,14 +79,14 @@ func TestRelayCountsTailDrops(t *testing.T) {
 			break
 		}
 	}
-	// 8 packets leave a second, so that nearly all of 45 found the queue full, however slow this machine is.
+	// 8 packets leave per second, so nearly all of 45 found the queue full, even on a slow machine.
 	if dropped := c.Up.DroppedQueue; dropped < 30 || dropped > 45 {
 		t.Errorf("%d tail drops", dropped)
 	}
 	if c.Up.QueuePackets == 0 || c.Up.QueuePackets > 5 {
 		t.Errorf("%d packets in a queue of 5", c.Up.QueuePackets)
 	}
-	l.apply(`{}`, `{}`) // what is queued is not lost
+	l.apply(`{}`, `{}`) // queued packets are not lost
 	l.roundTripAfter(conn)
 	c = l.counters()
 	if sum := c.Up.PacketsOut + c.Up.DroppedQueue; sum != c.Up.PacketsIn {
@@ -94,7 +94,7 @@ func TestRelayCountsTailDrops(t *testing.T) {
 	}
 }
 
-// roundTripAfter reads echoes until a new one comes back.
+// roundTripAfter reads echoes until a new one arrives.
 func (l *lab) roundTripAfter(conn net.Conn) {
 	l.t.Helper()
 	mark := []byte("mark")
@@ -114,7 +114,7 @@ func (l *lab) roundTripAfter(conn net.Conn) {
 
 func TestRelayCarriesTCPWithOffloads(t *testing.T) {
 	l := newLab(t, `{"delay_ms":1}`, `{"delay_ms":1}`, "")
-	if err := l.Server.Run("ip", "link", "set", "server0", "gso_max_segs", "65535"); err != nil { // bundles of packets
+	if err := l.Server.Run("ip", "link", "set", "server0", "gso_max_segs", "65535"); err != nil { // merged packets
 		t.Fatal(err)
 	}
 	var listener net.Listener
@@ -166,7 +166,7 @@ func TestProbeMeasuresTwoAtOnce(t *testing.T) {
 	if *r.DownKbps < 4500 || *r.DownKbps > 6600 || *r.UpKbps < 1500 || *r.UpKbps > 2200 {
 		t.Errorf("down %v, up %v kbit/s", *r.DownKbps, *r.UpKbps)
 	}
-	// Two sessions on one link share it; both must end with an answer.
+	// Two sessions on one link share it; both must return a result.
 	results := make(chan error, 2)
 	for range 2 {
 		command := exec.Command(os.Args[0], "probe", "--server", options.Server, "--down-kbps", "3000", "--up-kbps", "1000", "--json")
@@ -280,7 +280,7 @@ func TestExitCodes(t *testing.T) {
 func TestRelayFollowsATrace(t *testing.T) {
 	l := newLab(t, `{}`, `{}`, "")
 	conn := l.echo()
-	l.roundTrip(conn, 1, 100) // so that ARP is done
+	l.roundTrip(conn, 1, 100) // complete ARP first
 	file := filepath.Join(t.TempDir(), "slow.up")
 	if err := os.WriteFile(file, []byte("50\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -299,7 +299,7 @@ func TestRelayFollowsATrace(t *testing.T) {
 		}
 		arrivals = append(arrivals, time.Now())
 	}
-	// The first may be read late, and the others are 50 ms apart.
+	// The first may be read late; the others are 50 ms apart.
 	if took := arrivals[4].Sub(arrivals[0]); took < 100*time.Millisecond {
 		t.Errorf("five packets came within %v", took)
 	}
@@ -313,7 +313,7 @@ func TestRelayFollowsATrace(t *testing.T) {
 func TestRelayDuplicatesAndLoses(t *testing.T) {
 	l := newLab(t, `{}`, `{}`, "")
 	conn := l.echo()
-	l.roundTrip(conn, 1, 100) // so that ARP is done
+	l.roundTrip(conn, 1, 100) // complete ARP first
 	before := l.counters()
 	l.apply(`{"duplicate_percent":100}`, `{"loss_model":{"p_percent":100,"r_percent":0.001}}`)
 	const n = 10
@@ -322,7 +322,7 @@ func TestRelayDuplicatesAndLoses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Every one goes up twice; down the first finds the good state, and no other does.
+	// Every packet goes up twice; on the way down only the first one meets the good state.
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	buffer := make([]byte, 10)
 	if n, err := conn.Read(buffer); n != 1 || buffer[0] != 0 || err != nil {
@@ -346,9 +346,9 @@ func TestRelayManagesItsQueue(t *testing.T) {
 	for _, discipline := range []string{model.Codel, model.FqCodel} {
 		l := newLab(t, `{}`, `{}`, "")
 		conn := l.echo()
-		l.roundTrip(conn, 1, 100) // so that ARP is done
+		l.roundTrip(conn, 1, 100) // complete ARP first
 		l.apply(fmt.Sprintf(`{"rate_kbps":800,"queue":{"discipline":%q}}`, discipline), `{}`)
-		for range 100 { // a second of packets
+		for range 100 { // one second of packets
 			if _, err := conn.Write(make([]byte, 972)); err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,7 @@ func traceCheckCommand() *cobra.Command {
 	return command
 }
 
-// making is what the commands that make a trace share.
+// making holds the flags that all commands that make a trace share.
 type making struct {
 	out, title, source string
 }
@@ -76,7 +76,7 @@ func (m *making) flags(command *cobra.Command, title, source string) {
 	command.Flags().StringVar(&m.title, "title", title, "`TEXT` for the file beside it")
 }
 
-// save writes the trace and says what it offers. The arguments are those that make it again.
+// save writes the trace and prints its summary.
 func (m *making) save(command *cobra.Command, t *trace.Trace, origin trace.Origin) error {
 	if err := t.Save(m.out, origin); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (m *making) save(command *cobra.Command, t *trace.Trace, origin trace.Origi
 	return nil
 }
 
-// finish saves what a model made, or tells what was wrong with its parameters.
+// finish saves the trace of a model, or returns the error in its parameters. arguments reproduce the trace.
 func (m *making) finish(command *cobra.Command, made *trace.Trace, err error, arguments ...string) error {
 	if err != nil {
 		return usageError(command, err)
@@ -240,7 +240,7 @@ func runRecord(command *cobra.Command, m *making, capture string, options record
 	return m.save(command, result.Trace, origin)
 }
 
-// usualMTU is the least size of full packets on paths with tunnels in them, IP bytes.
+// usualMTU is the minimum size of full packets on paths with tunnels, in IP bytes.
 const usualMTU = 1400
 
 func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

@@ -14,14 +14,15 @@ import (
 
 const shippedTraces = "../../router-configs/traces"
 
-// command runs the program and gives its exit code and what it printed.
+// command runs the program and returns its exit code and output.
 func command(args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
 	code = Main(args, &out, &err)
 	return code, out.String(), err.String()
 }
 
-// TestShippedTracesAreWhatTheySay makes each trace again that a command made, and compares the others with their summary.
+// TestShippedTracesAreWhatTheySay reproduces each trace that a command made, and compares the others with their
+// summary.
 func TestShippedTracesAreWhatTheySay(t *testing.T) {
 	entries, err := os.ReadDir(shippedTraces)
 	if err != nil {

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// Chance draws what happens to packets. Each kind of chance has a generator of its own, and every IP packet takes
-// exactly one number of each, whether or not it is used. So what happens to the n-th packet depends on seed, link,
-// direction and n alone, and a change of one condition does not shift the chance of another.
+// Chance draws random numbers for packets. Each effect (loss, duplication, …) has a separate generator, and every IP
+// packet takes exactly one number from each generator, used or not. So the outcome for the n-th packet depends only on
+// seed, link, direction and n, and a change of one condition does not shift the random sequence of another.
 type Chance struct {
 	loss      *rand.Rand
-	state     *rand.Rand // of the loss model
+	state     *rand.Rand // for the loss model
 	duplicate *rand.Rand
 	reorder   *rand.Rand
 	jitter    *rand.Rand
-	bad       bool // the state of the loss model
+	bad       bool // the loss model is in the bad state
 }
 
-// draw is what one packet has drawn: numbers in [0, 1).
+// draw holds the random numbers of one packet, in [0, 1).
 type draw struct {
 	lost      bool
 	duplicate float64
@@ -25,10 +25,10 @@ type draw struct {
 	jitter    float64
 }
 
-// neutralDraw is that of frames that chance leaves alone: no loss, no copy, no overtaking, the median of the jitter.
+// neutralDraw is for frames without random effects: no loss, no copy, no reordering, the median of the jitter.
 var neutralDraw = draw{duplicate: 1, reorder: 1, jitter: 0.5}
 
-// NewChance makes the generators of one direction of a link from the seed.
+// NewChance returns the generators of one direction of a link.
 func NewChance(seed uint64, link, direction string) *Chance {
 	stream := func(purpose string) *rand.Rand {
 		hash := fnv.New64a()
@@ -41,7 +41,7 @@ func NewChance(seed uint64, link, direction string) *Chance {
 	}
 }
 
-// next draws for the next IP packet.
+// next draws the numbers of the next IP packet.
 func (c *Chance) next(params *Params) draw {
 	return draw{
 		lost:      c.loss.Float64()*100 < c.lossPercent(params),
@@ -51,8 +51,8 @@ func (c *Chance) next(params *Params) draw {
 	}
 }
 
-// lossPercent gives the chance of the next packet to be lost, and takes the loss model a step further. As in netem's
-// gemodel, a packet is lost or not in the state that the one before left, and then the state changes.
+// lossPercent returns the loss probability of the next packet and advances the loss model. As in netem's gemodel, the
+// current state decides the loss of the packet, and then the state changes.
 func (c *Chance) lossPercent(params *Params) float64 {
 	turn := c.state.Float64() * 100
 	model := params.LossModel

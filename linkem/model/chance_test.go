@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// outcome is what happened to one packet: the ways of what left of it (none, one or two times), ns.
+// outcome is the result for one packet: the delays of its copies that left (none, one or two), in ns.
 type outcome []int64
 
-// outcomes sends n packets through a direction, so far apart that they do not meet.
+// outcomes sends n packets through a direction, so far apart that they do not interact.
 func outcomes(seed uint64, params Params, n int) []outcome {
 	const apart = 1000 * ms
 	w := newWay(params, seed)
@@ -32,10 +32,10 @@ func TestGilbertElliottLosesInBursts(t *testing.T) {
 		model              LossModel
 		share, burst, near float64
 	}{
-		// The share of time in the bad state is p/(p+r), and a run of losses in it is 1/r long.
+		// The share of time in the bad state is p/(p+r), and a loss burst in it has length 1/r.
 		{LossModel{PPercent: 1, RPercent: 20, BadLossPercent: 100}, 0.01 / 0.21, 5, 0.05},
 		{LossModel{PPercent: 0.5, RPercent: 50, BadLossPercent: 100}, 0.005 / 0.505, 2, 0.05},
-		// With r = 100 % no two packets in turn are bad; with losses in both states the share is the mean of both.
+		// With r = 100 % no two consecutive packets are bad; with losses in both states the share is the mean of both.
 		{LossModel{PPercent: 10, RPercent: 100, BadLossPercent: 100}, 0.1 / 1.1, 1, 0.05},
 		{LossModel{PPercent: 5, RPercent: 15, GoodLossPercent: 1, BadLossPercent: 40}, 0.75*0.01 + 0.25*0.4, 0, 0.05},
 	} {
@@ -65,8 +65,8 @@ func TestGilbertElliottWithoutBadStateIsRandomLoss(t *testing.T) {
 	}
 }
 
-// TestChanceOfOneConditionDoesNotShiftAnother changes one condition at a time: the packets must fare as before in all
-// others.
+// TestChanceOfOneConditionDoesNotShiftAnother changes one condition at a time: the other effects on the packets must
+// not change.
 func TestChanceOfOneConditionDoesNotShiftAnother(t *testing.T) {
 	const n = 3000
 	base := Params{
@@ -79,7 +79,7 @@ func TestChanceOfOneConditionDoesNotShiftAnother(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Params)
-		fewer  func(outcome) bool // what the change alone may alter
+		fewer  func(outcome) bool // differences that the change itself may cause
 	}{
 		{"loss", func(p *Params) { p.LossPercent = 0 }, lost},
 		{"loss model", func(p *Params) { p.LossPercent, p.LossModel = 0, &LossModel{RPercent: 50, BadLossPercent: 100} }, lost},

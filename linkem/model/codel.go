@@ -2,7 +2,7 @@ package model
 
 import "math"
 
-// Defaults of CoDel: RFC 8289 §5, and the limits of Linux' codel and fq_codel.
+// Defaults of CoDel: RFC 8289 §5, and the limits of codel and fq_codel in Linux.
 const (
 	DefaultTargetMs       = 5
 	DefaultIntervalMs     = 100
@@ -10,24 +10,25 @@ const (
 	DefaultFqCodelPackets = 10_240
 )
 
-// fullPacket is a packet of full size, IP bytes: a standing queue of no more than one is left alone (RFC 8289 §5).
+// fullPacket is the IP bytes of a full-size packet. CoDel ignores a standing queue of at most one (RFC 8289 §5).
 const fullPacket = 1500
 
-// codel is the control law of RFC 8289 §5: it drops packets at the head of a queue whose sojourn time has not been below
-// target for an interval, at a rate that rises with the square root of their number. Times in ns.
+// codel is the control law of RFC 8289 §5. When the sojourn time has not been below target for an interval, it drops
+// packets at the head of the queue, at a rate that increases with the square root of the number of drops. Times are in
+// ns.
 type codel struct {
 	target, interval int64
 
-	above      bool  // the sojourn time was not below target since
-	firstAbove int64 // an interval after it rose above it
+	above      bool  // the sojourn time is at or above target
+	firstAbove int64 // one interval after it rose above target
 	dropping   bool
-	dropNext   int64 // with dropping, or shortly after it
-	count      int   // packets dropped in this state of dropping
-	lastCount  int   // count when it began
+	dropNext   int64 // time of the next drop, if dropping
+	count      int   // packets dropped in this dropping state
+	lastCount  int   // count at the start of this dropping state
 }
 
-// pop takes the next packet of a queue at the time now; those that the control law drops it gives to drop. It gives nil
-// when none is left.
+// pop returns the next packet of a queue at the time now, or nil. It passes the packets that the control law drops to
+// drop.
 func (c *codel) pop(now int64, queue *dropTail, drop func(*Frame)) *Frame {
 	f, drops := c.judge(now, queue)
 	switch {
@@ -48,7 +49,7 @@ func (c *codel) pop(now int64, queue *dropTail, drop func(*Frame)) *Frame {
 		drop(f)
 		f, _ = c.judge(now, queue)
 		c.dropping = true
-		// What controlled the queue a short while ago is a good rate to begin with.
+		// If the last dropping state ended recently, start with its rate.
 		since := c.count - c.lastCount
 		if c.count = 1; since > 1 && now-c.dropNext < 16*c.interval {
 			c.count = since
@@ -59,7 +60,7 @@ func (c *codel) pop(now int64, queue *dropTail, drop func(*Frame)) *Frame {
 	return f
 }
 
-// judge takes the first packet and says whether it may be dropped: the sojourn time has been at least target for an
+// judge takes the first packet and reports whether it may be dropped: the sojourn time has been at least target for an
 // interval, and more than one full packet still waits.
 func (c *codel) judge(now int64, queue *dropTail) (f *Frame, drops bool) {
 	f = queue.pop(now)
@@ -74,12 +75,12 @@ func (c *codel) judge(now int64, queue *dropTail) (f *Frame, drops bool) {
 	return f, now >= c.firstAbove
 }
 
-// next is the control law: when to drop after a drop at the time t.
+// next is the control law: the time of the next drop after a drop at the time t.
 func (c *codel) next(t int64) int64 {
 	return t + int64(math.Round(float64(c.interval)/math.Sqrt(float64(c.count))))
 }
 
-// codelQueue is one queue under CoDel.
+// codelQueue is a single queue with CoDel.
 type codelQueue struct {
 	dropTail
 	law  codel

@@ -1,7 +1,7 @@
 package model
 
-// delayLine holds the frames that are on their way, by departure time: a binary heap. Frames that depart at the same
-// time leave in the order in which they entered.
+// delayLine is a binary heap of the frames in flight, ordered by departure time. Frames with the same departure time
+// leave in the order in which they were added.
 type delayLine struct {
 	entries []delayed
 	entered uint64
@@ -19,7 +19,7 @@ func (d delayed) before(other delayed) bool {
 
 func (l *delayLine) len() int { return len(l.entries) }
 
-// next gives the earliest departure; call it only when len() > 0.
+// next returns the earliest departure. Call it only if len() > 0.
 func (l *delayLine) next() int64 { return l.entries[0].release }
 
 func (l *delayLine) push(release int64, f *Frame) {
@@ -35,7 +35,7 @@ func (l *delayLine) push(release int64, f *Frame) {
 	}
 }
 
-// pop takes the frame with the earliest departure; call it only when len() > 0.
+// pop removes and returns the frame with the earliest departure. Call it only if len() > 0.
 func (l *delayLine) pop() *Frame {
 	first := l.entries[0].frame
 	last := len(l.entries) - 1
@@ -57,7 +57,7 @@ func (l *delayLine) pop() *Frame {
 	}
 }
 
-// frameQueue is a first-in first-out queue in a ring that grows.
+// frameQueue is a first-in, first-out queue in a growing ring buffer.
 type frameQueue struct {
 	ring  []*Frame
 	head  int

@@ -2,17 +2,17 @@ package model
 
 import "math"
 
-// maxHeldBytes bounds the buffers that one direction holds in queue and delay line together.
+// maxHeldBytes is the maximum size of the buffers in queue and delay line of one direction.
 const maxHeldBytes = 64 << 20
 
-// lateAfter is what a departure may be behind its time without being counted as late, ns.
+// lateAfter is the delay after which a departure counts as late, in ns.
 const lateAfter = int64(1e6)
 
-// Direction is the model of one direction of a link: loss, queue, serialisation, delay. It has no clock and no lock of its
-// own; times are those that the caller gives.
+// Direction is the model of one direction of a link: loss, queue, serialisation, delay. It has no clock and no lock;
+// the caller passes all times.
 //
-// A packet waits in the queue until the server begins with it, and counts as queued until it is serialised. Then it is
-// under way for delay + jitter + delay of its prefix.
+// A packet waits in the queue until the server starts with it, and counts as queued until it is serialised. Then it is
+// in flight for delay + jitter + delay of its prefix.
 type Direction struct {
 	params     Params
 	delay      int64   // ns
@@ -23,19 +23,19 @@ type Direction struct {
 	prefixes   *PrefixDelays
 	pool       framePool
 	counters   Counters
-	heldBytes  int // buffers in queue and line
+	heldBytes  int // size of the buffers in queue and line
 	changed    int64
 	admitted   uint64
 	waiting    discipline
 	server     serialiser
-	service    *Frame // being serialised; nil when the server is idle
-	serviceEnd int64  // when it is serialised
-	beginAt    int64  // with an idle server and waiting packets: when it begins
+	service    *Frame // frame being serialised; nil: the server is idle
+	serviceEnd int64  // when service is serialised
+	beginAt    int64  // if the server is idle and packets wait: start of the next service
 	line       delayLine
-	released   []int64 // by class: latest departure given so far
+	released   []int64 // by class: latest departure so far
 }
 
-// NewDirection makes an idle direction; a trace begins at the time 0.
+// NewDirection returns an idle direction. A trace starts at the time 0.
 func NewDirection(params Params, prefixes *PrefixDelays, chance *Chance) *Direction {
 	d := &Direction{prefixes: prefixes, released: make([]int64, len(prefixes.delay))}
 	for i := range d.released {
@@ -46,10 +46,10 @@ func NewDirection(params Params, prefixes *PrefixDelays, chance *Chance) *Direct
 	return d
 }
 
-// Change replaces the conditions at the time now. No packet is lost by it: queued packets go on at the new rate (the
-// part of the one in service that is already serialised stays so) and get the new delay; packets under way keep their
-// departure time; later ones do not overtake them. A queue that is above a smaller limit drains. A trace begins now.
-// Without a new chance the old one goes on where it is, and so does a trace that stays the same.
+// Change replaces the conditions at the time now without losing a packet. Queued packets continue at the new rate and
+// get the new delay; the part of the current packet that is already serialised stays serialised. Packets in flight keep
+// their departure time, and later packets do not overtake them. A queue above a smaller limit drains. A trace starts
+// now. If chance is nil, the old random sequences continue, and so does an unchanged trace.
 func (d *Direction) Change(now int64, params Params, chance *Chance) {
 	d.advance(now)
 	before, server := d.params, d.server
@@ -85,20 +85,20 @@ func (d *Direction) set(now int64, params Params, chance *Chance) {
 	}
 }
 
-// dropCodel drops a frame that waited, for CoDel.
+// dropCodel drops a queued frame for CoDel.
 func (d *Direction) dropCodel(f *Frame) {
 	d.counters.DroppedCodel++
 	d.release(f)
 }
 
-// dropQueued drops a frame that waited, to make room for another.
+// dropQueued drops a queued frame to make room for another.
 func (d *Direction) dropQueued(f *Frame) {
 	d.counters.DroppedQueue++
 	d.release(f)
 }
 
-// NewFrame makes a frame with a copy of data, a virtio_net_hdr and then an Ethernet frame. The memory is that of a frame
-// that has departed, if there is one.
+// NewFrame returns a frame with a copy of data: a virtio_net_hdr, then an Ethernet frame. It reuses the memory of a
+// departed frame if possible.
 func (d *Direction) NewFrame(data []byte, which Side) *Frame {
 	f := d.pool.get(len(data))
 	copy(f.Data, data)
@@ -106,8 +106,9 @@ func (d *Direction) NewFrame(data []byte, which Side) *Frame {
 	return f
 }
 
-// Arrive takes a frame that came in at the time arrival, and says whether it was kept. If not, it is counted as dropped,
-// and its memory is used again. Chance leaves frames alone that are not IP, ARP among them.
+// Arrive adds a frame that arrived at the time arrival, and reports whether it was kept. A frame that is not kept
+// counts as dropped, and its memory is reused. Random loss, duplication and jitter do not affect frames that are not
+// IP, such as ARP.
 func (d *Direction) Arrive(arrival int64, f *Frame) bool {
 	f.arrival = max(arrival, d.changed)
 	d.advance(f.arrival)
@@ -146,8 +147,8 @@ func (d *Direction) countLoss(lost bool) {
 	d.losing = lost
 }
 
-// admit puts a frame into the queue if there is room or the queue makes some, and otherwise back into the pool. A queue
-// that a change left above its limit does not grow, and is otherwise left to drain.
+// admit puts a frame into the queue if there is room or the queue can make room; otherwise it drops the frame. A queue
+// that exceeds a reduced limit does not grow, but drains normally.
 func (d *Direction) admit(f *Frame) bool {
 	if d.heldBytes+cap(f.Data) > maxHeldBytes {
 		d.counters.DroppedMemory++
@@ -176,7 +177,8 @@ func (d *Direction) admit(f *Frame) bool {
 	return true
 }
 
-// over says whether the queue exceeds its limit with so much more. Without a rate nothing waits, and there is no limit.
+// over reports whether the queue would exceed its limit with these additional bytes and packets. Without a rate no
+// packet waits, and there is no limit.
 func (d *Direction) over(bytes, packets int) bool {
 	if !d.params.limited() {
 		return false
@@ -185,7 +187,7 @@ func (d *Direction) over(bytes, packets int) bool {
 	return limit.Bytes > 0 && d.queueBytes()+bytes > limit.Bytes || limit.Packets > 0 && d.queuePackets()+packets > limit.Packets
 }
 
-// queueBytes gives the IP bytes of what is not fully serialised.
+// queueBytes returns the IP bytes of the packets that are not completely serialised.
 func (d *Direction) queueBytes() int {
 	if d.service == nil {
 		return d.waiting.bytes()
@@ -193,7 +195,7 @@ func (d *Direction) queueBytes() int {
 	return d.waiting.bytes() + d.service.Bytes
 }
 
-// queuePackets gives the number of packets that are not fully serialised.
+// queuePackets returns the number of packets that are not completely serialised.
 func (d *Direction) queuePackets() int {
 	if d.service == nil {
 		return d.waiting.packets()
@@ -201,7 +203,7 @@ func (d *Direction) queuePackets() int {
 	return d.waiting.packets() + 1
 }
 
-// advance does what the server does by the time now: it moves what is serialised to the delay line.
+// advance runs the server up to the time now: it moves serialised packets to the delay line.
 func (d *Direction) advance(now int64) {
 	for {
 		if d.service == nil {
@@ -224,8 +226,8 @@ func (d *Direction) advance(now int64) {
 	}
 }
 
-// releaseOf gives the departure of a frame serialised at end; never before that of an earlier frame of its class, but for
-// those that skip the delay.
+// releaseOf returns the departure time of a frame that is serialised at end. It is never before that of an earlier
+// frame of its class, except for reordered frames, which skip the delay.
 func (d *Direction) releaseOf(f *Frame, end int64) int64 {
 	latest := &d.released[f.class]
 	if f.draw.reorder*100 < d.params.ReorderPercent {
@@ -241,7 +243,8 @@ func (d *Direction) releaseOf(f *Frame, end int64) int64 {
 	return *latest
 }
 
-// Due gives the next frame that departs by the time now, or nil. The caller sends it and reports Sent or SendFailed.
+// Due returns the next frame that departs by the time now, or nil. The caller sends the frame and calls Sent or
+// SendFailed.
 func (d *Direction) Due(now int64) *Frame {
 	d.advance(now)
 	if d.line.len() == 0 || d.line.next() > now {
@@ -254,7 +257,7 @@ func (d *Direction) Due(now int64) *Frame {
 	return d.line.pop()
 }
 
-// Next gives a time before which no frame departs; false when there is none to depart.
+// Next returns a time before which no frame departs, or false if there is no frame.
 func (d *Direction) Next() (int64, bool) {
 	next := int64(math.MaxInt64)
 	if d.line.len() > 0 {
@@ -268,7 +271,7 @@ func (d *Direction) Next() (int64, bool) {
 	return next, next != math.MaxInt64
 }
 
-// ShortestWay gives the least time between the end of serialisation and the departure, ns.
+// ShortestWay returns the minimum time between the end of serialisation and the departure, in ns.
 func (d *Direction) ShortestWay() int64 {
 	if d.params.ReorderPercent > 0 {
 		return 0
@@ -276,14 +279,14 @@ func (d *Direction) ShortestWay() int64 {
 	return max(d.delay+int64(math.Floor(d.spread.least*d.jitter)), 0)
 }
 
-// Sent takes back a frame that Due gave and that was sent.
+// Sent releases a frame from Due that was sent.
 func (d *Direction) Sent(f *Frame) {
 	d.counters.PacketsOut++
 	d.counters.BytesOut += uint64(f.Bytes)
 	d.release(f)
 }
 
-// SendFailed takes back a frame that Due gave and that the kernel refused.
+// SendFailed releases a frame from Due that the kernel refused.
 func (d *Direction) SendFailed(f *Frame) {
 	d.counters.DroppedSend++
 	d.release(f)
@@ -294,7 +297,7 @@ func (d *Direction) release(f *Frame) {
 	d.pool.put(f)
 }
 
-// CountersAt gives the counters at the time now.
+// CountersAt returns the counters at the time now.
 func (d *Direction) CountersAt(now int64) Counters {
 	d.advance(now)
 	c := d.counters

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-const ms = int64(1e6) // ns
+const ms = int64(1e6) // in ns
 
-// way is a direction with the packets that went through it.
+// way is a direction with the packets that passed it.
 type way struct {
 	*Direction
 	left []departure
@@ -17,7 +17,7 @@ type way struct {
 
 type departure struct {
 	at    int64
-	frame *Frame // which the pool may give out again
+	frame *Frame // which the pool may reuse
 	order uint64
 	flow  int
 }
@@ -26,10 +26,10 @@ func newWay(params Params, seed uint64) *way {
 	return &way{Direction: NewDirection(params.WithDefaults(), NewPrefixDelays(nil), NewChance(seed, "test", "up"))}
 }
 
-// packet makes an IP packet of so many bytes.
+// packet returns an IP packet of the given size.
 func packet(bytes int) *Frame { return &Frame{Data: make([]byte, 64), Bytes: bytes, ip: true} }
 
-// run takes out everything that departs until the time, at its departure time.
+// run removes everything that departs up to the given time, at its departure time.
 func (w *way) run(until int64) {
 	for {
 		next, some := w.Next()
@@ -91,7 +91,7 @@ func TestDropTail(t *testing.T) {
 			if counters.QueuePackets != c.kept || counters.DroppedQueue != uint64(200-c.kept) {
 				t.Errorf("%+v", counters)
 			}
-			// Half of the first packet is serialised: it still counts. After all of it there is room for one.
+			// Half of the first packet is serialised: it still counts. After all of it, there is room for one.
 			if w.Arrive(ms/2, packet(1000)) || !w.Arrive(ms, packet(1000)) || w.Arrive(ms, packet(1000)) {
 				t.Error("occupancy does not count what is not fully serialised")
 			}
@@ -104,7 +104,8 @@ func TestChangeOfRateKeepsWhatIsQueued(t *testing.T) {
 	for range 4 {
 		w.Arrive(0, packet(1000))
 	}
-	// At 1.5 ms one has left and half of the second is serialised. A quarter of the rate: the rest takes 2 ms, then 4 each.
+	// At 1.5 ms one packet has left and half of the second is serialised. At a quarter of the rate, the rest takes 2
+	// ms, then 4 ms each.
 	w.run(3 * ms / 2)
 	w.Change(3*ms/2, Params{RateKbps: 2000, Queue: Queue{Packets: 1}}, NewChance(1, "test", "up"))
 	w.run(100 * ms)
@@ -254,8 +255,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestEveryPacketIsCounted changes the conditions at random times: nothing may be lost that is not counted, no queue may
-// grow above its limit, no flow may be reordered unless that was asked for, and no departure may go back in time.
+// TestEveryPacketIsCounted changes the conditions at random times: every loss is counted, no queue exceeds its limit,
+// no flow is reordered without reordering in its conditions, and departure times do not decrease.
 func TestEveryPacketIsCounted(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -295,7 +296,7 @@ func TestEveryPacketIsCounted(t *testing.T) {
 			}
 			next[d.flow] = d.order
 		}
-		if !reorders && !slices.IsSorted(w.times()) { // a packet that skips the delay may have come in late
+		if !reorders && !slices.IsSorted(w.times()) { // a packet that skips the delay may have arrived late
 			t.Fatalf("seed %d: departures go back in time", seed)
 		}
 	}
@@ -319,7 +320,7 @@ func randomParams(random *rand.Rand, reorders bool) Params {
 	return params
 }
 
-// randomQueue is a short queue of any discipline.
+// randomQueue returns a short queue with any discipline.
 func randomQueue(random *rand.Rand) Queue {
 	queue := Queue{
 		Discipline: []string{DropTail, Codel, FqCodel}[random.IntN(3)], TargetMs: 0.5 + random.Float64(), IntervalMs: 2 + 10*random.Float64(),

@@ -12,21 +12,24 @@ const (
 	FqCodel  = "fq_codel"
 )
 
-// discipline holds the packets that wait for the serialiser, and decides which is next and which are dropped.
+// discipline holds the packets that wait for the serialiser. It decides which packet is next and which ones are
+// dropped.
 type discipline interface {
 	push(f *Frame)
-	// pop gives the next packet to serialise at the time now, and may drop others on the way; nil when none is left.
+	// pop returns the next packet to serialise at the time now, or nil. It may drop other packets.
 	pop(now int64) *Frame
-	// drain takes everything out, in no special order.
+	// drain removes and returns all packets, in any order.
 	drain() []*Frame
 	packets() int
 	bytes() int
 }
 
-// shedder is a discipline that makes room for a new packet by dropping others; the others refuse the new one.
+// shedder is a discipline that drops queued packets to make room for a new one. Other disciplines refuse the new
+// packet.
 type shedder interface{ shed() }
 
-// newDiscipline makes the empty queue that is asked for. What CoDel drops goes to drop, what a full queue drops to discard.
+// newDiscipline returns an empty queue. drop receives the packets that CoDel drops, discard those that a full queue
+// drops.
 func newDiscipline(queue Queue, drop, discard func(*Frame)) discipline {
 	law := codel{target: nanoseconds(queue.TargetMs), interval: nanoseconds(queue.IntervalMs)}
 	switch queue.Discipline {
@@ -39,7 +42,7 @@ func newDiscipline(queue Queue, drop, discard func(*Frame)) discipline {
 	}
 }
 
-// move puts everything from one queue into another, in the order in which it came.
+// move moves all packets from one queue to another, in the order of their arrival.
 func move(from, to discipline) {
 	frames := from.drain()
 	slices.SortFunc(frames, func(a, b *Frame) int { return cmp.Compare(a.order, b.order) })
@@ -48,10 +51,10 @@ func move(from, to discipline) {
 	}
 }
 
-// dropTail is a first-in first-out queue.
+// dropTail is a first-in, first-out queue.
 type dropTail struct {
 	queue frameQueue
-	size  int // bytes
+	size  int // in bytes
 }
 
 func (d *dropTail) push(f *Frame) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// flowPacket makes a UDP packet over IPv4 of so many bytes, of a flow of that number.
+// flowPacket returns a UDP packet over IPv4 of the given size and flow number.
 func flowPacket(bytes, flow int) *Frame {
 	f := packet(bytes)
 	ip := f.Data[VnetHeader+EthernetHeader:]
@@ -16,7 +16,7 @@ func flowPacket(bytes, flow int) *Frame {
 	return f
 }
 
-// flowOfPacket is the number that flowPacket was given.
+// flowOfPacket returns the flow number of a packet from flowPacket.
 func flowOfPacket(f *Frame) int {
 	return int(binary.BigEndian.Uint16(f.Data[VnetHeader+EthernetHeader+20:]))
 }
@@ -25,7 +25,8 @@ func managedQueue(discipline string, packets int) Queue {
 	return Queue{Packets: packets, Discipline: discipline}.WithDefaults()
 }
 
-// standing keeps a queue in which every packet has waited so long, and pops one each ms: the times of CoDel's drops, ms.
+// standing simulates a standing queue in which every packet has the same sojourn time, and pops one packet per ms. It
+// returns the times of CoDel's drops, in ms.
 func standing(law *codel, from, until int64, sojourn int64) (drops []int64) {
 	queue := &dropTail{}
 	for now := from; now < until; now++ {
@@ -44,7 +45,7 @@ func standing(law *codel, from, until int64, sojourn int64) (drops []int64) {
 
 func TestCodelDropsByItsControlLaw(t *testing.T) {
 	law := &codel{target: 5 * ms, interval: 100 * ms}
-	// RFC 8289 §3.3: the first drop after an interval above target, the next interval/√n after the n-th.
+	// RFC 8289 §3.3: the first drop after an interval above target, the next one interval/√n after the n-th.
 	want := []int64{100}
 	next := 100.0
 	for n := 1; len(want) < 40; n++ {
@@ -54,8 +55,8 @@ func TestCodelDropsByItsControlLaw(t *testing.T) {
 	if got := standing(law, 0, want[39]+1, 20); !slices.Equal(got, want) {
 		t.Errorf("drops at %v\n want %v", got, want)
 	}
-	// Below target it stops; above it again a little later it goes on at nearly the rate that it had: it drops sooner
-	// than an interval after the first.
+	// Below target it stops. Above target again soon afterwards, it continues at nearly the previous rate: it drops
+	// earlier than an interval after the first.
 	end := want[39] + 1
 	if got := standing(law, end, end+50, 4); len(got) != 0 {
 		t.Errorf("drops below target at %v", got)
@@ -64,7 +65,7 @@ func TestCodelDropsByItsControlLaw(t *testing.T) {
 	if again[0] != end+150 || again[1]-again[0] > 20 {
 		t.Errorf("drops again at %v, above target since %d", again, end+50)
 	}
-	// Long after, it begins anew.
+	// Much later, it starts from the beginning.
 	late := end + 10_000
 	standing(law, late-10, late, 4)
 	if got := standing(law, late, late+250, 20); !slices.Equal(got, []int64{late + 100, late + 200}) {
@@ -75,7 +76,7 @@ func TestCodelDropsByItsControlLaw(t *testing.T) {
 func TestCodelLeavesAGoodQueueAlone(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		packets int // sent at once, each 100 ms
+		packets int // sent at once, every 100 ms
 		bytes   int
 	}{
 		// 40 packets of 1 ms: above target for 40 ms of every 100.
@@ -99,12 +100,12 @@ func TestCodelLeavesAGoodQueueAlone(t *testing.T) {
 	}
 }
 
-// TestCodelHoldsTheDelayOfAResponsiveFlow has a sender that halves its window when a packet is lost and adds one packet
-// a round trip else, as TCP does: with drop tail it fills the queue, with CoDel the wait stays near target.
+// TestCodelHoldsTheDelayOfAResponsiveFlow has a sender that halves its window after a loss and otherwise adds one
+// packet per round trip, as TCP does. With drop tail it fills the queue; with CoDel the delay stays near target.
 func TestCodelHoldsTheDelayOfAResponsiveFlow(t *testing.T) {
 	wait := map[string]float64{}
 	for _, discipline := range []string{DropTail, Codel, FqCodel} {
-		// 1000 bytes at 8 Mbit/s: 1 ms a packet; 40 ms of round trip; a queue of 400 ms.
+		// 1000 bytes at 8 Mbit/s: 1 ms per packet; a round trip of 40 ms; a queue of 400 ms.
 		w := newWay(Params{RateKbps: 8000, Queue: managedQueue(discipline, 400)}, 1)
 		window, flight, cutAt, total, n := 10.0, 0, int64(-1), 0.0, 0
 		due := map[int64]int{} // acknowledgements by ms
@@ -136,7 +137,7 @@ func TestCodelHoldsTheDelayOfAResponsiveFlow(t *testing.T) {
 			}
 		}
 		wait[discipline] = total / float64(n)
-		if n < 32_000 { // halving a window of little more than the way holds costs some of the rate
+		if n < 32_000 { // halving a window that barely fills the path costs some of the rate
 			t.Errorf("%s: only %d packets of 40000 passed", discipline, n)
 		}
 	}
@@ -147,7 +148,7 @@ func TestCodelHoldsTheDelayOfAResponsiveFlow(t *testing.T) {
 
 func TestFqCodelSharesTheRate(t *testing.T) {
 	w := newWay(Params{RateKbps: 8000, Queue: managedQueue(FqCodel, 1000)}, 1)
-	// Flow 1 sends ten times as many packets as flow 2, and flow 3 small ones: what leaves are the same bytes of each.
+	// Flow 1 sends ten times as many packets as flow 2, and flow 3 small ones: each flow gets the same number of bytes.
 	for range 500 {
 		w.Arrive(0, flowPacket(1000, 1))
 	}
@@ -183,7 +184,7 @@ func TestFqCodelLetsSparseFlowsGoFirst(t *testing.T) {
 	for _, d := range w.left {
 		if flowOfPacket(d.frame) == 3 {
 			sparse++
-			// At most the packet in service and one turn of each of the others.
+			// At most the packet in service and one round of each other flow.
 			if wait := d.at - d.frame.arrival; wait > 5*ms {
 				t.Errorf("a packet of a sparse flow took %d ns", wait)
 			}
@@ -204,7 +205,7 @@ func TestFqCodelDropsFromTheFattestFlow(t *testing.T) {
 			w.Arrive(0, flowPacket(100, 2))
 		}
 	}
-	// The 201st packet was one too many: 64 went, from the head; the first of all was already in service.
+	// The 201st packet exceeded the limit: 64 were dropped from the head; the first of all was already in service.
 	c := w.CountersAt(0)
 	if c.DroppedQueue != 64 || c.QueuePackets != 201-64 || w.service != fat[0] {
 		t.Errorf("%+v", c)
@@ -277,7 +278,7 @@ func TestFlowsAreToldApart(t *testing.T) {
 	if flowOf(fragment) != flowOf(other) {
 		t.Error("fragments have no ports")
 	}
-	for n := range len(plain.Data) { // whatever is cut off
+	for n := range len(plain.Data) { // truncated anywhere
 		cut := &Frame{Data: plain.Data[:n], ip: true}
 		flowOf(cut)
 		cut.Data = ipv6.Data[:n]

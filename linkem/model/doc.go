@@ -1,4 +1,4 @@
-// Package model is what a link does to frames: loss, queue, serialisation, delay, in one direction. It is told the time
-// and holds no clock, no socket and no lock, so the same input has the same outcome. How conditions are read and frames
-// come in and go out is not its business.
+// Package model describes the effect of a link on frames in one direction: loss, queue, serialisation, delay. The
+// caller passes all times. The model has no clock, socket or lock, so equal input yields equal output. It neither reads
+// conditions nor receives or sends frames.
 package model

@@ -7,8 +7,8 @@ const (
 	protocolUDP = 17
 )
 
-// flowOf gives a number for the flow of a frame: a hash of its addresses and protocol and, of TCP and UDP that are not
-// fragmented, ports. Frames that are not IP are one flow. The same flow always has the same number.
+// flowOf returns a hash of a frame's addresses, protocol and, for unfragmented TCP and UDP, ports. All frames that are
+// not IP are one flow. The same flow always has the same hash.
 func flowOf(f *Frame) uint32 {
 	packet := f.Data[min(VnetHeader+EthernetHeader, len(f.Data)):]
 	if !f.ip || len(packet) == 0 {
@@ -28,7 +28,7 @@ func flowOf(f *Frame) uint32 {
 	default:
 		return 0
 	}
-	// FNV-1a, and the upper bits into the lower ones that count.
+	// FNV-1a; fold the upper bits into the lower ones, which are used.
 	hash := uint32(2166136261)
 	for _, part := range [][]byte{addresses, {protocol}, ports} {
 		for _, b := range part {
@@ -38,7 +38,7 @@ func flowOf(f *Frame) uint32 {
 	return hash ^ hash>>16
 }
 
-// portsAt gives the ports of a TCP or UDP header at an offset; nil without.
+// portsAt returns the ports of a TCP or UDP header at an offset, or nil.
 func portsAt(packet []byte, at int, protocol byte) []byte {
 	if protocol != protocolTCP && protocol != protocolUDP || len(packet) < at+4 {
 		return nil

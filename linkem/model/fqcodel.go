@@ -1,34 +1,34 @@
 package model
 
-// Parameters of FQ-CoDel, RFC 8290 §5.2. The quantum is a packet of full size, as there, but in IP bytes.
+// Parameters of FQ-CoDel, RFC 8290 §5.2. The quantum is a full-size packet, as there, but in IP bytes.
 const (
 	fqFlows   = 1024
 	fqQuantum = fullPacket
-	fqShed    = 64 // packets dropped at once when there are too many, at most (§4.1)
+	fqShed    = 64 // maximum number of packets dropped at once if there are too many (§4.1)
 )
 
-// fqCodel is FQ-CoDel, RFC 8290: flows have queues of their own, each under CoDel, and take turns by deficit round robin;
-// a flow that did not wait goes before those that do. Flows are told apart by flowOf; flows of one number share a queue.
+// fqCodel is FQ-CoDel, RFC 8290. Each flow has a separate queue with CoDel; the queues are served by deficit round
+// robin, new flows first. flowOf identifies flows; flows with the same number share a queue.
 type fqCodel struct {
 	flows   [fqFlows]flowQueue
 	new     flowList
 	old     flowList
-	law     codel        // of a fresh flow
-	drop    func(*Frame) // by CoDel
-	discard func(*Frame) // because there are too many
+	law     codel        // initial state of a flow
+	drop    func(*Frame) // for drops by CoDel
+	discard func(*Frame) // for drops because there are too many packets
 	count   int
-	size    int // bytes
+	size    int // in bytes
 }
 
 // flowQueue is the queue of one flow.
 type flowQueue struct {
 	dropTail
 	law    codel
-	credit int  // bytes that it may still send in this turn
+	credit int  // bytes that it may still send in this round
 	listed bool // in one of the lists
 }
 
-// flowList is a list of flows that have a turn to come, first in first out.
+// flowList is a first-in, first-out list of flows that wait for service.
 type flowList struct{ flows []*flowQueue }
 
 func (l *flowList) empty() bool { return len(l.flows) == 0 }
@@ -63,7 +63,7 @@ func (q *fqCodel) push(f *Frame) {
 	}
 }
 
-// pop is RFC 8290 §4.2.
+// pop implements RFC 8290 §4.2.
 func (q *fqCodel) pop(now int64) *Frame {
 	dropped := func(f *Frame) {
 		q.forget(f)
@@ -89,7 +89,7 @@ func (q *fqCodel) pop(now int64) *Frame {
 			return f
 		}
 		list.takeFirst()
-		// A new flow that is empty goes through the old ones, or it could starve them by coming back at once.
+		// An empty new flow moves to the old list. Otherwise it could starve old flows by returning immediately.
 		if list == &q.new && !q.old.empty() {
 			q.old.append(flow)
 		} else {
@@ -103,7 +103,7 @@ func (q *fqCodel) forget(f *Frame) {
 	q.size -= f.Bytes
 }
 
-// shed drops half of what the flow with the most bytes holds, from its head (RFC 8290 §4.1).
+// shed drops half of the bytes of the largest flow, from its head (RFC 8290 §4.1).
 func (q *fqCodel) shed() {
 	fattest := &q.flows[0]
 	for _, list := range []*flowList{&q.new, &q.old} {

@@ -7,25 +7,25 @@ import (
 
 const (
 	EthernetHeader = 14   // destination, source, type
-	VnetHeader     = 10   // struct virtio_net_hdr: carries checksum offload from the receiving to the sending socket
+	VnetHeader     = 10   // struct virtio_net_hdr: passes checksum offload from the receiving to the sending socket
 	smallFrame     = 2048 // bytes of a pooled buffer: a full Ethernet frame and its VnetHeader
 
 	typeIPv4 = 0x0800
 	typeIPv6 = 0x86dd
 )
 
-// Frame is one Ethernet frame on its way.
+// Frame is an Ethernet frame in the emulator.
 type Frame struct {
 	Data    []byte // virtio_net_hdr, then the frame
-	Bytes   int    // size that rate and queue count: IP bytes
+	Bytes   int    // IP bytes: the size that rate and queue count
 	ip      bool
-	class   int    // of PrefixDelays
+	class   int    // index in PrefixDelays
 	arrival int64  // ns
-	order   uint64 // of admission to the queue
+	order   uint64 // order of admission to the queue
 	draw    draw
 }
 
-// copyInto makes to a copy of the frame; to.data has the length of data.
+// copyInto copies the frame to `to`, whose data must have the same length.
 func (f *Frame) copyInto(to *Frame) {
 	data := to.Data
 	*to = *f
@@ -33,15 +33,15 @@ func (f *Frame) copyInto(to *Frame) {
 	copy(data, f.Data)
 }
 
-// Side tells which address of a packet is the one on side B of the link.
+// Side selects the address of a packet that is on side B of the link.
 type Side int
 
 const (
-	SourceIsB      Side = iota // B sent it: direction down
-	DestinationIsB             // B gets it: direction up
+	SourceIsB      Side = iota // sent by B: direction down
+	DestinationIsB             // received by B: direction up
 )
 
-// classify fills in what the model asks of a frame, from its headers.
+// classify sets the fields that the model needs, from the headers of the frame.
 func (f *Frame) classify(prefixes *PrefixDelays, which Side) {
 	ethernet := f.Data[VnetHeader:]
 	f.Bytes = max(len(ethernet)-EthernetHeader, 0)
@@ -80,7 +80,7 @@ type framePool struct {
 
 const poolGrowth = 256 // frames
 
-// get gives a frame that can hold size bytes of data.
+// get returns a frame with size bytes of data.
 func (p *framePool) get(size int) *Frame {
 	if size > smallFrame {
 		return &Frame{Data: make([]byte, size)}
@@ -95,7 +95,7 @@ func (p *framePool) get(size int) *Frame {
 	return f
 }
 
-// put takes a frame back. Large frames are left to the garbage collector.
+// put returns a frame to the pool. Large frames are left to the garbage collector.
 func (p *framePool) put(f *Frame) {
 	if cap(f.Data) == smallFrame {
 		p.free = append(p.free, f)

@@ -8,14 +8,15 @@ import (
 
 // Bounds of a queue.
 const (
-	DefaultQueueBytes = 150_000 // of a rate-limited direction whose queue is not given
+	DefaultQueueBytes = 150_000 // default of a rate-limited direction
 
-	MinQueueBytes   = 1_500 // one full packet, or nothing would ever pass
+	MinQueueBytes   = 1_500 // one full packet; with less, no packet could pass
 	MaxQueueBytes   = maxHeldBytes
 	MaxQueuePackets = 1_000_000
 )
 
-// Queue is the size of a queue, in IP bytes or in packets, and its discipline. The zero value is drop tail without a limit.
+// Queue is the size of a queue, in IP bytes or in packets, and its discipline. The zero value is drop tail without a
+// limit.
 type Queue struct {
 	Bytes      int     `json:"bytes,omitempty"`
 	Packets    int     `json:"packets,omitempty"`
@@ -24,37 +25,37 @@ type Queue struct {
 	IntervalMs float64 `json:"interval_ms,omitempty"` // of CoDel
 }
 
-// Managed says whether CoDel is at work.
+// Managed reports whether the queue uses CoDel.
 func (q Queue) Managed() bool { return q.Discipline == Codel || q.Discipline == FqCodel }
 
-// sameDiscipline says whether two queues differ at most in size.
+// sameDiscipline reports whether two queues differ at most in size.
 func (q Queue) sameDiscipline(other Queue) bool {
 	return q.Managed() == other.Managed() &&
 		(!q.Managed() || q.Discipline == other.Discipline && q.TargetMs == other.TargetMs && q.IntervalMs == other.IntervalMs)
 }
 
-// Params are the conditions in one direction of a link. The zero value lets everything pass at once.
+// Params are the conditions of one direction of a link. The zero value passes every packet immediately.
 type Params struct {
 	RateKbps    float64 `json:"rate_kbps"`    // of IP bytes; 0: unlimited
 	DelayMs     float64 `json:"delay_ms"`     // one way
-	JitterMs    float64 `json:"jitter_ms"`    // around DelayMs, never below no delay, never reordering
-	LossPercent float64 `json:"loss_percent"` // of IP packets, independently of each other
-	Queue       Queue   `json:"queue"`        // with a rate and no queue given: DefaultQueueBytes
+	JitterMs    float64 `json:"jitter_ms"`    // around DelayMs, never negative, never reordering
+	LossPercent float64 `json:"loss_percent"` // of IP packets, independent of each other
+	Queue       Queue   `json:"queue"`        // default with a rate: DefaultQueueBytes
 
 	JitterDistribution string     `json:"jitter_distribution,omitempty"` // Uniform if empty
-	LossModel          *LossModel `json:"loss_model,omitempty"`          // in place of LossPercent
+	LossModel          *LossModel `json:"loss_model,omitempty"`          // replaces LossPercent
 	DuplicatePercent   float64    `json:"duplicate_percent,omitempty"`   // of IP packets that are not lost
 	ReorderPercent     float64    `json:"reorder_percent,omitempty"`     // of IP packets: they skip delay and jitter
-	Trace              string     `json:"trace,omitempty"`               // file of a packet-delivery trace, in place of RateKbps
+	Trace              string     `json:"trace,omitempty"`               // trace file, replaces RateKbps
 
-	Opportunities *trace.Trace `json:"-"` // what Trace holds
+	Opportunities *trace.Trace `json:"-"` // content of Trace
 }
 
-// limited says whether anything ever waits.
+// limited reports whether packets can wait.
 func (p *Params) limited() bool { return p.RateKbps > 0 || p.Opportunities != nil }
 
-// LossModel is that of Gilbert and Elliott: two states, each with a loss of its own, and a chance to change the state at
-// each packet. It begins in the good one.
+// LossModel is the Gilbert-Elliott model: two states, each with a separate loss rate, and a probability to change the
+// state at each packet. It starts in the good state.
 type LossModel struct {
 	PPercent        float64 `json:"p_percent"`         // good → bad
 	RPercent        float64 `json:"r_percent"`         // bad → good
@@ -62,7 +63,7 @@ type LossModel struct {
 	BadLossPercent  float64 `json:"bad_loss_percent"`  // 100 if not given
 }
 
-// WithDefaults fills in what CoDel needs; with it, as on Linux, its queues have a limit in packets if none is given.
+// WithDefaults sets the defaults of CoDel. As on Linux, a CoDel queue without a limit gets a limit in packets.
 func (q Queue) WithDefaults() Queue {
 	if !q.Managed() {
 		return q
@@ -78,7 +79,7 @@ func (q Queue) WithDefaults() Queue {
 	return q
 }
 
-// WithDefaults fills in the queue of a rate-limited direction that has none.
+// WithDefaults sets the queue size of a rate-limited direction without one.
 func (p Params) WithDefaults() Params {
 	if p.limited() && p.Queue.Bytes == 0 && p.Queue.Packets == 0 {
 		p.Queue.Bytes = DefaultQueueBytes

@@ -6,22 +6,22 @@ import (
 	"mplab/linkem/internal/trace"
 )
 
-// serialiser is what serialises the packets of a direction, one at a time: at a rate, or at the opportunities of a trace.
+// serialiser serialises the packets of a direction, one at a time: at a rate, or at the opportunities of a trace.
 type serialiser interface {
-	// ready gives the first time at which the server can begin with a packet that is there at the time t, or later.
+	// ready returns the first time, at t or later, when the server can start with a packet that is present at t.
 	ready(t int64) int64
-	// serve gives the time at which so many bytes are serialised that it begins with at the time start, which ready gave.
+	// serve returns the time when the bytes are serialised. start is the start of service, as returned by ready.
 	serve(start int64, bytes float64) int64
-	// cost is what a packet of so many IP bytes takes, in bytes.
+	// cost returns the bytes that a packet of the given IP bytes occupies.
 	cost(bytes int) float64
-	// remaining gives the bytes of the packet in service, which ends at the time end, that are not serialised by now.
+	// remaining returns the bytes of the packet in service, which ends at the time end, that are not serialised at now.
 	remaining(now, end int64) float64
 }
 
-// rateServer serialises at a constant rate. The zero value does so at once.
+// rateServer serialises at a constant rate. The zero value serialises immediately.
 type rateServer struct {
 	nsPerByte float64
-	free      int64 // when the last packet was serialised
+	free      int64 // when the last packet is serialised
 }
 
 func (s *rateServer) ready(t int64) int64 { return max(t, s.free) }
@@ -40,28 +40,29 @@ func (s *rateServer) remaining(now, end int64) float64 {
 	return float64(end-now) / s.nsPerByte
 }
 
-// traceServer delivers at the opportunities of a trace, as Mahimahi's link shell does: each can deliver OpportunityBytes
-// of the packets that wait at that time; what it does not use is lost; what a packet lacks it gets from the next ones.
+// traceServer delivers at the opportunities of a trace, as Mahimahi's link shell does. Each opportunity can deliver
+// OpportunityBytes of the packets that wait at that time. Its unused bytes are lost. A packet that needs more continues
+// at the next opportunity.
 type traceServer struct {
 	trace *trace.Trace
-	base  int64 // when this repetition of the trace began, ns
+	base  int64 // start of this repetition of the trace, ns
 	index int   // of the current opportunity
 	left  int64 // bytes that it can still deliver
 }
 
 const nsPerMs = int64(1e6)
 
-// newTraceServer begins the trace at the time begin.
+// newTraceServer starts the trace at the time begin.
 func newTraceServer(t *trace.Trace, begin int64) *traceServer {
 	return &traceServer{trace: t, base: begin, left: trace.OpportunityBytes}
 }
 
-// at gives the time of the current opportunity.
+// at returns the time of the current opportunity.
 func (s *traceServer) at() int64 { return s.base + int64(s.trace.At(s.index))*nsPerMs }
 
 func (s *traceServer) length() int64 { return int64(s.trace.LengthMs()) * nsPerMs }
 
-// step goes on to the next opportunity.
+// step moves to the next opportunity.
 func (s *traceServer) step() {
 	s.left = trace.OpportunityBytes
 	if s.index++; s.index == s.trace.Len() {
@@ -71,7 +72,7 @@ func (s *traceServer) step() {
 }
 
 func (s *traceServer) ready(t int64) int64 {
-	if idle := (t - s.base) / s.length(); idle > 1 && s.at() < t { // whole repetitions that nobody used
+	if idle := (t - s.base) / s.length(); idle > 1 && s.at() < t { // skip unused repetitions
 		s.index, s.left = 0, trace.OpportunityBytes
 		s.base += (idle - 1) * s.length()
 	}
@@ -93,7 +94,7 @@ func (s *traceServer) serve(_ int64, bytes float64) int64 {
 
 func (s *traceServer) cost(bytes int) float64 { return float64(bytes + trace.HeaderBytes) }
 
-// remaining counts the opportunities after now, back from the one that ends the packet.
+// remaining counts the opportunities after now, backwards from the one that ends the packet.
 func (s *traceServer) remaining(now, _ int64) float64 {
 	back := *s
 	bytes := trace.OpportunityBytes - back.left
@@ -109,7 +110,7 @@ func (s *traceServer) remaining(now, _ int64) float64 {
 	}
 }
 
-// newServer makes the server of the conditions; a trace begins at the time begin.
+// newServer returns the server for the conditions; a trace starts at the time begin.
 func newServer(params *Params, begin int64) serialiser {
 	switch {
 	case params.Opportunities != nil:

@@ -8,7 +8,7 @@ import (
 	"mplab/linkem/internal/trace"
 )
 
-// traced gives conditions with a trace of the given times in milliseconds.
+// traced returns conditions with a trace of the given times in ms.
 func traced(ms ...uint32) Params {
 	t, err := trace.New(ms)
 	if err != nil {
@@ -17,7 +17,7 @@ func traced(ms ...uint32) Params {
 	return Params{Opportunities: t, Queue: Queue{Packets: 1000}}
 }
 
-// cast sends packets of so many bytes at the time and gives the departures of everything until the end, in ms.
+// cast sends packets of the given sizes at a time and returns all departures until the end, in ms.
 func cast(w *way, at int64, until int64, sizes ...int) []float64 {
 	for _, bytes := range sizes {
 		w.Arrive(at, packet(bytes))
@@ -46,11 +46,11 @@ func TestTraceDeliversOnePacketAtAnOpportunity(t *testing.T) {
 }
 
 func TestTraceSharesOpportunities(t *testing.T) {
-	// 500 bytes take 504 with their header: two are whole by the first opportunity, and the third by the second.
+	// 500 bytes need 504 with their header: two are complete at the first opportunity, and the third at the second.
 	if got, want := cast(newWay(traced(2, 4), 1), 0, 100*ms, 500, 500, 500, 500, 500), []float64{2, 2, 4, 4, 4}; !slices.Equal(got, want) {
 		t.Errorf("departures %v, want %v", got, want)
 	}
-	// A bundle of 3000 bytes takes two and leaves the next packet the rest of the second.
+	// A bundle of 3000 bytes needs two opportunities and leaves the rest of the second to the next packet.
 	if got, want := cast(newWay(traced(2, 4), 1), 0, 100*ms, 3000-trace.HeaderBytes-200, 190), []float64{4, 4}; !slices.Equal(got, want) {
 		t.Errorf("departures %v, want %v", got, want)
 	}
@@ -62,7 +62,7 @@ func TestTraceOpportunitiesAreNotSaved(t *testing.T) {
 		t.Errorf("departures %v, want %v", got, want)
 	}
 	w.left = nil
-	// Long after, in the midst of a repetition.
+	// Much later, in the middle of a repetition.
 	if got, want := cast(w, 50_002*ms+1, 60_000*ms, 1500, 1500), []float64{50_003, 50_010}; !slices.Equal(got, want) {
 		t.Errorf("departures %v, want %v", got, want)
 	}
@@ -73,7 +73,7 @@ func TestTraceBeginsWithChange(t *testing.T) {
 	w.Arrive(0, packet(1500))
 	w.Arrive(0, packet(1500))
 	w.Change(500*ms+ms/2, traced(3, 4), NewChance(1, "test", "up"))
-	// Half of the first packet was left: a part of the first opportunity; the rest of that goes to the second packet.
+	// Half of the first packet was left: it uses a part of the first opportunity; the second packet uses the rest.
 	got := cast(w, 501*ms, 600*ms, 1500)
 	if want := []float64{503.5, 504.5, 507.5}; !slices.Equal(got, want) {
 		t.Errorf("departures %v, want %v", got, want)
@@ -121,8 +121,8 @@ func TestTraceHasAQueue(t *testing.T) {
 	}
 }
 
-// mahimahi is the link of Mahimahi, written down as its paper has it (§4): a list of opportunities, each used up at its
-// time by what waits then. Times are in ns.
+// mahimahi is Mahimahi's link, implemented as in its paper (§4): a list of opportunities, each used at its time by the
+// waiting packets. Times are in ns.
 func mahimahi(t *trace.Trace, arrivals []int64, sizes []int, until int64) []int64 {
 	var departures []int64
 	next, left := 0, 0

@@ -20,14 +20,14 @@ func (e *refusedError) Error() string {
 	return "the server refuses: " + reason
 }
 
-// send sends a message of the smallest size. An error shows as a missing answer.
+// send sends a message of the minimum size. It ignores errors, because they show as a missing answer.
 func (c *client) send(m message) {
 	var packet [headBytes]byte
 	m.put(packet[:])
 	_, _ = c.socket.Write(packet[:])
 }
 
-// await gives the next message that is wanted, or os.ErrDeadlineExceeded. A refusal is an error.
+// await returns the next wanted message, or os.ErrDeadlineExceeded. A refusal is an error.
 func (c *client) await(until time.Time, wanted func(received) bool) (received, error) {
 	if err := c.socket.SetReadDeadline(until); err != nil {
 		return received{}, err
@@ -35,7 +35,7 @@ func (c *client) await(until time.Time, wanted func(received) bool) (received, e
 	for {
 		in, err := c.socket.receive()
 		if errors.Is(err, syscall.ECONNREFUSED) && time.Now().Before(until) {
-			continue // ICMP error of an earlier message; the deadline still holds
+			continue // ICMP error of an earlier message; the deadline still applies
 		}
 		if err != nil {
 			return received{}, err
@@ -50,7 +50,7 @@ func (c *client) await(until time.Time, wanted func(received) bool) (received, e
 	}
 }
 
-// down measures the rate at which a blast of the server arrives here, in bit/s; false if too little arrived.
+// down measures the arrival rate of a blast from the server, in bit/s. It returns false if too little arrived.
 func (c *client) down() (float64, bool, error) {
 	o := c.options
 	rate := o.DownKbps * 1000 * blastFactor
@@ -63,10 +63,10 @@ func (c *client) down() (float64, bool, error) {
 	deadline := time.Now().Add(o.Timeout + 2*duration + afterBlast)
 	for time.Now().Before(deadline) {
 		until := deadline
-		if len(samples) == 0 { // the question may be lost; the server answers it once
+		if len(samples) == 0 { // the request may be lost; the server handles duplicates
 			c.send(start)
 			until = earlier(deadline, time.Now().Add(max(askPause, 2*c.rtt)))
-		} else { // or all end messages
+		} else { // all end messages may be lost
 			until = earlier(deadline, time.Now().Add(max(time.Second, 2*c.rtt)))
 		}
 		in, err := c.await(until, func(in received) bool {
@@ -91,7 +91,7 @@ func (c *client) down() (float64, bool, error) {
 	return bits, ok, nil
 }
 
-// up measures the rate at which a blast from here arrives at the server, in bit/s; false if too little arrived.
+// up measures the rate at which a blast arrives at the server, in bit/s. It returns false if too little arrived.
 func (c *client) up() (float64, bool, error) {
 	o := c.options
 	rate := o.UpKbps * 1000 * blastFactor
@@ -107,7 +107,7 @@ func (c *client) up() (float64, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	// The question passes the same queue behind the data. It may be dropped there.
+	// The request follows the data through the same queue and may be dropped there.
 	for deadline := time.Now().Add(duration + afterBlast); time.Now().Before(deadline); {
 		c.send(message{kind: kindUpAsk, token: c.token, sequence: c.run})
 		in, err := c.await(earlier(deadline, time.Now().Add(max(askPause, 2*c.rtt))), func(in received) bool {

@@ -1,3 +1,3 @@
-// Package probe measures a link over UDP: round-trip time, rates in both directions and loss, with its own server and
-// wire format. It knows nothing of the emulator and also measures links that are real.
+// Package probe measures a link over UDP: round-trip time, rates in both directions and loss, with a separate server
+// and wire format. It does not depend on the emulator and also measures real links.
 package probe

@@ -12,46 +12,46 @@ import (
 	"mplab/linkem/internal/exit"
 )
 
-// Options say what to measure.
+// Options of a measurement.
 type Options struct {
-	Device      string        // interface to measure from; empty: by the routes
+	Device      string        // interface to measure from; empty: by routing
 	Server      string        // address and port of the probe server
-	DownKbps    float64       // expected rate; 0: do not measure it
-	UpKbps      float64       // expected rate; 0: do not measure it
-	Pings       int           // echoes for the round-trip time
-	LossPackets int           // further echoes, for the loss alone
-	Seconds     float64       // of each blast
-	Timeout     time.Duration // for the server's first answer
+	DownKbps    float64       // expected rate; 0: not measured
+	UpKbps      float64       // expected rate; 0: not measured
+	Pings       int           // number of echoes for the round-trip time
+	LossPackets int           // number of further echoes, only for the loss
+	Seconds     float64       // duration of each blast
+	Timeout     time.Duration // of the server's first answer
 }
 
-// Result is what was measured. A rate that was not measured is null.
+// Result holds the measured values. A rate that was not measured is null.
 type Result struct {
 	Device      string   `json:"device"`
 	RTT         RTT      `json:"rtt_ms"`
 	DownKbps    *float64 `json:"down_kbps"`
 	UpKbps      *float64 `json:"up_kbps"`
-	LossPercent float64  `json:"loss_percent"` // of all echoes, there and back
-	LossSent    int      `json:"loss_sent"`    // echoes that loss_percent is a share of
+	LossPercent float64  `json:"loss_percent"` // of all echoes, for both directions together
+	LossSent    int      `json:"loss_sent"`    // number of echoes
 }
 
 const (
 	pingPause    = 30 * time.Millisecond
 	helloPause   = 250 * time.Millisecond
 	askPause     = 300 * time.Millisecond
-	shortestTail = time.Second            // waited for the last echoes
+	shortestTail = time.Second            // minimum wait for the last echoes
 	lossShare    = 0.2                    // of the slower rate, for the loss packets
-	longestLoss  = time.Second            // for all loss packets
-	fastestLoss  = 500 * time.Microsecond // between two of them
-	longestDrain = 3 * time.Second        // for the queue to drain after a blast
-	drainSlack   = 3.0                    // ms above the RTT without load that count as drained,
+	longestLoss  = time.Second            // duration limit of all loss packets
+	fastestLoss  = 500 * time.Microsecond // minimum interval between two of them
+	longestDrain = 3 * time.Second        // maximum wait until the queue has drained after a blast
+	drainSlack   = 3.0                    // ms above the unloaded RTT that count as drained,
 	drainFactor  = 1.1                    // or this many times the RTT
-	mostBlasts   = 3                      // of one direction, until enough of one arrives
-	afterBlast   = 3 * time.Second        // for what is still in the queue
+	mostBlasts   = 3                      // attempts per direction until enough of a blast arrives
+	afterBlast   = 3 * time.Second        // for data still in the queue
 	leastKbps    = 1
 	mostKbps     = mostBlastBits / 1000 / blastFactor
 )
 
-// check refuses options that cannot be met.
+// check returns an error for invalid options.
 func (o Options) check() error {
 	switch {
 	case o.Server == "":
@@ -74,7 +74,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// Measure measures a link: first round-trip time and loss, then the rates, down and up. It takes a bounded time.
+// Measure measures a link: first round-trip time and loss, then the rates, down and up. Its duration is bounded.
 func Measure(ctx context.Context, o Options) (Result, error) {
 	if err := o.check(); err != nil {
 		return Result{}, exit.With(exit.Config, fmt.Errorf("probe: %w", err))
@@ -96,7 +96,7 @@ func Measure(ctx context.Context, o Options) (Result, error) {
 	return result, nil
 }
 
-// failed names device and server.
+// failed adds device and server to an error.
 func (o Options) failed(err error) error {
 	if o.Device == "" {
 		return fmt.Errorf("probe of %s: %w", o.Server, err)
@@ -104,13 +104,13 @@ func (o Options) failed(err error) error {
 	return fmt.Errorf("probe of %s through %s: %w", o.Server, o.Device, err)
 }
 
-// client is one session with a server. One goroutine uses it.
+// client is a session with a server. It is for one goroutine.
 type client struct {
 	options  Options
 	socket   *socket
 	overhead int // IP and UDP header bytes
 	token    token
-	rtt      time.Duration // of the handshake, then the median without load
+	rtt      time.Duration // of the handshake, later the unloaded median
 	sequence uint32        // of echoes
 	run      uint32        // of blasts
 }
@@ -150,7 +150,7 @@ func (c *client) measure() (Result, error) {
 	return result, nil
 }
 
-// lossTrain gives the number and the distance of the loss packets: they use only a small share of the slower rate.
+// lossTrain returns the number and interval of the loss packets: they use only a small share of the slower rate.
 func (o Options) lossTrain() (int, time.Duration) {
 	pause := fastestLoss
 	for _, kbps := range []float64{o.DownKbps, o.UpKbps} {
@@ -161,12 +161,12 @@ func (o Options) lossTrain() (int, time.Duration) {
 	return min(o.LossPackets, int(longestLoss/pause)), pause
 }
 
-// handshake gets the token of a session.
+// handshake obtains a session token.
 func (c *client) handshake() error {
 	nonce := newToken()
 	first, second := nonce.halves()
 	deadline := time.Now().Add(c.options.Timeout)
-	var asked []time.Time // by sequence number: the answer may be to an earlier question
+	var asked []time.Time // by sequence number: an answer can be to an earlier hello
 	for time.Now().Before(deadline) {
 		sent := time.Now()
 		c.send(message{kind: kindHello, token: nonce, sequence: uint32(len(asked))})
@@ -185,17 +185,16 @@ func (c *client) handshake() error {
 			c.token, c.rtt = in.token, time.Since(sent)
 			return nil
 		}
-		time.Sleep(time.Until(earlier(deadline, sent.Add(helloPause)))) // refused at once: nobody listens yet
+		time.Sleep(time.Until(earlier(deadline, sent.Add(helloPause)))) // refused at once: no server is listening yet
 	}
 	return fmt.Errorf("no answer within %v; is \"linkem probe-server\" running there, and is there a route?", c.options.Timeout)
 }
 
-// echo sends n echoes and gives the round-trip times of those that came back, in milliseconds. The server's own time is
-// not part of them.
+// echo sends n echoes and returns the round-trip times of the answers in ms, without the server's processing time.
 func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 	base := c.sequence + 1
 	c.sequence += uint32(n)
-	sentAt := make([]int64, n) // ns since the epoch; 0: answered, or not sent yet
+	sentAt := make([]int64, n) // ns since the epoch; 0: answered or not sent
 	var times []float64
 	next, sent := time.Now(), 0
 	tail := max(shortestTail, 3*c.rtt)
@@ -222,7 +221,7 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 		}
 		index := int(in.sequence - base)
 		if index < 0 || index >= sent || sentAt[index] == 0 {
-			continue // of an earlier series, or twice
+			continue // of an earlier series, or a duplicate
 		}
 		times = append(times, float64(max(in.at-sentAt[index]-int64(in.first), 0))/1e6)
 		sentAt[index] = 0
@@ -230,8 +229,8 @@ func (c *client) echo(n int, pause time.Duration) ([]float64, error) {
 	return times, nil
 }
 
-// rate measures one direction and waits until the queue has drained. Of a blast in which a machine stood still too little
-// may arrive to tell: that is measured again.
+// rate measures one direction and waits until the queue has drained. If a machine stalled during a blast, too few
+// packets may arrive; then the blast is repeated.
 func (c *client) rate(direction string, measure func() (float64, bool, error)) (*float64, error) {
 	for range mostBlasts {
 		c.run++
@@ -265,7 +264,7 @@ func (c *client) drain() error {
 	return nil
 }
 
-// within is false for NaN.
+// within reports whether v is in [low, high]; false for NaN.
 func within(v, low, high float64) bool { return v >= low && v <= high }
 
 func earlier(a, b time.Time) time.Time {

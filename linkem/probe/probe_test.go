@@ -10,7 +10,7 @@ import (
 )
 
 func TestDeliveryRate(t *testing.T) {
-	// A token bucket lets the first 20 packets pass at once; then 1000 bytes every millisecond are 8 Mbit/s.
+	// A token bucket passes the first 20 packets at once; then 1000 bytes per millisecond are 8 Mbit/s.
 	var samples []sample
 	for range 20 {
 		samples = append(samples, sample{0, 1000})
@@ -22,14 +22,14 @@ func TestDeliveryRate(t *testing.T) {
 	if !ok || math.Abs(rate-8e6) > 1 {
 		t.Errorf("%v, %v", rate, ok)
 	}
-	// The sender stalls for 40 ms in the middle: the link was idle then, and its rate is what it was.
+	// The sender stalls for 40 ms in the middle: the link is idle then, but its rate is unchanged.
 	for i := 70; i < len(samples); i++ {
 		samples[i].at += 40e6
 	}
 	if rate, ok := deliveryRate(samples); !ok || math.Abs(rate-8e6) > 1 {
 		t.Errorf("with a stall: %v, %v", rate, ok)
 	}
-	for _, few := range [][]sample{nil, samples[:3], samples[:20]} { // the last: no time passes
+	for _, few := range [][]sample{nil, samples[:3], samples[:20]} { // in the last one, no time passes
 		if rate, ok := deliveryRate(few); ok {
 			t.Errorf("%v from %d samples", rate, len(few))
 		}
@@ -90,7 +90,7 @@ func startServer(t *testing.T) string {
 	}
 }
 
-// exchange sends a message and gives what comes back within a short time.
+// exchange sends a message and returns the answer that arrives within a short time.
 func exchange(t *testing.T, conn net.Conn, m message) (message, bool) {
 	t.Helper()
 	if _, err := conn.Write(padded(m, 0, 0)); err != nil {

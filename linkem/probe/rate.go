@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	blastFactor    = 1.3  // of the expected rate: fills the queue, so that the link is never idle
-	discardedShare = 0.25 // of the time from first to last arrival: the burst of a token bucket, a queue not yet filled
-	fewestSamples  = 5    // arrivals behind the discarded part
+	blastFactor    = 1.3  // times the expected rate: fills the queue, so that the link is never idle
+	discardedShare = 0.25 // of the time: the burst of a token bucket, a queue not yet filled
+	fewestSamples  = 5    // arrivals after the discarded part
 	mostGroups     = 15
 	headStart      = 0.1 // of the duration, sent at once: the queue outlasts a stall of the sender
-	blastPriority  = 5   // of SCHED_FIFO: below the links of linkem, which have to carry it
+	blastPriority  = 5   // SCHED_FIFO priority: below the links of linkem, which must forward the blast
 	mostSamples    = 200_000
-	aimedSamples   = 100 // arrivals of a blast; messages get smaller to have them on a slow link
+	aimedSamples   = 100 // intended number of arrivals; on a slow link messages are smaller to reach it
 	smallestBlast  = headBytes + udpOverhead
 )
 
@@ -28,10 +28,10 @@ type sample struct {
 	bytes int   // IP bytes
 }
 
-// deliveryRate gives the rate of arrivals in bit/s of IP bytes. Behind the first discardedShare of the time, the arrivals
-// are cut into groups; the rate of a group is what came after its first arrival by the time from there to its last; the
-// median group counts, so that a moment in which the sender did not keep the link busy does not. False if there are too
-// few arrivals.
+// deliveryRate returns the rate of arrivals in bit/s of IP bytes, or false if there are too few. It discards the first
+// discardedShare of the time and splits the other arrivals into groups. The rate of a group is the bytes after its
+// first arrival divided by the time from there to its last arrival. The result is the rate of the median group, so that
+// a stall of the sender has no effect.
 func deliveryRate(samples []sample) (float64, bool) {
 	if len(samples) < fewestSamples {
 		return 0, false
@@ -50,7 +50,7 @@ func deliveryRate(samples []sample) (float64, bool) {
 	groups := min(mostGroups, max(spacings/fewestSamples, 1))
 	var rates []float64
 	for g := range groups {
-		group := kept[g*spacings/groups : (g+1)*spacings/groups+1] // the last arrival is the first of the next group
+		group := kept[g*spacings/groups : (g+1)*spacings/groups+1] // the last arrival starts the next group
 		bytes := 0
 		for _, s := range group[1:] {
 			bytes += s.bytes
@@ -62,19 +62,19 @@ func deliveryRate(samples []sample) (float64, bool) {
 	return quantile(rates, 0.5), true
 }
 
-// blastSize gives the IP bytes of a message for a blast of so many bit/s and seconds.
+// blastSize returns the message size of a blast in IP bytes. rate is in bit/s.
 func blastSize(rate, seconds float64) int {
 	return min(max(int(rate*seconds/8/aimedSamples), smallestBlast), largestMessage)
 }
 
-// blast calls send at an even pace for the duration: rate in bit/s, messages of size IP bytes. A head start, and what a
-// stall delayed, goes out at once. It gives the number of messages sent.
+// blast calls send at an even pace for the duration and returns the number of messages. rate is in bit/s, size in IP
+// bytes. It sends a head start, and messages delayed by a stall, at once.
 func blast(rate float64, size int, duration time.Duration, send func() error) (sent int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// A thread of its own, which ends with the goroutine: it can sleep for less than the 1 ms of Go's timers, and may
-		// have a priority.
+		// Use a separate thread, which ends with the goroutine: it can sleep for less than the 1 ms of Go's timers, and
+		// can have a priority.
 		runtime.LockOSThread()
 		system.TuneThread(blastPriority)
 		sent, err = pace(float64(size)*8e9/rate, duration, send)
@@ -93,7 +93,7 @@ func pace(interval float64, duration time.Duration, send func() error) (int, err
 			return n, nil
 		}
 		sleepPrecisely(due - time.Since(start))
-		if time.Since(start) > 2*duration { // far too slow a machine: end in bounded time
+		if time.Since(start) > 2*duration { // far too slow a machine: stop in bounded time
 			return n, nil
 		}
 		if err := send(); err != nil {
@@ -102,11 +102,11 @@ func pace(interval float64, duration time.Duration, send func() error) (int, err
 	}
 }
 
-// sleepPrecisely sleeps the calling thread; negative: not at all.
+// sleepPrecisely blocks the calling thread; it returns immediately if d is not positive.
 func sleepPrecisely(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	t := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // cut short by a signal: the next one is paced again
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &t, nil) // a signal can end it early: harmless
 }

@@ -13,53 +13,53 @@ import (
 	"mplab/linkem/internal/exit"
 )
 
-// Bounds of what a client of the probe server can ask for.
+// Limits of a client of the probe server.
 const (
 	mostSessions     = 64
-	sessionIdle      = 30 * time.Second // after which a session is forgotten
+	sessionIdle      = 30 * time.Second // idle time after which a session is forgotten
 	mostSessionBytes = 256 << 20        // IP bytes that the server sends in one session
 	mostBlastTime    = 10 * time.Second
 	fewestBlastBits  = 1_000
 	mostBlastBits    = 2_000_000_000
-	endRepeats       = 5 // of the end message, as a full queue may drop some
+	endRepeats       = 5 // number of end messages, because a full queue may drop some
 	endPause         = 60 * time.Millisecond
 )
 
 // Reasons of kindRefused.
 const (
 	refusedBusy   = 1 // too many sessions
-	refusedBudget = 2 // mostSessionBytes are spent
-	refusedRun    = 3 // a blast that is out of bounds, or while another one goes on
+	refusedBudget = 2 // the session has used mostSessionBytes
+	refusedRun    = 3 // a blast with invalid parameters, or during another one
 )
 
-// refusals tells the reasons to people.
+// refusals maps reasons to texts.
 var refusals = map[uint64]string{
 	refusedBusy:   "it has too many sessions",
 	refusedBudget: "the session has spent its bytes",
 	refusedRun:    "the rate or the duration is out of bounds, or another measurement of this session goes on",
 }
 
-// session is what the server knows of one client.
+// session is the state of one client.
 type session struct {
 	addr    netip.AddrPort
 	seen    time.Time
-	spent   int64  // IP bytes sent or promised
-	downRun uint32 // latest
-	blasts  bool   // a blast goes on
+	spent   int64  // IP bytes sent or reserved
+	downRun uint32 // latest run
+	blasts  bool   // a blast is running
 	upRun   uint32
 	up      []sample
 }
 
-// server answers probes. It can serve several clients at once.
+// server answers probes. It can serve several clients concurrently.
 type server struct {
 	socket *socket
 	blasts sync.WaitGroup
 
 	mu       sync.Mutex
-	sessions map[token]*session // and what is in them; guarded by mu
+	sessions map[token]*session // with their content guarded by mu
 }
 
-// Serve answers probes on a UDP address until ctx ends; ready is called with the address when it listens.
+// Serve answers probes on a UDP address until ctx ends. It calls ready with the address when it is listening.
 func Serve(ctx context.Context, listen string, ready func(addr net.Addr)) error {
 	addr, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {
@@ -85,7 +85,7 @@ func Serve(ctx context.Context, listen string, ready func(addr net.Addr)) error 
 	return fmt.Errorf("probe server: %w", err)
 }
 
-// serve answers until the socket is closed.
+// serve answers probes until the socket is closed.
 func (s *server) serve() error {
 	for {
 		in, err := s.socket.receive()
@@ -93,7 +93,7 @@ func (s *server) serve() error {
 			return err
 		}
 		if err != nil {
-			continue // an ICMP error of a client that is gone
+			continue // ICMP error of a client that has gone
 		}
 		s.handle(in)
 	}
@@ -129,7 +129,7 @@ func (s *server) handle(in received) {
 	}
 }
 
-// open makes a session. The answer is not larger than the question.
+// open creates a session. The answer is not larger than the request.
 func (s *server) open(in received) {
 	for token, session := range s.sessions {
 		if !session.blasts && time.Since(session.seen) > sessionIdle {
@@ -157,7 +157,7 @@ func (session *session) count(in received) {
 	}
 }
 
-// answer sends a head-sized message in a session, with token and sequence of the question.
+// answer sends a header-only message in a session, with token and sequence number of the request.
 func (s *server) answer(session *session, in received, m message) {
 	m.token, m.sequence = in.token, in.sequence
 	if session.spent >= mostSessionBytes {
@@ -170,10 +170,10 @@ func (s *server) answer(session *session, in received, m message) {
 func (s *server) send(to netip.AddrPort, m message) {
 	var packet [headBytes]byte
 	m.put(packet[:])
-	_, _ = s.socket.WriteToUDPAddrPort(packet[:], to) // a lost answer is asked for again
+	_, _ = s.socket.WriteToUDPAddrPort(packet[:], to) // a lost answer is requested again
 }
 
-// start begins a blast towards the client, once for each run. A question that came twice is answered by the blast.
+// start starts a blast to the client, once per run. The answer to a duplicate request is the running blast.
 func (s *server) start(session *session, in received) {
 	if in.sequence == session.downRun {
 		return
@@ -196,7 +196,7 @@ func (s *server) start(session *session, in received) {
 	s.answer(session, in, refused)
 }
 
-// blast sends the data and the end of a run.
+// blast sends the data and end messages of a run.
 func (s *server) blast(session *session, in received, rate float64, size int, duration time.Duration) {
 	packet := padded(message{kind: kindDownData, token: in.token, sequence: in.sequence}, size, overheadTo(in.from))
 	sent, _ := blast(rate, size, duration, func() error {
@@ -204,7 +204,7 @@ func (s *server) blast(session *session, in received, rate float64, size int, du
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		return nil // what the system does not take is as good as lost
+		return nil // a packet that the system refuses counts as lost
 	})
 	end := message{kind: kindDownEnd, token: in.token, sequence: in.sequence, first: uint64(sent)}
 	for range endRepeats {

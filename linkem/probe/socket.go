@@ -13,9 +13,9 @@ import (
 	"mplab/linkem/internal/system"
 )
 
-const bufferBytes = 8 << 20 // bytes, of a socket; cut to the kernel's limit for an unprivileged user
+const bufferBytes = 8 << 20 // per direction of a socket; limited by the kernel for an unprivileged user
 
-// socket is a UDP socket that tells when the kernel got a packet. One goroutine may receive, any may send.
+// socket is a UDP socket with kernel arrival times. One goroutine can receive, any can send.
 type socket struct {
 	*net.UDPConn
 	packet [65536]byte
@@ -41,15 +41,15 @@ func newSocket(conn *net.UDPConn) (*socket, error) {
 	return &socket{UDPConn: conn}, nil
 }
 
-// received is one packet of the probe.
+// received is a received packet of the probe.
 type received struct {
 	message
 	from  netip.AddrPort
 	bytes int   // IP bytes
-	at    int64 // when the kernel got it, ns since the epoch
+	at    int64 // arrival time in the kernel, ns since the epoch
 }
 
-// receive waits for the next packet of the probe, until the read deadline; others are skipped.
+// receive waits for the next packet of the probe, until the read deadline. It skips other packets.
 func (s *socket) receive() (received, error) {
 	for {
 		n, oobn, _, from, err := s.ReadMsgUDPAddrPort(s.packet[:], s.oob[:])
@@ -68,7 +68,7 @@ func (s *socket) receive() (received, error) {
 	}
 }
 
-// arrivalStamp finds the SCM_TIMESTAMPNS control message (socket(7), SO_TIMESTAMPNS).
+// arrivalStamp returns the time in the SCM_TIMESTAMPNS control message (socket(7), SO_TIMESTAMPNS).
 func arrivalStamp(oob []byte) (int64, bool) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -83,7 +83,7 @@ func arrivalStamp(oob []byte) (int64, bool) {
 	return 0, false
 }
 
-// overheadTo gives the IP and UDP header bytes of packets from and to an address.
+// overheadTo returns the IP and UDP header bytes of packets to and from an address.
 func overheadTo(addr netip.AddrPort) int {
 	if addr.Addr().Unmap().Is4() {
 		return udpOverhead
@@ -91,14 +91,14 @@ func overheadTo(addr netip.AddrPort) int {
 	return udp6Overhead
 }
 
-// padded makes the payload of a message of so many IP bytes.
+// padded returns the payload of a message of ipBytes IP bytes.
 func padded(m message, ipBytes, overhead int) []byte {
 	packet := make([]byte, max(ipBytes-overhead, headBytes))
 	m.put(packet)
 	return packet
 }
 
-// connect connects to a server from one interface (SO_BINDTODEVICE); an empty device leaves the choice to the routes.
+// connect connects to a server from one interface (SO_BINDTODEVICE); an empty device means by routing.
 func connect(device, server string) (*socket, error) {
 	dialer := net.Dialer{Timeout: 5 * time.Second, Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error

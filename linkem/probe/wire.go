@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// The probe speaks UDP. Every message has the same 48-byte head, in network byte order; data messages are padded.
+// The probe uses UDP. Every message has the same 48-byte header, in network byte order; data messages are padded.
 //
 //	 0  4  magic "LKP1"
 //	 4  1  kind
@@ -16,8 +16,9 @@ import (
 //	32  8  first value
 //	40  8  second value
 //
-// The client opens with hello (token: a nonce of its own) and gets welcome, whose token opens everything else. As only
-// who receives at the address that he claims learns that token, nobody can have the server blast a third party.
+// The client starts with hello (token: a nonce) and receives welcome, whose token is required in all other messages.
+// Only the real owner of an address learns that token, so a client with a forged address cannot make the server flood a
+// third party.
 const (
 	magic          = "LKP1"
 	headBytes      = 48
@@ -42,7 +43,7 @@ const (
 	kindRefused                   // server: first = reason
 )
 
-// token names a session; it is a secret between server and client.
+// token identifies a session; it is a secret of server and client.
 type token [16]byte
 
 func newToken() token {
@@ -51,7 +52,7 @@ func newToken() token {
 	return token
 }
 
-// halves gives the token as two numbers.
+// halves returns the token as two numbers.
 func (t token) halves() (first, second uint64) {
 	return binary.BigEndian.Uint64(t[:8]), binary.BigEndian.Uint64(t[8:])
 }
@@ -63,7 +64,7 @@ type message struct {
 	first, second uint64
 }
 
-// put writes the head into buffer, which has at least headBytes bytes.
+// put writes the header into buffer, which must have at least headBytes bytes.
 func (m message) put(buffer []byte) {
 	copy(buffer, magic)
 	clear(buffer[4:headBytes])
@@ -74,7 +75,7 @@ func (m message) put(buffer []byte) {
 	binary.BigEndian.PutUint64(buffer[40:], m.second)
 }
 
-// parse reads a head; false if it is none.
+// parse reads a header. It returns false if there is none.
 func parse(packet []byte) (message, bool) {
 	if len(packet) < headBytes || string(packet[:4]) != magic {
 		return message{}, false

@@ -7,32 +7,33 @@ import (
 )
 
 const (
-	// batchSize is how much is read at once. It is small enough that what was
-	// read is still in the processor's cache when it is decoded.
+	// batchSize is the number of bytes to read at once. A batch that has just
+	// been read still fits into the processor's cache when it is decoded.
 	batchSize = 128 << 10
-	// maxBlock is the largest record that is kept whole; nothing bigger than a
-	// frame of maxFrame bytes with its options is of use.
+	// maxBlock is the largest block that is kept whole: a frame of maxFrame
+	// bytes with its options.
 	maxBlock = maxFrame + 1<<16
-	// maxFrame is the longest frame that a record is believed to hold; pcap
-	// itself stops at 262144 bytes.
+	// maxFrame is the longest accepted frame; a longer one means damage. The
+	// limit of libpcap is 262144 bytes.
 	maxFrame = 1 << 19
-	// maxIdleReads is how often a reader may give nothing in turn.
+	// maxIdleReads is the maximum number of consecutive empty reads.
 	maxIdleReads = 100
 )
 
-// Batch is a run of records and the buffer that they point into. Its zero
-// value is ready for use, with any file.
+// Batch is a sequence of records and the buffer that they point into. The zero
+// value is ready for use with any file.
 type Batch struct {
 	Records []Record
-	Size    int // bytes to read at once; 0: 128 KB
+	Size    int // bytes to read at once; 0: 128 KiB
 	buffer  []byte
 }
 
-// Read fills a batch with the next records, whose Data is valid until the
-// batch is read again; other batches may be read in between. It returns io.EOF
-// when there is none. When the rest of the file cannot be read it returns an
-// error that wraps [ErrCut] or [ErrDamaged]; b then still holds what came
-// before. A stream is read no further than is needed for one record.
+// Read fills a batch with the next records. Their Data is valid until the same
+// batch is read again; other batches can be read before that. Read returns
+// io.EOF at the end of the file. If the rest of the file cannot be read, it
+// returns an error that wraps [ErrCut] or [ErrDamaged]; b still holds the
+// records before the error. Read waits for no more bytes of a stream than one
+// record needs.
 func (f *File) Read(b *Batch) error {
 	b.Records = b.Records[:0]
 	b.grow(max(f.need, len(f.rest)+1))
@@ -63,8 +64,8 @@ func (f *File) Read(b *Batch) error {
 	return f.err
 }
 
-// fill reads at least one byte into a buffer, or fails. What belongs to a block
-// that is skipped is dropped.
+// fill reads at least one byte into a buffer, or returns an error. It drops the
+// bytes of a block that is being skipped.
 func (f *File) fill(buffer []byte) (int, error) {
 	for range maxIdleReads {
 		n, err := f.in.Read(buffer)
@@ -83,7 +84,7 @@ func (f *File) fill(buffer []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// grow makes room for size bytes and keeps what is there.
+// grow enlarges the buffer to size bytes and keeps its content.
 func (b *Batch) grow(size int) {
 	if b.Size == 0 {
 		b.Size = batchSize
@@ -95,7 +96,7 @@ func (b *Batch) grow(size int) {
 	}
 }
 
-// moreRecords makes room in a full list of records.
+// moreRecords enlarges a full list of records.
 func moreRecords(records []Record) []Record {
 	records = slices.Grow(records, max(len(records), 256))
 	return records[:cap(records)]

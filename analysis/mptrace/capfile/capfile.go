@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// The errors that reading can end with, besides those of the system.
+// Errors of [Open] and [File.Read], in addition to those of the system.
 var (
 	// ErrNotCapture means that the first bytes are not those of a capture.
 	ErrNotCapture = errors.New("not a pcap or pcapng file")
-	// ErrEmpty means that there are no bytes at all.
+	// ErrEmpty means that the file has no bytes.
 	ErrEmpty = errors.New("empty file")
 	// ErrCut means that the file ends inside a record.
 	ErrCut = errors.New("cut short")
@@ -25,17 +25,17 @@ var (
 
 // Record is one captured frame. Data is valid until its batch is read again.
 type Record struct {
-	TimeNS  int64 // unix, 1970 to 2106
+	TimeNS  int64 // since 1970 UTC, up to 2106
 	Data    []byte
 	OrigLen uint32 // length on the wire
-	Iface   int32  // index into [File.Interfaces]
+	Iface   int32  // index in [File.Interfaces]
 }
 
-// Interface describes where packets were captured.
+// Interface describes a capture interface.
 type Interface struct {
-	Name     string // "" when not known
+	Name     string // "" if unknown
 	LinkType int    // https://www.tcpdump.org/linktypes.html
-	Dropped  uint64 // packets that the capture lost, as it says itself at its end
+	Dropped  uint64 // packets that the capture lost, by its own statistics
 	snapLen  uint32
 	clock    clock
 }
@@ -51,17 +51,17 @@ type File struct {
 	interfaces []Interface
 	swap       bool // the file is big endian
 
-	rest []byte // what the last batch could not use: less than one record
-	need int    // how many bytes the next record takes, as far as is known
-	skip int64  // bytes of an uninteresting block that are still to come
-	err  error  // why there is no more
+	rest []byte // unused end of the last batch: less than one record
+	need int    // size of the next record, as far as known
+	skip int64  // remaining bytes of a block that is being skipped
+	err  error  // reason why no record follows
 
 	header  int   // pcap: bytes before a frame
 	section int32 // pcapng: index of the section's first interface
 	lastNS  int64 // pcapng: time of the last packet
 }
 
-// Open opens a capture; the name "-" stands for standard input.
+// Open opens a capture. The name "-" means standard input.
 func Open(name string) (*File, error) {
 	if name == "-" {
 		return New("-", os.Stdin)
@@ -83,8 +83,8 @@ func Open(name string) (*File, error) {
 	return file, nil
 }
 
-// New reads a capture from a stream; name is told in errors and may say the
-// interface.
+// New reads a capture from a stream. The name appears in errors and can contain
+// the interface, as in `phone-wlan0.pcap`.
 func New(name string, r io.Reader) (*File, error) {
 	f := &File{Name: name, in: r}
 	if err := f.open(); err != nil {
@@ -138,10 +138,10 @@ func (f *File) Close() {
 	f.closers = nil
 }
 
-// Interfaces returns the interfaces that have been described so far.
+// Interfaces returns the interfaces described so far.
 func (f *File) Interfaces() []Interface { return f.interfaces }
 
-// u32 reads a number of a file; swap says that it is big endian.
+// u32 reads a number from a file; swap means big endian.
 func u32(b []byte, swap bool) uint32 {
 	v := binary.LittleEndian.Uint32(b)
 	if swap {
@@ -166,7 +166,8 @@ func u64(b []byte, swap bool) uint64 {
 	return v
 }
 
-// cut turns the error of a read inside a record into ErrCut.
+// cut returns ErrCut for an unexpected end of file, and ErrDamaged with the
+// reason for other errors.
 func cut(err error) error {
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrCut

@@ -18,7 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pcap makes a file of frames, one second apart, the fraction being 5.
+// pcap returns a file of frames, one second apart, with fraction 5.
 func pcap(order binary.AppendByteOrder, magic uint32, frames ...string) []byte {
 	b := order.AppendUint32(nil, magic)
 	b = append(b, make([]byte, 12)...)
@@ -33,7 +33,7 @@ func pcap(order binary.AppendByteOrder, magic uint32, frames ...string) []byte {
 	return b
 }
 
-// block makes a block of pcapng, little endian.
+// block returns a little-endian pcapng block.
 func block(kind uint32, body ...byte) []byte { return blockIn(binary.LittleEndian, kind, body) }
 
 func blockIn(order binary.AppendByteOrder, kind uint32, body []byte) []byte {
@@ -46,7 +46,7 @@ var (
 	section = block(blockSection,
 		0x4d, 0x3c, 0x2b, 0x1a, // byte order
 		1, 0, 0, 0, // version 1.0
-		255, 255, 255, 255, 255, 255, 255, 255) // length not known
+		255, 255, 255, 255, 255, 255, 255, 255) // unknown length
 	wlan0 = block(blockInterface,
 		1, 0, 0, 0, // Ethernet
 		0, 0, 4, 0, // snapshot length
@@ -80,7 +80,7 @@ type got struct {
 	iface  string
 }
 
-// readAll reads to the end, in pieces of some size.
+// readAll reads to the end, in batches of the given size.
 func readAll(f *File, size int) ([]got, error) {
 	var all []got
 	b := Batch{Size: size}
@@ -99,7 +99,7 @@ func readAll(f *File, size int) ([]got, error) {
 	}
 }
 
-// read reads a capture in several ways, which all come to the same.
+// read reads a capture in several ways, which must agree.
 func read(t *testing.T, name string, b []byte) ([]got, error) {
 	t.Helper()
 	f, err := New(name, bytes.NewReader(b))
@@ -227,7 +227,7 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// TestBatchesInFlight: a batch keeps its records while others are read.
+// TestBatchesInFlight: a batch keeps its records while other batches are read.
 func TestBatchesInFlight(t *testing.T) {
 	file := bytes.Join([][]byte{section, wlan0, enhanced(0, 1, "abcd"), enhanced(0, 2, "efgh"), enhanced(0, 3, "ijkl")}, nil)
 	f, err := New("x", bytes.NewReader(file))
@@ -250,8 +250,8 @@ func TestBatchesInFlight(t *testing.T) {
 	}
 }
 
-// TestLargeBlocks: what is larger than a batch is read when it is a packet and
-// passed over when it is of no use.
+// TestLargeBlocks: a block larger than a batch is read if it is a packet, and
+// skipped otherwise.
 func TestLargeBlocks(t *testing.T) {
 	large := strings.Repeat("x", 300_000)
 	for _, c := range []struct {
@@ -284,8 +284,8 @@ func enhanced32(data string) []byte {
 	return block(blockEnhanced, append(le.AppendUint32(le.AppendUint32(make([]byte, 12), uint32(len(data))), 1500), data...)...)
 }
 
-// TestNonsenseLengthsTakeNoMemory: a length in the file is no reason to
-// allocate beyond the largest record that is believed.
+// TestNonsenseLengthsTakeNoMemory: a length in the file never causes an
+// allocation beyond the largest accepted record.
 func TestNonsenseLengthsTakeNoMemory(t *testing.T) {
 	huge := pcap(binary.LittleEndian, 0xa1b2c3d4, "abcd")
 	binary.LittleEndian.PutUint32(huge[32:], 0xfffffff0)

@@ -4,22 +4,22 @@ import (
 	"math/bits"
 )
 
-// maxSeconds is the year 2106: later stamps are damage, and are held there so
-// that differences of times stay within an int64.
+// maxSeconds is the year 2106. A later time stamp is damage and is limited to
+// this value, so that the difference of two times fits into an int64.
 const maxSeconds = 1 << 32
 
-// clock turns the time stamps of an interface into nanoseconds.
+// clock converts the time stamps of an interface into nanoseconds.
 type clock struct {
-	perSecond uint64 // ticks
+	perSecond uint64 // ticks per second
 	offsetS   int64
 
-	// Stamps below quick take no division: each tick is scale nanoseconds.
+	// Stamps below quick need no division: each tick is scale nanoseconds.
 	scale, quick uint64
 	offsetNS     int64
 }
 
-// decimalClock ticks 10^digits times in a second, binaryClock 2^power times;
-// perSecond is 0 when that is out of range.
+// decimalClock returns a clock of 10^digits ticks per second, binaryClock one
+// of 2^power ticks per second. If the rate is out of range, perSecond is 0.
 func decimalClock(digits uint8) clock {
 	if digits > 19 {
 		return clock{}
@@ -47,7 +47,7 @@ func newClock(perSecond uint64) clock {
 	return c
 }
 
-// shift starts the clock some seconds after 1970.
+// shift sets the origin of the clock, in seconds after 1970.
 func (c *clock) shift(seconds int64) {
 	c.offsetS, c.quick = seconds, 0
 	if c.scale > 0 && 0 <= seconds && seconds <= maxSeconds {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestClock compares with arithmetic in fractions without bounds.
+// TestClock compares with exact rational arithmetic.
 func TestClock(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var clocks []clock
@@ -30,7 +30,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// exactNS holds the seconds at the ends of 1970 to 2106 and keeps the fraction.
+// exactNS limits the seconds to 1970–2106 and keeps the fraction.
 func exactNS(perSecond uint64, offset int64, stamp uint64) int64 {
 	per := new(big.Int).SetUint64(perSecond)
 	seconds, ticks := new(big.Int).DivMod(new(big.Int).SetUint64(stamp), per, new(big.Int))

@@ -10,11 +10,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory of zstd; the zstd program has the same bound.
+// maxWindow bounds the memory of the zstd decoder; the zstd program uses the
+// same bound.
 const maxWindow = 1 << 27
 
-// decompress puts a decompressor in front of the input when its first bytes
-// are those of gzip (RFC 1952) or zstd (RFC 8878), and else gives them back.
+// decompress inserts a decompressor if the first bytes are those of gzip (RFC
+// 1952) or zstd (RFC 8878). Otherwise it returns false.
 func (f *File) decompress(magic [4]byte) (bool, error) {
 	whole := func() io.Reader {
 		return bufio.NewReaderSize(io.MultiReader(bytes.NewReader(magic[:]), f.in), batchSize)

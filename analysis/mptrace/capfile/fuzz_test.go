@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzRead: whatever the bytes, reading ends, with io.EOF or one of the errors,
-// the records fit into what was read, and the size of the batches changes nothing.
+// FuzzRead: for any bytes, reading ends with io.EOF or one of the errors, the
+// records are within the bytes read, and the batch size does not matter.
 func FuzzRead(f *testing.F) {
 	f.Add(pcap(binary.LittleEndian, 0xa1b2c3d4, "abcd", ""), uint16(16))
 	f.Add(pcap(binary.BigEndian, 0xa1b23c4d, "abcd"), uint16(20))
@@ -27,7 +27,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// fuzzRead returns what the records say, and the kind of the error.
+// fuzzRead returns the content of the records and the kind of the error.
 func fuzzRead(t *testing.T, b []byte, size int) (said []byte, kind string) {
 	file, err := New("x", bytes.NewReader(b))
 	if err != nil {

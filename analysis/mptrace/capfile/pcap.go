@@ -4,8 +4,9 @@ import (
 	"io"
 )
 
-// The headers of pcap: of the file, of a record, and of a record in the format
-// that Alexey Kuznetzov's libpcap wrote, which adds interface and protocol.
+// Header sizes in bytes: of a pcap file, of a record, and of a record in the
+// modified format of Alexey Kuznetzov's libpcap, which adds interface and
+// protocol.
 const (
 	fileHeader     = 24
 	recordHeader   = 16
@@ -37,7 +38,7 @@ func (f *File) openPcap(magic [4]byte) error {
 	return nil
 }
 
-// walkPcap reads records: seconds, fraction, captured and original length.
+// walkPcap reads records: seconds, fraction, captured length, original length.
 func (f *File) walkPcap(b *Batch, buffer []byte) (used int, err error) {
 	swap, header, scale := f.swap, f.header, int64(f.interfaces[0].clock.scale)
 	n, records := len(b.Records), b.Records[:cap(b.Records)]

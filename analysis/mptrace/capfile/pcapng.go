@@ -34,10 +34,11 @@ func (f *File) walkPcapng(b *Batch, buffer []byte) (used int, err error) {
 	}
 }
 
-// walkEnhanced reads what almost all blocks are: enhanced packet blocks, whole,
-// right, and little endian. Their parts are type, length, interface, time in
-// two halves, captured and original length, frame, options, length. It stops
-// at the first block that is not so, which is for readBlock to judge.
+// walkEnhanced reads consecutive enhanced packet blocks that are complete,
+// valid and little endian: almost all blocks of a file. Their parts are type,
+// length, interface, time in two halves, captured length, original length,
+// frame, options, length. It stops at the first other block, which readBlock
+// handles.
 func (f *File) walkEnhanced(b *Batch, buffer []byte) (used int) {
 	if f.swap {
 		return 0
@@ -71,8 +72,8 @@ func (f *File) walkEnhanced(b *Batch, buffer []byte) (used int) {
 	return used
 }
 
-// readBlock reads a block of any type and returns its length: 0 when it is not
-// whole yet.
+// readBlock reads a block of any type and returns its length, or 0 if the block
+// is incomplete.
 func (f *File) readBlock(b *Batch, left []byte) (int, error) {
 	kind := u32(left, f.swap)
 	if kind == blockSection {
@@ -113,7 +114,7 @@ func (f *File) readBlock(b *Batch, left []byte) (int, error) {
 	return int(size), err
 }
 
-// skipBlock passes over a block, also when most of it is still to come.
+// skipBlock skips a block, including bytes that have not been read yet.
 func (f *File) skipBlock(size int64, have int) int {
 	n := min(size, int64(have))
 	f.skip = size - n
@@ -142,8 +143,8 @@ func (f *File) readPacket(b *Batch, kind uint32, body []byte) error {
 	return nil
 }
 
-// readSimple reads a packet without time or interface: it gets the time of
-// the packet before it.
+// readSimple reads a packet without time and interface. The packet gets the
+// time of the packet before it.
 func (f *File) readSimple(b *Batch, body []byte) error {
 	if len(body) < 4 {
 		return damaged("a packet block of %d bytes", len(body))

@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Bounds for the interfaces of a file, all sections together, and for what is
-// kept of a name.
+// Bounds for the number of interfaces in a file, over all sections, and for the
+// length of an interface name.
 const (
 	maxInterfaces = 1 << 16
 	maxName       = 256
 )
 
-// The options of pcapng that matter.
+// Options of pcapng that are read.
 const (
 	optionEnd      = 0
 	optionName     = 2  // if_name
@@ -21,8 +21,8 @@ const (
 	optionTimeZero = 14 // if_tsoffset
 )
 
-// readSection reads the start of a section header: it fixes the byte order, and
-// the numbers of interfaces start anew.
+// readSection reads the start of a section header. It sets the byte order and
+// restarts the numbering of interfaces.
 func (f *File) readSection(block []byte) error {
 	switch binary.LittleEndian.Uint32(block[8:]) {
 	case 0x1a2b3c4d:
@@ -40,7 +40,7 @@ func (f *File) readSection(block []byte) error {
 }
 
 // readInterface reads an interface description: link type, snapshot length,
-// name, and how its clock ticks.
+// name, and resolution and offset of its clock.
 func (f *File) readInterface(body []byte) error {
 	if len(body) < 8 {
 		return damaged("an interface block of %d bytes", len(body))

@@ -60,8 +60,8 @@ func store(t *testing.T, from, to string) {
 	}
 }
 
-// TestGolden compares the analysis of stored captures with what the
-// applications counted when they were made.
+// TestGolden compares the analysis of stored captures with the applications'
+// counts at recording.
 func TestGolden(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(goldenDir, "*.json"))
 	if err != nil || len(paths) == 0 {
@@ -81,7 +81,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestScenarios plays everything again, as the kernel of this machine does it.
+// TestScenarios plays all scenarios live, with the kernel of this machine.
 func TestScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -98,7 +98,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// analyse turns captures into tables.
+// analyse converts captures into tables.
 func analyse(t *testing.T, files []string) rows {
 	t.Helper()
 	const set = tables.TableConnections | tables.TableSubflows | tables.TableDirections | tables.TableEvents

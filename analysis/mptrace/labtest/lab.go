@@ -16,7 +16,7 @@ import (
 	"mplab/analysis/mptrace/internal/capture"
 )
 
-// The paths of a lab, by number.
+// Numbers of the paths of a lab.
 const (
 	WLAN  = 0
 	RMNET = 1
@@ -30,7 +30,7 @@ var (
 	Server6 = [2]netip.Addr{netip.MustParseAddr("fd01::2"), netip.MustParseAddr("fd02::2")}
 )
 
-// The interfaces of client and server on the two paths.
+// Interfaces of client and server on the two paths.
 var (
 	ClientInterfaces = [2]string{"wlan0", "rmnet0"}
 	ServerInterfaces = [2]string{"s1", "s2"}
@@ -48,15 +48,16 @@ type Lab struct {
 
 // Options of a [Lab].
 type Options struct {
-	// Direct joins the interfaces without a relay: fast, and Paths are nil.
+	// Direct joins the interfaces without a relay: faster, but Paths are nil.
 	Direct bool
-	// Checksum asks for checksums of MPTCP.
+	// Checksum enables MPTCP checksums.
 	Checksum bool
-	// NoSecondSubflow leaves out the client's endpoint on rmnet0.
+	// NoSecondSubflow omits the client's endpoint on rmnet0.
 	NoSecondSubflow bool
 }
 
-// Missing says what this machine lacks for a lab; nil when nothing.
+// Missing returns an error that names what this machine lacks for a lab, or
+// nil.
 func Missing() error {
 	for _, program := range []string{"ip", "ethtool"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -76,7 +77,7 @@ func Missing() error {
 	return nil
 }
 
-// New makes a lab. Close ends it.
+// New builds a lab. The caller must call Close.
 func New(o Options) (*Lab, error) {
 	l := new(Lab)
 	for _, node := range []**Node{&l.Client, &l.Server, &l.air} {
@@ -95,7 +96,7 @@ func New(o Options) (*Lab, error) {
 	return l, nil
 }
 
-// Close ends relays and namespaces.
+// Close removes relays and namespaces.
 func (l *Lab) Close() {
 	l.close.Do(func() {
 		for i := len(l.undo) - 1; i >= 0; i-- {
@@ -126,7 +127,8 @@ func (l *Lab) settings(o Options) error {
 				return err
 			}
 		}
-		// Reno is allowed everywhere and is deterministic; BBR paces by its own measurements.
+		// Reno is always allowed and is deterministic; BBR paces by its own
+		// measurements.
 		if err := node.Set("net.ipv4.tcp_congestion_control", "reno"); err != nil {
 			return err
 		}
@@ -134,7 +136,7 @@ func (l *Lab) settings(o Options) error {
 	return l.air.Set("net.ipv6.conf.default.disable_ipv6", "1")
 }
 
-// wires joins client and server, directly or through relays in the air.
+// wires connects client and server, directly or through relays.
 func (l *Lab) wires(o Options) error {
 	for i := range 2 {
 		client, server := ClientInterfaces[i], ServerInterfaces[i]
@@ -176,8 +178,8 @@ func (l *Lab) relay(i int, client, server string) error {
 	return nil
 }
 
-// plain brings an interface up whose packets are as on a wire: none larger
-// than the MTU, all with their checksums.
+// plain brings up an interface without offloading, so that packets are as on a
+// wire: none larger than the MTU, all with checksums.
 func plain(node *Node, name string) error {
 	if err := node.Run("ethtool", "-K", name, "tx", "off", "tso", "off", "gso", "off", "gro", "off"); err != nil {
 		return err
@@ -223,13 +225,13 @@ func (l *Lab) multipath(o Options) error {
 	)
 }
 
-// Capture writes the headers that pass the interfaces of client and server to
-// DIR/PREFIX-INTERFACE.pcapng. The returned function ends the captures; it
-// fails when the kernel had no room for a packet.
+// Capture writes the packet headers on the interfaces of client and server to
+// DIR/PREFIX-INTERFACE.pcapng. The returned function ends the captures. It
+// returns an error if the kernel dropped a packet.
 func (l *Lab) Capture(dir, prefix string) (stop func() error, err error) {
 	var ends []func() error
 	stop = func() (err error) {
-		time.Sleep(20 * time.Millisecond) // what is on its way
+		time.Sleep(20 * time.Millisecond) // for packets in flight
 		for _, end := range ends {
 			err = errors.Join(err, end())
 		}
@@ -267,7 +269,7 @@ func run(c *capture.Capture, name string) (end func() error) {
 	}
 }
 
-// Listen opens a server's socket; with multipath it accepts Multipath TCP too.
+// Listen opens a server socket; with multipath it also accepts Multipath TCP.
 func (l *Lab) Listen(address netip.AddrPort, multipath bool) (*net.TCPListener, error) {
 	var listener *net.TCPListener
 	err := os.ErrInvalid

@@ -9,8 +9,8 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// TestApplicationTruth opens many connections of all kinds at once and wants
-// the bytes of each as its two applications counted them.
+// TestApplicationTruth opens many connections of all kinds concurrently and
+// requires the byte counts of their applications.
 func TestApplicationTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several seconds")
@@ -33,7 +33,7 @@ func manyKinds(s *stage) {
 		}
 		kind := columns{"kind": map[bool]string{true: "mptcp", false: "tcp"}[d.Multipath], "syn_seen": true}
 		end, closed := (*labtest.Pair).Close, "fin"
-		if n%7 == 3 { // after all was received, so the count is exact
+		if n%7 == 3 { // after everything was received, so the count is exact
 			end = func(p *labtest.Pair) error {
 				time.Sleep(300 * time.Millisecond)
 				p.Abort()
@@ -56,8 +56,8 @@ func manyKinds(s *stage) {
 	cutOff(s)
 }
 
-// cutOff aborts transfers in the middle: the count lies between what was
-// written and what was received.
+// cutOff aborts transfers in the middle: the count must be between the bytes
+// written and the bytes received.
 func cutOff(s *stage) {
 	for n := range 6 {
 		p := s.connect(labtest.Dial{Multipath: n%2 == 0}, columns{"closed": map[bool]string{true: "fastclose", false: "rst"}[n%2 == 0]})
@@ -70,8 +70,7 @@ func cutOff(s *stage) {
 	time.Sleep(100 * time.Millisecond)
 }
 
-// TestManyOpenConnections holds more connections open at once than a table of
-// 1024 would.
+// TestManyOpenConnections opens more connections than fit into a table of 1024.
 func TestManyOpenConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes several seconds")

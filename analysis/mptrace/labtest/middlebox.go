@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Subtypes of the MPTCP option, RFC 8684 §8.
+// MPTCP option subtypes, RFC 8684 §8.
 const (
 	Capable = iota
 	Join
@@ -19,7 +19,7 @@ const (
 	Reset
 )
 
-// Flags of TCP.
+// TCP flags.
 const (
 	FIN = 1 << iota
 	SYN
@@ -35,12 +35,13 @@ const (
 	protocolTCP = 6
 )
 
-// Segment is a TCP segment in a whole Ethernet frame, which it may change.
+// Segment is a TCP segment in a complete Ethernet frame. Its methods change the
+// frame.
 type Segment struct {
-	ip, tcp []byte // the packet from its IP header, and from its TCP header, to its end
+	ip, tcp []byte // from the IP header and from the TCP header to the end of the packet
 }
 
-// View finds the TCP segment in a frame; false when there is none.
+// View returns the TCP segment in a frame, or false.
 func View(frame []byte) (Segment, bool) {
 	if len(frame) < ethernet+40 {
 		return Segment{}, false
@@ -59,13 +60,13 @@ func View(frame []byte) (Segment, bool) {
 	return Segment{ip[:total], ip[head:total]}, true
 }
 
-// Flags are the flags of the header.
+// Flags returns the flags of the TCP header.
 func (s Segment) Flags() byte { return s.tcp[13] }
 
-// Payload is what the application sent.
+// Payload returns the payload.
 func (s Segment) Payload() []byte { return s.tcp[int(s.tcp[12]>>4)*4:] }
 
-// options calls f with each option, from its first byte.
+// options calls f with each option, starting at its kind byte.
 func (s Segment) options(f func(option []byte)) {
 	for b := s.tcp[20 : int(s.tcp[12]>>4)*4]; len(b) >= 2 && b[0] != 0; {
 		if b[0] == optionNOP {
@@ -81,7 +82,8 @@ func (s Segment) options(f func(option []byte)) {
 	}
 }
 
-// Alter lets f change each MPTCP option of a subtype, given from its first byte.
+// Alter calls f with each MPTCP option of a subtype, starting at its kind byte,
+// and updates the checksum. f may change the option.
 func (s Segment) Alter(subtype int, f func(option []byte)) {
 	s.options(func(o []byte) {
 		if o[0] == optionMPTCP && len(o) > 2 && int(o[2]>>4) == subtype {
@@ -91,7 +93,7 @@ func (s Segment) Alter(subtype int, f func(option []byte)) {
 	s.Seal()
 }
 
-// Strip overwrites MPTCP options of the subtypes (none: all) by NOPs.
+// Strip overwrites the MPTCP options of the subtypes (none: all) with NOPs.
 func (s Segment) Strip(subtypes ...int) {
 	for subtype := range Reset + 1 {
 		if len(subtypes) == 0 || slices.Contains(subtypes, subtype) {
@@ -104,7 +106,7 @@ func (s Segment) Strip(subtypes ...int) {
 	}
 }
 
-// Seal computes the checksum again.
+// Seal recomputes the checksum.
 func (s Segment) Seal() {
 	binary.BigEndian.PutUint16(s.tcp[16:], 0)
 	sum := uint32(protocolTCP) + uint32(len(s.tcp))
@@ -126,7 +128,8 @@ func (s Segment) Seal() {
 	binary.BigEndian.PutUint16(s.tcp[16:], ^uint16(sum))
 }
 
-// OnTCP is a middlebox for TCP segments; keep says which go on. Other frames pass.
+// OnTCP returns a middlebox for TCP segments. It drops a segment if keep
+// returns false, and passes all other frames.
 func OnTCP(keep func(direction int, s Segment) bool) Middlebox {
 	return func(direction int, frame []byte) []byte {
 		if s, ok := View(frame); ok && !keep(direction, s) {
@@ -136,10 +139,11 @@ func OnTCP(keep func(direction int, s Segment) bool) Middlebox {
 	}
 }
 
-// BlackHole drops all TCP.
+// BlackHole returns a middlebox that drops all TCP segments.
 func BlackHole() Middlebox { return OnTCP(func(int, Segment) bool { return false }) }
 
-// Lossy drops a share of the segments with payload, the same ones each time.
+// Lossy returns a middlebox that drops a share of the segments with payload.
+// The random choice is the same for the same seed.
 func Lossy(share float64, seed uint64) Middlebox {
 	var dice [2]*rand.Rand
 	for direction := range dice {
@@ -150,7 +154,8 @@ func Lossy(share float64, seed uint64) Middlebox {
 	})
 }
 
-// Stripping removes MPTCP options of the subtypes (none: all).
+// Stripping returns a middlebox that removes MPTCP options of the subtypes
+// (none: all).
 func Stripping(subtypes ...int) Middlebox {
 	return OnTCP(func(_ int, s Segment) bool {
 		s.Strip(subtypes...)

@@ -10,7 +10,7 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// A segment of ten bytes with an MP_CAPABLE of version 1, over IPv4.
+// segment has ten bytes of payload and an MP_CAPABLE of version 1, over IPv4.
 const segment = `
 02 00 00 00 00 02 02 00 00 00 00 01 08 00
 45 00 00 42 00 01 40 00 40 06 00 00 0a 01 00 01 0a 01 00 02

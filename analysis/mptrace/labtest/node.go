@@ -22,7 +22,7 @@ func newNode() (*Node, error) {
 	n := new(Node)
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for ever: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			made <- fmt.Errorf("make a network namespace: %w", err)
 			return
@@ -37,11 +37,12 @@ func newNode() (*Node, error) {
 	return n, n.IP("link set lo up")
 }
 
-// Do runs f on a thread in the namespace; sockets that it opens stay there.
+// Do runs f on a thread in the namespace. Sockets that f opens stay in the
+// namespace.
 func (n *Node) Do(f func()) {
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // for ever, as the thread is in another namespace now
+		runtime.LockOSThread() // never unlocked, because the thread is in another namespace
 		err := unix.Setns(int(n.namespace.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			f()
@@ -49,11 +50,11 @@ func (n *Node) Do(f func()) {
 		done <- err
 	}()
 	if err := <-done; err != nil {
-		panic(fmt.Sprintf("enter a network namespace: %v", err)) // the descriptor is ours and open
+		panic(fmt.Sprintf("enter a network namespace: %v", err)) // the descriptor is open and belongs to this process
 	}
 }
 
-// Run runs a command in the namespace to its end.
+// Run runs a command in the namespace and waits for its end.
 func (n *Node) Run(name string, args ...string) error {
 	var output []byte
 	var err error
@@ -64,7 +65,7 @@ func (n *Node) Run(name string, args ...string) error {
 	return nil
 }
 
-// IP runs `ip` with each of the lines as its arguments.
+// IP runs `ip` once per line, with the line as its arguments.
 func (n *Node) IP(lines ...string) error {
 	for _, line := range lines {
 		if err := n.Run("ip", strings.Fields(line)...); err != nil {
@@ -74,14 +75,15 @@ func (n *Node) IP(lines ...string) error {
 	return nil
 }
 
-// Set writes a sysctl of the namespace, such as net.mptcp.checksum_enabled.
+// Set writes a sysctl in the namespace, such as net.mptcp.checksum_enabled.
 func (n *Node) Set(name, value string) error {
 	var err error
 	n.Do(func() { err = os.WriteFile("/proc/sys/"+strings.ReplaceAll(name, ".", "/"), []byte(value), 0o644) })
 	return err
 }
 
-// Counter reads a TCP counter of the namespace, such as EstabResets (nstat calls it TcpEstabResets).
+// Counter reads a TCP counter of the namespace, such as EstabResets
+// (TcpEstabResets in nstat).
 func (n *Node) Counter(name string) (int64, error) {
 	var text []byte
 	var err error
@@ -106,7 +108,7 @@ func (n *Node) Counter(name string) (int64, error) {
 	return 0, fmt.Errorf("the kernel has no TCP counter %s", name)
 }
 
-// WaitCounter waits, bounded, until a counter has reached a value.
+// WaitCounter waits at most 5 s until a counter reaches a value.
 func (n *Node) WaitCounter(name string, least int64) error {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		got, err := n.Counter(name)

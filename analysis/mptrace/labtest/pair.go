@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Count is what the applications of a direction did.
+// Count is the number of bytes that the applications of a direction wrote and
+// received.
 type Count struct {
 	Written  int64 `json:"written"`
 	Received int64 `json:"received"`
@@ -29,15 +30,16 @@ type Pair struct {
 
 // Dial describes a client's connection.
 type Dial struct {
-	To        netip.AddrPort // not valid: where the listener listens
-	From      netip.Addr     // not valid: as the routes say
-	Port      uint16         // of the client; 0: any
+	To        netip.AddrPort // invalid: the address of the listener
+	From      netip.Addr     // invalid: chosen by the routing
+	Port      uint16         // client port; 0: any
 	Multipath bool
-	// ClientBuffer bounds the client's receive buffer, in bytes; 0: as usual.
+	// ClientBuffer is the size of the client's receive buffer in bytes; 0:
+	// system default.
 	ClientBuffer int
 }
 
-// connecting bounds how long a connection may take to come about.
+// connecting is the timeout of a connection attempt.
 const connecting = 15 * time.Second
 
 func listen(address netip.AddrPort, multipath bool) (*net.TCPListener, error) {
@@ -50,14 +52,14 @@ func listen(address netip.AddrPort, multipath bool) (*net.TCPListener, error) {
 	return l.(*net.TCPListener), nil
 }
 
-// reuse lets a port be used again at once.
+// reuse allows a port to be reused immediately.
 func reuse(_, _ string, raw syscall.RawConn) error {
 	var err error
 	control := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
 	return errors.Join(control, err)
 }
 
-// DialOnly opens the client's end alone.
+// DialOnly opens only the client's end.
 func (l *Lab) DialOnly(d Dial) (*net.TCPConn, error) {
 	dialer := net.Dialer{Timeout: connecting, Control: func(network, address string, raw syscall.RawConn) error {
 		if d.ClientBuffer > 0 {
@@ -78,7 +80,8 @@ func (l *Lab) DialOnly(d Dial) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// Connect opens a connection and accepts it. One at a time may be opened per listener.
+// Connect opens a connection and accepts it. Use it for one connection at a
+// time per listener.
 func (l *Lab) Connect(listener *net.TCPListener, d Dial) (*Pair, error) {
 	if !d.To.IsValid() {
 		d.To = listener.Addr().(*net.TCPAddr).AddrPort()
@@ -98,16 +101,16 @@ func (l *Lab) Connect(listener *net.TCPListener, d Dial) (*Pair, error) {
 		if server.RemoteAddr().(*net.TCPAddr).Port == port {
 			return &Pair{Client: client, Server: server, ClientPort: port}, nil
 		}
-		_ = server.Close() // of an attempt before, which the client gave up
+		_ = server.Close() // from an earlier attempt that the client gave up
 	}
 }
 
-// Counts are what was written and received so far.
+// Counts returns the numbers of bytes written and received so far.
 func (p *Pair) Counts(direction int) Count {
 	return Count{p.counts[direction].written.Load(), p.counts[direction].received.Load()}
 }
 
-// Move sends n bytes in a direction and waits until they were received.
+// Move sends n bytes in a direction and waits until they are received.
 func (p *Pair) Move(direction int, n int64) error {
 	sent := make(chan error, 1)
 	go func() { sent <- p.Write(direction, n) }()
@@ -150,14 +153,14 @@ func (p *Pair) Read(direction int, n int64) error {
 	return nil
 }
 
-// Deadline bounds everything that the pair does from now on.
+// Deadline sets the deadline of both ends, d from now.
 func (p *Pair) Deadline(d time.Duration) {
 	_ = p.Client.SetDeadline(time.Now().Add(d))
 	_ = p.Server.SetDeadline(time.Now().Add(d))
 }
 
-// Close closes both ends in order: the client says FIN, the server reads to
-// the end and says its own, the client reads to the end.
+// Close closes both ends in order: the client sends FIN, the server reads to
+// the end and sends its FIN, and the client reads to the end.
 func (p *Pair) Close() error {
 	err := p.Client.CloseWrite()
 	_, serverErr := io.Copy(io.Discard, p.Server)
@@ -166,7 +169,7 @@ func (p *Pair) Close() error {
 	return errors.Join(err, serverErr, closed, clientErr, p.Client.Close())
 }
 
-// Abort closes both ends with a reset, the client's first.
+// Abort closes both ends with a reset, the client first.
 func (p *Pair) Abort() {
 	for _, c := range []*net.TCPConn{p.Client, p.Server} {
 		_ = c.SetLinger(0)
@@ -174,11 +177,12 @@ func (p *Pair) Abort() {
 	}
 }
 
-// ErrSubflows means that subflows did not come about in time.
+// ErrSubflows means that subflows were not established in time.
 var ErrSubflows = errors.New("subflows did not come about")
 
-// WaitSubflows waits until the server has accepted so many subflows besides
-// the first, at most five seconds. (The client counts them when it asks.)
+// WaitSubflows waits at most 5 s until the server has accepted the given number
+// of additional subflows. (The client already counts a subflow when it requests
+// it.)
 func (p *Pair) WaitSubflows(additional int) error {
 	raw, err := p.Server.SyscallConn()
 	if err != nil {
@@ -196,7 +200,8 @@ func (p *Pair) WaitSubflows(additional int) error {
 	return ErrSubflows
 }
 
-// subflows asks MPTCP_INFO (linux/mptcp.h) for the subflows besides the first.
+// subflows returns the number of additional subflows, from MPTCP_INFO
+// (linux/mptcp.h).
 func subflows(fd int) int {
 	const solMPTCP, infoMPTCP = 284, 1
 	info, err := unix.GetsockoptString(fd, solMPTCP, infoMPTCP)

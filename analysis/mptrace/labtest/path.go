@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The directions of a path.
+// Directions of a path.
 const (
 	Up   = 0 // client → server
 	Down = 1
 )
 
-// Middlebox looks at a frame, may change it, and returns what goes on; nil
-// drops it. It is called from one goroutine per direction.
+// Middlebox processes a frame, may change it, and returns the frame to forward;
+// nil drops it. It is called from one goroutine per direction.
 type Middlebox func(direction int, frame []byte) []byte
 
 // Path relays the frames between two interfaces.
@@ -25,13 +25,13 @@ type Path struct {
 	middlebox atomic.Pointer[Middlebox]
 	delay     atomic.Int64 // ns, one way
 	nsPerByte atomic.Int64
-	queue     atomic.Int64 // bytes that wait at most
+	queue     atomic.Int64 // limit in bytes
 	sockets   [2]int
 	stop      chan struct{}
 	running   sync.WaitGroup
 }
 
-// Set replaces the middlebox; nil is none.
+// Set replaces the middlebox; nil: none.
 func (p *Path) Set(m Middlebox) {
 	if m == nil {
 		p.middlebox.Store(nil)
@@ -40,7 +40,8 @@ func (p *Path) Set(m Middlebox) {
 	p.middlebox.Store(&m)
 }
 
-// Shape sets delay of one way, rate (0: none) and queue of both directions.
+// Shape sets one-way delay, rate in Mbit/s (0: unlimited) and queue size for
+// both directions.
 func (p *Path) Shape(delay time.Duration, mbits float64, queueBytes int) {
 	p.delay.Store(int64(delay))
 	p.queue.Store(int64(queueBytes))
@@ -79,7 +80,7 @@ func newPath(air *Node, ends [2]string) (*Path, error) {
 	return p, nil
 }
 
-// frames opens a socket for all frames that come in on an interface.
+// frames opens a socket for all frames that an interface receives.
 func frames(name string) (int, error) {
 	iface, err := net.InterfaceByName(name)
 	if err != nil {
@@ -106,21 +107,21 @@ func frames(name string) (int, error) {
 
 func bigEndian(v uint16) uint16 { return v<<8 | v>>8 }
 
-// waiting is a frame and when it is due.
+// waiting is a frame and its departure time.
 type waiting struct {
 	frame []byte
 	due   time.Time
 }
 
-// receive lets frames through the middlebox and the bottleneck.
+// receive passes frames through the middlebox and the bottleneck.
 func (p *Path) receive(direction int, line chan<- waiting) {
 	defer p.running.Done()
 	defer close(line)
 	buffer := make([]byte, longestFrame)
-	var free time.Time // when the bottleneck has sent all that waits
+	var free time.Time // when the bottleneck becomes idle
 	for !p.stopped() {
 		n, _, err := unix.Recvfrom(p.sockets[direction], buffer, 0)
-		if err != nil { // nothing came, or the interface is down
+		if err != nil { // timeout, or the interface is down
 			if err != unix.EAGAIN && err != unix.EINTR {
 				time.Sleep(time.Millisecond)
 			}
@@ -139,8 +140,8 @@ func (p *Path) receive(direction int, line chan<- waiting) {
 	}
 }
 
-// admit says when a frame that comes now has passed bottleneck and delay;
-// false when the queue has no room for it.
+// admit returns the time when a frame that arrives now has passed bottleneck
+// and delay. It returns false if the queue is full.
 func (p *Path) admit(free *time.Time, size int) (due time.Time, room bool) {
 	now := time.Now()
 	if free.Before(now) {

@@ -8,7 +8,7 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// scenario is something that happens to connections in a lab.
+// scenario is a test case with connections in a lab.
 type scenario struct {
 	name, what string
 	options    labtest.Options
@@ -96,7 +96,7 @@ var scenarios = []scenario{
 		s.event("remove-addr", "up", columns{"address_id": 5})
 	}},
 	{"link-down", "wlan0 goes down during the download; what it had not delivered comes again over rmnet0, which was a backup", onePath, func(s *stage) {
-		s.must(s.Server.Set("net.mptcp.stale_loss_cnt", "1")) // not four timeouts, which take three seconds
+		s.must(s.Server.Set("net.mptcp.stale_loss_cnt", "1")) // instead of four timeouts, which take three seconds
 		p := s.backup(columns{"handovers": 1, "subflows_used": 2, "closed": "fin"})
 		s.during(func() error { return p.Move(labtest.Down, 2*more) }, 30*time.Millisecond, func() error {
 			return s.Client.IP("link set wlan0 down")
@@ -106,7 +106,7 @@ var scenarios = []scenario{
 		s.row(rowTruth{Table: "connections", View: "server", Expect: columns{"reinjected_down": ">0"}})
 	}},
 	{"black-hole", "the path of wlan0 swallows all packets from within the download on, for the backup rmnet0 to go on", onePath, func(s *stage) {
-		s.must(s.Server.Set("net.mptcp.stale_loss_cnt", "1")) // not four timeouts, which take three seconds
+		s.must(s.Server.Set("net.mptcp.stale_loss_cnt", "1")) // instead of four timeouts, which take three seconds
 		p := s.backup(columns{"handovers": 1, "subflows_used": 2})
 		s.during(func() error { return p.Move(labtest.Down, 2*more) }, 30*time.Millisecond, func() error {
 			s.Paths[labtest.WLAN].Set(labtest.BlackHole())
@@ -170,7 +170,7 @@ var scenarios = []scenario{
 			s.Paths[labtest.WLAN].Set(altering(labtest.Down))
 			p.Deadline(time.Second)
 			s.must(p.Write(labtest.Down, some))
-			_ = p.Read(labtest.Down, some) // Linux may discard what was altered: then the transfer never ends
+			_ = p.Read(labtest.Down, some) // Linux may discard altered data: then the transfer never ends
 			p.Abort()
 			s.event("mp-fail", "up", nil)
 		}},
@@ -289,7 +289,8 @@ func serverCloses(p *labtest.Pair) error {
 	return p.Close()
 }
 
-// altering changes a byte of the first large payload and makes TCP's checksum fit.
+// altering changes a byte of the first large payload and updates the TCP
+// checksum.
 func altering(direction int) labtest.Middlebox {
 	altered := false
 	return labtest.OnTCP(func(d int, g labtest.Segment) bool {

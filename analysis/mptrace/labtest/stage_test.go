@@ -14,7 +14,7 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// stage is a lab in which a scenario plays, and the truth about it.
+// stage is a lab in which a scenario runs, with its true values.
 type stage struct {
 	*labtest.Lab
 	*testing.T
@@ -30,7 +30,7 @@ const (
 	bottleneck   = 60_000 // bytes
 )
 
-// play plays a scenario and captures it into a directory.
+// play runs a scenario and captures it into a directory.
 func play(t *testing.T, s scenario, dir string) *truth {
 	t.Helper()
 	if err := labtest.Missing(); err != nil {
@@ -75,7 +75,8 @@ func kernel() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// listen replaces the listener: on all addresses, as Linux takes joins only where somebody listens.
+// listen replaces the listener. It listens on all addresses, because Linux accepts joins only on addresses with a
+// listener.
 func (s *stage) listen(multipath bool) {
 	s.Helper()
 	if s.listener != nil {
@@ -88,7 +89,7 @@ func (s *stage) listen(multipath bool) {
 	s.Cleanup(func() { _ = s.listener.Close() })
 }
 
-// connect opens a connection of which certain things are expected.
+// connect opens a connection with the expected column values.
 func (s *stage) connect(d labtest.Dial, expect columns) *labtest.Pair {
 	s.Helper()
 	if !d.To.IsValid() {
@@ -111,7 +112,7 @@ func (s *stage) connect(d labtest.Dial, expect columns) *labtest.Pair {
 	return p
 }
 
-// multipath opens a connection that has its second subflow.
+// multipath opens a connection and waits for its second subflow.
 func (s *stage) multipath(expect columns) *labtest.Pair {
 	s.Helper()
 	return s.joined(labtest.Dial{Multipath: true}, expect)
@@ -121,22 +122,21 @@ func (s *stage) joined(d labtest.Dial, expect columns) *labtest.Pair {
 	s.Helper()
 	p := s.connect(d, expect)
 	s.must(p.Exchange(1000, 2000), p.WaitSubflows(1))
-	time.Sleep(80 * time.Millisecond) // the third ACK of the join is acknowledged
+	time.Sleep(80 * time.Millisecond) // until the third packet of the join is acknowledged
 	return p
 }
 
-// backup opens a connection whose second subflow is a backup, which Linux
-// uses when the first has lost its path.
+// backup opens a connection whose second subflow is a backup, which Linux uses when the path of the first one is lost.
 func (s *stage) backup(expect columns) *labtest.Pair {
 	s.Helper()
 	s.must(s.Client.IP(fmt.Sprintf("mptcp endpoint add %s dev rmnet0 subflow backup", labtest.Client4[labtest.RMNET])))
 	return s.multipath(expect)
 }
 
-// row expects something of the rows of a table.
+// row adds an expectation about the rows of a table.
 func (s *stage) row(r rowTruth) { s.truth.Rows = append(s.truth.Rows, r) }
 
-// event expects an event of a direction.
+// event adds an expectation about an event of a direction.
 func (s *stage) event(name, direction string, expect columns) {
 	s.row(rowTruth{Table: "events", Where: columns{"event": name, "direction": direction}, Expect: expect})
 }
@@ -148,7 +148,7 @@ func (s *stage) must(errs ...error) {
 	}
 }
 
-// during starts f, which moves bytes, and does something else meanwhile.
+// during starts f, which transfers bytes, and runs the other functions at the same time.
 func (s *stage) during(f func() error, after time.Duration, meanwhile ...func() error) {
 	s.Helper()
 	done := make(chan error, 1)

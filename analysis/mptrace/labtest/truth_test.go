@@ -12,19 +12,19 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// truth is what is known of captures from elsewhere than the captures: what
-// the applications counted, and what was done to the network.
+// truth holds what is known about captures independently of them: the
+// applications' counts, and the actions on the network.
 type truth struct {
 	Name        string              `json:"name"`
 	What        string              `json:"what"`
 	Kernel      string              `json:"kernel"`
-	Views       map[string][]string `json:"views"` // client, server: the captures that one end has
+	Views       map[string][]string `json:"views"` // client, server: the captures of one end
 	Connections []connectionTruth   `json:"connections"`
 	Rows        []rowTruth          `json:"rows"`
 }
 
-// connectionTruth is what the applications of one connection counted. Its row
-// is found by the client's port, and by Nth among several of that port.
+// connectionTruth holds the applications' counts of one connection. Its row is
+// found by the client's port, and by Nth if the port was used several times.
 type connectionTruth struct {
 	ClientPort int              `json:"client_port"`
 	Nth        int              `json:"nth"`
@@ -32,18 +32,19 @@ type connectionTruth struct {
 	Expect     columns          `json:"expect"`
 }
 
-// rowTruth is about the rows of a table that have all columns of Where.
+// rowTruth is an expectation about the rows of a table that match all columns
+// of Where.
 type rowTruth struct {
 	Table  string  `json:"table"`
-	View   string  `json:"view,omitempty"` // client or server; both when empty
+	View   string  `json:"view,omitempty"` // client or server; "": both
 	Where  columns `json:"where"`
-	Count  any     `json:"count,omitempty"` // how many there are; as the values of columns
-	Calm   bool    `json:"calm,omitempty"`  // holds when the machine did not stall, so not of every live run
+	Count  any     `json:"count,omitempty"` // number of rows; same notation as values of columns
+	Calm   bool    `json:"calm,omitempty"`  // applies only if the machine did not stall, so not to every live run
 	Expect columns `json:"expect,omitempty"`
 }
 
-// columns are values by column. A text such as ">0", "<9" or "!fin" stands for
-// all values that are more, less or other than that.
+// columns are values by column. A text such as ">0", "<9" or "!fin" means all
+// values that are greater, less or different.
 type columns map[string]any
 
 // rows are the tables of an analysis, by name.
@@ -57,8 +58,8 @@ func (t *truth) read(path string) error {
 	return json.Unmarshal(b, t)
 }
 
-// check compares an analysis of one view with the truth, of a live run or of
-// stored captures.
+// check compares the analysis of one view with the true values, for a live run
+// or stored captures.
 func (t *truth) check(test *testing.T, view string, live bool, got rows) {
 	test.Helper()
 	for i := range t.Connections {
@@ -127,7 +128,7 @@ func compare(test *testing.T, what string, row, expect columns) {
 	}
 }
 
-// fits says whether a value is what was wanted.
+// fits reports whether a value matches the expected one.
 func fits(got, want any) bool {
 	if text, ok := want.(string); ok && len(text) > 1 && strings.Contains("<>!", text[:1]) {
 		bound, err := strconv.ParseFloat(text[1:], 64)

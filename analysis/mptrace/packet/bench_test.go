@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDecode decodes segments with the options that are common.
+// BenchmarkDecode decodes segments with common options.
 func BenchmarkDecode(b *testing.B) {
 	const timestamps = "01 01 08 0a 00 00 00 05 00 00 00 06 "
 	for _, c := range []struct{ name, options string }{

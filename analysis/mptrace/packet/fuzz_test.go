@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode: whatever the bytes, decoding and the accessors do not panic, and
-// what they tell lies within the frame.
+// FuzzDecode: for any bytes, decoding and the accessors do not panic, and their
+// results are within the frame.
 func FuzzDecode(f *testing.F) {
 	f.Add(uint16(LinkEthernet), bytesOf(f, ethernet4+ip4+tcp), 1514)
 	f.Add(uint16(LinkEthernet), bytesOf(f, ethernet4+ip4+tcpDSS), 1514)
@@ -39,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// askAll calls all accessors, also those whose option is not there.
+// askAll calls all accessors, including those whose option is missing.
 func askAll(p *Packet) {
 	p.MSS()
 	p.WindowScale()
@@ -53,8 +53,8 @@ func askAll(p *Packet) {
 	p.Reset()
 }
 
-// FuzzShortcuts: the fast ways through a packet and its options tell what the
-// long ways tell.
+// FuzzShortcuts: the fast paths for packets and options return the same as the
+// slow paths.
 func FuzzShortcuts(f *testing.F) {
 	f.Add(bytesOf(f, ip4+tcp), 1500)
 	f.Add(bytesOf(f, ip4+tcpDSS), 1500)
@@ -71,7 +71,7 @@ func FuzzShortcuts(f *testing.F) {
 		slow.parseAny(slow.Options)
 		fastData, slowData := string(fast.Data), string(slow.Data)
 		fast.Data, slow.Data, fast.Options, slow.Options = nil, nil, nil, nil
-		if slow.Has&HasDSS == 0 { // of no meaning then
+		if slow.Has&HasDSS == 0 { // meaningless then
 			fast.DSS, fast.DSN, fast.DataAck, fast.SSN, fast.DSSLen = slow.DSS, slow.DSN, slow.DataAck, slow.SSN, slow.DSSLen
 		}
 		if fastData != slowData || !reflect.DeepEqual(fast, slow) {

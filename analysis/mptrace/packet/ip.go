@@ -10,16 +10,16 @@ const (
 	protoAuth        = 51
 	protoDestOptions = 60
 
-	optionJumbo = 0xc2 // of hop-by-hop options
+	optionJumbo = 0xc2 // a hop-by-hop option
 )
 
-// mapped is the first half of the low 64 bits of an IPv4 address.
+// mapped is the upper half of the low 64 bits of an IPv4-mapped address.
 const mapped = 0xffff << 32
 
-// decodePlain decodes what almost every packet is: TCP over IPv4, without IP
-// options, fragments or doubts, captured to the end of the TCP options. wire is
-// its length on the wire. It returns false, and has changed nothing, when a
-// packet is not so.
+// decodePlain is the fast path for almost every packet: TCP over IPv4 without
+// IP options, fragments or defects, captured to the end of the TCP options.
+// wire is the length on the wire. For any other packet it returns false and
+// changes nothing.
 func decodePlain(b []byte, wire int, p *Packet) bool {
 	if len(b) < 40 {
 		return false
@@ -44,9 +44,9 @@ func decodePlain(b []byte, wire int, p *Packet) bool {
 	return true
 }
 
-// decodeIPv4 decodes an IPv4 packet; wire is its length on the wire, used
-// when the total length is zero (a segmentation-offload packet), or longer than
-// the frame (damage).
+// decodeIPv4 decodes an IPv4 packet. wire is its length on the wire. It is used
+// if the total length is 0 (segmentation offload) or exceeds the frame
+// (damage).
 func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 	if len(b) < 20 {
 		return Truncated
@@ -81,9 +81,8 @@ func decodeIPv4(b []byte, wire int, p *Packet) Verdict {
 	return decodeTCP(b[header:], total-header, p)
 }
 
-// decodeIPv6 decodes an IPv6 packet and steps over its extension headers. A
-// payload length of zero stands for a jumbogram (RFC 2675) or a
-// segmentation-offload packet.
+// decodeIPv6 decodes an IPv6 packet and skips its extension headers. A payload
+// length of 0 means a jumbogram (RFC 2675) or segmentation offload.
 func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 	if len(b) < 40 {
 		return Truncated
@@ -102,7 +101,7 @@ func decodeIPv6(b []byte, wire int, p *Packet) Verdict {
 	return decodeTCP(b[40:], p.within(total, wire)-40, p)
 }
 
-// within is the length of a packet, at most that of its frame.
+// within returns the length of a packet, limited to that of its frame.
 func (p *Packet) within(total, wire int) int {
 	if total > wire {
 		p.Quirks |= LengthDamaged
@@ -110,7 +109,7 @@ func (p *Packet) within(total, wire int) int {
 	return min(total, wire)
 }
 
-// decodeExtended goes on behind an IPv6 header that TCP does not follow at once.
+// decodeExtended decodes an IPv6 packet with extension headers.
 func decodeExtended(b []byte, total, wire int, p *Packet) Verdict {
 	next, at := b[6], 40
 	for next != protoTCP {
@@ -153,8 +152,8 @@ func decodeExtended(b []byte, total, wire int, p *Packet) Verdict {
 	return decodeTCP(b[at:], total-at, p)
 }
 
-// laterFragment judges a fragment by what its first one goes on with: it is of
-// no concern when that cannot lead to TCP.
+// laterFragment returns the verdict on a fragment, by the protocol that follows
+// in its first fragment: Other if TCP cannot follow.
 func laterFragment(next byte) Verdict {
 	switch next {
 	case protoTCP, protoRouting, protoDestOptions, protoAuth:
@@ -163,8 +162,8 @@ func laterFragment(next byte) Verdict {
 	return Other
 }
 
-// jumboLength finds the jumbo payload option (RFC 2675 §2) among hop-by-hop
-// options: the number of bytes behind the IPv6 header, 0 without.
+// jumboLength returns the value of the jumbo payload option (RFC 2675 §2) in
+// hop-by-hop options: the number of bytes after the IPv6 header, or 0.
 func jumboLength(options []byte) int {
 	for len(options) >= 2 {
 		if options[0] == 0 { // one byte of padding
@@ -183,7 +182,7 @@ func jumboLength(options []byte) int {
 	return 0
 }
 
-// decodeTCP decodes a TCP segment of length bytes, of which b was captured.
+// decodeTCP decodes a TCP segment of length bytes; b is its captured part.
 func decodeTCP(b []byte, length int, p *Packet) Verdict {
 	if length < 20 {
 		return Malformed

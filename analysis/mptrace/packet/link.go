@@ -19,7 +19,7 @@ const (
 	LinkSLL2       = 276
 )
 
-// KnownLink says whether frames of a link type can be decoded.
+// KnownLink reports whether frames of a link type can be decoded.
 func KnownLink(linkType int) bool {
 	switch linkType {
 	case LinkNull, LinkEthernet, LinkPPP, LinkRawBSD, LinkRawOpen, LinkPPPSerial, LinkRaw, LinkLoop, LinkSLL,
@@ -36,15 +36,15 @@ const (
 	etherMPLS  = 0x8847 // and 0x8848 for multicast
 )
 
-// What linkHeader returns instead of a length.
+// Values of linkHeader that are not a length.
 const (
 	notIP   = -1
-	tooLess = -2 // the frame ends before it can be known
+	tooLess = -2 // the frame ends too early to know
 )
 
-// Decode decodes one frame into p. origLen is the length that the frame had
-// on the wire. Fields that the caller sets (TimeNS, Iface) are left alone; the
-// others mean nothing unless the verdict is TCP.
+// Decode decodes one frame into p. origLen is the length of the frame on the
+// wire. It does not change the fields that the caller sets (TimeNS, Iface); the
+// others are only valid if the verdict is TCP.
 func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 	header := 14
 	if linkType != LinkEthernet || len(frame) <= 14 || binary.BigEndian.Uint16(frame[12:14]) != etherIPv4 {
@@ -69,8 +69,8 @@ func Decode(linkType int, frame []byte, origLen int, p *Packet) Verdict {
 	return Malformed
 }
 
-// IfIndex reads the number of the interface on the captured machine, which
-// Linux cooked mode 2 tells with each frame; false when there is none.
+// IfIndex returns the interface index on the captured machine, which only
+// frames of Linux cooked mode 2 contain.
 func IfIndex(linkType int, frame []byte) (uint32, bool) {
 	if linkType != LinkSLL2 || len(frame) < 8 {
 		return 0, false
@@ -78,8 +78,8 @@ func IfIndex(linkType int, frame []byte) (uint32, bool) {
 	return binary.BigEndian.Uint32(frame[4:]), true
 }
 
-// IP finds the IP packet of a frame, from its header to where the capture of it
-// ends; nil when there is none. Nothing of it is checked.
+// IP returns the captured part of the IP packet in a frame, starting at its
+// header, or nil. It checks nothing.
 func IP(linkType int, frame []byte) []byte {
 	header := linkHeader(linkType, frame)
 	if header < 0 || len(frame) <= header {
@@ -88,7 +88,8 @@ func IP(linkType int, frame []byte) []byte {
 	return frame[header:]
 }
 
-// linkHeader finds the length of everything before the IP header.
+// linkHeader returns the length of everything before the IP header, or a
+// negative value.
 func linkHeader(linkType int, f []byte) int {
 	switch linkType {
 	case LinkEthernet:
@@ -104,7 +105,7 @@ func linkHeader(linkType int, f []byte) int {
 	case LinkPPP:
 		return behindPPP(f, 0)
 	case LinkPPPWithDir:
-		return behindPPP(f, 1) // a byte tells the direction
+		return behindPPP(f, 1) // the first byte is the direction
 	case LinkPPPSerial:
 		if len(f) > 0 && (f[0] == 0x0f || f[0] == 0x8f) { // Cisco's HDLC
 			return behindType(f, 4, 2)
@@ -114,8 +115,8 @@ func linkHeader(linkType int, f []byte) int {
 	return notIP
 }
 
-// behindType reads the EtherType at typeAt of a header and steps over VLAN tags
-// and PPPoE.
+// behindType reads the EtherType at typeAt of a header and skips VLAN tags and
+// PPPoE.
 func behindType(f []byte, header, typeAt int) int {
 	for len(f) >= header {
 		switch binary.BigEndian.Uint16(f[typeAt:]) {
@@ -134,7 +135,7 @@ func behindType(f []byte, header, typeAt int) int {
 }
 
 // behindPPP reads a PPP header at an offset: address and control, which may be
-// left out, and the protocol in two bytes or, compressed, in one (RFC 1661 §2,
+// omitted, and the protocol in two bytes or, compressed, in one (RFC 1661 §2,
 // RFC 1662 §3.1).
 func behindPPP(f []byte, at int) int {
 	if len(f) >= at+2 && f[at] == 0xff && f[at+1] == 3 {
@@ -155,8 +156,9 @@ func behindPPP(f []byte, at int) int {
 	return at + 1
 }
 
-// behindFamily reads the address family of a BSD loopback header, which is in
-// the byte order of the capturing machine; IPv6 has a number per system.
+// behindFamily reads the address family of a BSD loopback header. It is in the
+// byte order of the capturing machine, and the number for IPv6 depends on the
+// system.
 func behindFamily(f []byte) int {
 	if len(f) < 4 {
 		return tooLess

@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// Numbers of TCP options, RFC 9293 §3.2, RFC 7323, RFC 2018, RFC 8684 §8.
+// TCP option kinds, RFC 9293 §3.2, RFC 7323, RFC 2018, RFC 8684 §8.
 const (
 	optionEnd           = 0
 	optionNOP           = 1
@@ -28,8 +28,8 @@ const (
 	subtypes
 )
 
-// How the options of almost all segments begin: NOP, NOP, timestamps; and the
-// DSS that Linux sends most: 64 bits, an acknowledgement alone or with a
+// Start of the options of almost all segments: NOP, NOP, timestamps; and the
+// usual forms of DSS in Linux: 64 bits, an acknowledgement with or without a
 // mapping, no checksum.
 const (
 	timestampsAlone = 0x0101080a
@@ -37,9 +37,9 @@ const (
 	dssMap64        = 0x1e1a2000 | uint32(DSSAck|DSSAck64|DSSMap|DSSMap64)
 )
 
-// parse reads the TCP options in b, which may end early; it stops at the first
-// that is not whole. What almost all segments have comes first: timestamps,
-// DSS, and two NOPs at most.
+// parse reads the TCP options in b, which may be truncated, and stops at the
+// first incomplete one. The fast path comes first: timestamps, DSS, and at most
+// two NOPs.
 func (p *Packet) parse(b []byte) {
 	p.Has, p.DSS, p.Options = 0, 0, b
 	if len(b) >= 12 && binary.BigEndian.Uint32(b) == timestampsAlone {
@@ -68,8 +68,8 @@ func (p *Packet) parse(b []byte) {
 	}
 }
 
-// leadingDSS reads a DSS of any form that the options begin with, and returns
-// what follows.
+// leadingDSS reads a DSS in any form at the start of the options and returns
+// the rest.
 func (p *Packet) leadingDSS(b []byte) []byte {
 	size := int(b[1])
 	if size > len(b) || b[2]>>4 != subDSS || !p.parseDSS(b[:size]) {
@@ -79,7 +79,7 @@ func (p *Packet) leadingDSS(b []byte) []byte {
 	return b[size:]
 }
 
-// parseAny goes through options of any kind.
+// parseAny parses options of any kind.
 func (p *Packet) parseAny(b []byte) {
 	for len(b) >= 2 {
 		kind, size := b[0], int(b[1])
@@ -117,8 +117,8 @@ func (p *Packet) parseMPTCP(b []byte) {
 	}
 	subtype := b[2] >> 4
 	switch {
-	case subtype >= subtypes: // experimental or unknown: of no concern here
-	case subtype == subDSS && p.Has&HasDSS != 0: // the first holds
+	case subtype >= subtypes: // experimental or unknown: ignored
+	case subtype == subDSS && p.Has&HasDSS != 0: // the first one is used
 	case subtype == subDSS && p.parseDSS(b), subtype != subDSS && wellFormed(b):
 		p.Has |= 1 << subtype
 	default:
@@ -126,8 +126,8 @@ func (p *Packet) parseMPTCP(b []byte) {
 	}
 }
 
-// wellFormed says whether an option has the length of a known form. DSS is
-// judged by parseDSS alone.
+// wellFormed reports whether an option has the length of a known form. parseDSS
+// checks DSS instead.
 func wellFormed(b []byte) bool {
 	size := len(b)
 	switch b[0] {
@@ -168,8 +168,8 @@ func wellFormedMPTCP(b []byte) bool {
 	return false
 }
 
-// parseDSS reads a data sequence signal, RFC 8684 §3.3; false when its length
-// is not what its flags ask for.
+// parseDSS reads a data sequence signal (RFC 8684 §3.3). It returns false if
+// the length contradicts the flags.
 func (p *Packet) parseDSS(b []byte) bool {
 	if len(b) < 4 {
 		return false

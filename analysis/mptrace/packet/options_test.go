@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// segmentWith makes an IPv4 segment with TCP options, padded to whole words.
+// segmentWith returns an IPv4 segment with TCP options, padded to whole words.
 func segmentWith(options []byte) []byte {
 	for len(options)%4 != 0 {
 		options = append(options, optionEnd)
@@ -82,8 +82,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestDSS goes through all forms of DSS: every set of flags, with and without
-// checksum, and alone or behind timestamps.
+// TestDSS covers all forms of DSS: every set of flags, with and without
+// checksum, with and without timestamps before it.
 func TestDSS(t *testing.T) {
 	ack, dsn := []byte{0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8}, []byte{0xd1, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8}
 	for flags := range DSSFlag(32) {
@@ -270,7 +270,7 @@ func TestMalformedOptions(t *testing.T) {
 	}
 }
 
-// TestCutOptions: an option counts when it was captured whole.
+// TestCutOptions: only completely captured options count.
 func TestCutOptions(t *testing.T) {
 	options := bytesOf(t, "01 01 08 0a 00 00 00 05 00 00 00 06 1e 1a 20 0f 00 00 00 00 00 00 10 00 11 22 33 44 55 66 77 88 00 00 00 11 05 90 01 01")
 	frame := segmentWith(options)

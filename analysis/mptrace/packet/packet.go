@@ -5,21 +5,21 @@ import (
 	"net/netip"
 )
 
-// Verdict says what became of a frame.
+// Verdict is the result of decoding a frame.
 type Verdict uint8
 
-// The verdicts of [Decode].
+// Values of [Verdict].
 const (
 	TCP       Verdict = iota // a TCP segment; every header field is valid
-	Other                    // something else than TCP over IP
-	Fragment                 // a later IP fragment: it has no TCP header
-	Truncated                // the capture ends before the TCP header does
-	Hidden                   // the capture ends inside IPv6 extension headers: TCP or not, nobody knows
+	Other                    // not TCP over IP
+	Fragment                 // a later IP fragment, which has no TCP header
+	Truncated                // the capture ends before the end of the TCP header
+	Hidden                   // the capture ends inside IPv6 extension headers: the protocol is unknown
 	Malformed                // the bytes contradict themselves
 	verdicts
 )
 
-// Verdicts is the number of verdicts, for tables indexed by them.
+// Verdicts is the number of verdicts, for arrays indexed by verdict.
 const Verdicts = int(verdicts)
 
 // TCP flags, RFC 9293 §3.1.
@@ -36,7 +36,7 @@ const (
 // (::ffff:a.b.c.d), so Hi is 0 and Lo is 0x0000ffff_aabbccdd.
 type Addr struct{ Hi, Lo uint64 }
 
-// Netip returns the address in the form of the standard library.
+// Netip converts the address to the type of the standard library.
 func (a Addr) Netip() netip.Addr {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], a.Hi)
@@ -46,75 +46,76 @@ func (a Addr) Netip() netip.Addr {
 
 func (a Addr) String() string { return a.Netip().String() }
 
-// Quirk marks what is special about a segment.
+// Quirk is a set of special properties of a segment.
 type Quirk uint8
 
-// The quirks of a segment.
+// Values of [Quirk].
 const (
-	// FirstFragment: the first fragment of a fragmented packet; Payload counts this fragment alone.
+	// FirstFragment: the first fragment of a fragmented packet; Payload counts
+	// only this fragment.
 	FirstFragment Quirk = 1 << iota
-	// OptionsCut: the capture ends inside the TCP options. What Has and Options
-	// tell was seen whole, but there may have been more.
+	// OptionsCut: the capture ends inside the TCP options. Has and Options
+	// describe the complete ones; there may have been more.
 	OptionsCut
-	// IPv6: the segment came in IPv6; IPID means nothing.
+	// IPv6: the segment was in an IPv6 packet; IPID is invalid.
 	IPv6
-	// LengthDamaged: the IP header tells more bytes than the frame had on the
-	// wire; those of the frame count.
+	// LengthDamaged: the IP header states more bytes than the frame had on the
+	// wire; the length of the frame is used.
 	LengthDamaged
 )
 
 // Packet is a decoded TCP segment.
 type Packet struct {
-	TimeNS int64 // unix, set by the caller
+	TimeNS int64 // since 1970 UTC, set by the caller
 
 	Src, Dst Addr
 
-	// DSN and DataAck are those of DSS, in 32 or 64 bits as DSS says.
+	// DSN and DataAck are those of the DSS, with 32 or 64 bits as DSS states.
 	DSN, DataAck uint64
 
-	// Options are the TCP options as far as they were captured whole, and Data
-	// is the captured part of the payload. Both point into the frame.
+	// Options are the completely captured TCP options. Data is the captured
+	// part of the payload. Both point into the frame.
 	Options []byte
 	Data    []byte
 
 	Seq, Ack     uint32
-	TSVal, TSEcr uint32 // with HasTimestamps
+	TSVal, TSEcr uint32 // valid with HasTimestamps
 	SSN          uint32 // subflow sequence number of the mapping in DSS, relative to the initial one
-	Payload      uint32 // payload bytes that were sent, captured or not
-	Iface        int32  // number of the interface, set by the caller
-	Has          Has    // which options there are
+	Payload      uint32 // size of the payload in bytes, captured or not
+	Iface        int32  // interface number, set by the caller
+	Has          Has    // set of options
 
 	SrcPort, DstPort uint16
 	Window           uint16 // as in the header, not scaled
-	IPID             uint16 // identification of IPv4
-	Checksum         uint16 // of TCP, as captured
-	DSSLen           uint16 // length of the mapping in DSS: 0 is an infinite mapping; includes the DATA_FIN
+	IPID             uint16 // IPv4 identification
+	Checksum         uint16 // TCP checksum, as captured
+	DSSLen           uint16 // length of the mapping in the DSS, including the DATA_FIN; 0: infinite mapping
 
 	Flags  uint8
-	DSS    DSSFlag // with HasDSS
+	DSS    DSSFlag // valid with HasDSS
 	Quirks Quirk
-	TTL    uint8 // or hop limit
+	TTL    uint8 // TTL or hop limit
 }
 
-// DSSFlag tells what a data sequence signal holds, RFC 8684 §3.3. The low five
-// bits are those on the wire.
+// DSSFlag is the set of parts of a data sequence signal (RFC 8684 §3.3). The
+// low five bits are those on the wire.
 type DSSFlag uint8
 
-// The parts of a data sequence signal.
+// Values of [DSSFlag].
 const (
 	DSSAck      DSSFlag = 1 << iota // DataAck is valid
-	DSSAck64                        // … and has 64 bits
+	DSSAck64                        // DataAck has 64 bits
 	DSSMap                          // DSN, SSN and DSSLen are valid
-	DSSMap64                        // … and DSN has 64 bits
+	DSSMap64                        // DSN has 64 bits
 	DSSFin                          // DATA_FIN
 	DSSChecksum                     // the mapping has a checksum (not a flag on the wire)
 )
 
-// Has tells which options a segment carries. An option counts when it was
-// captured whole and its length is right.
+// Has is the set of options of a segment. It contains only options that were
+// captured completely and have a valid length.
 type Has uint32
 
-// The options of a segment. MPTCP subtypes are at their number.
+// Values of [Has]. The bit of an MPTCP option is at its subtype number.
 const (
 	HasCapable Has = 1 << iota
 	HasJoin
@@ -133,8 +134,8 @@ const (
 	HasWindowScale
 	HasSACKPermitted
 
-	// HasMPTCP are all options of MPTCP.
+	// HasMPTCP is the set of all MPTCP options.
 	HasMPTCP = HasCapable | HasJoin | HasDSS | HasAddAddr | HasRemoveAddr | HasPrio | HasFail | HasFastclose | HasReset
-	// HasSignal are those that come seldom.
+	// HasSignal is the set of the rare ones.
 	HasSignal = HasMPTCP &^ HasDSS
 )

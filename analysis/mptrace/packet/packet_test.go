@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// bytesOf reads hexadecimal; what follows a # on a line is a comment.
+// bytesOf parses hexadecimal text; # starts a comment.
 func bytesOf(t testing.TB, text string) []byte {
 	t.Helper()
 	var digits strings.Builder
@@ -52,7 +52,7 @@ const (
 	01 01                                        # two NOPs`
 )
 
-// change replaces a part of hexadecimal text that is there once.
+// change replaces a part of hexadecimal text that occurs once.
 func change(t testing.TB, text, old, now string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {

@@ -2,11 +2,12 @@ package packet
 
 import "encoding/binary"
 
-// Capable is MP_CAPABLE, RFC 8684 §3.1. SYN of version 1: no key; SYN/ACK:
-// SenderKey; third ACK: both, and on data also DataLen.
+// Capable is MP_CAPABLE, RFC 8684 §3.1. In version 1, the SYN has no key, the
+// SYN/ACK has SenderKey, and the third packet has both keys, with data also
+// DataLen.
 type Capable struct {
 	Version     uint8
-	Keys        uint8 // how many keys there are: 0, 1 or 2
+	Keys        uint8 // number of keys: 0, 1 or 2
 	Checksum    bool  // the A bit: checksums are required
 	HasDataLen  bool
 	SenderKey   uint64
@@ -14,10 +15,10 @@ type Capable struct {
 	DataLen     uint16
 }
 
-// JoinForm is the form of MP_JOIN, known from its length.
+// JoinForm is the form of MP_JOIN, derived from its length.
 type JoinForm uint8
 
-// The three forms of MP_JOIN.
+// Values of [JoinForm].
 const (
 	JoinSYN JoinForm = iota
 	JoinSYNACK
@@ -57,10 +58,11 @@ type Reset struct {
 	Reason    uint8
 }
 
-// SACKBlock is a block of SACK: [Lo, Hi) in wire sequence numbers.
+// SACKBlock is a SACK block: [Lo, Hi) in wire sequence numbers.
 type SACKBlock struct{ Lo, Hi uint32 }
 
-// find returns the first well-formed option of a kind; of MPTCP, of a subtype.
+// find returns the first well-formed option of a kind and, for MPTCP, of a
+// subtype.
 func (p *Packet) find(kind, subtype byte) []byte {
 	for b := p.Options; len(b) >= 2; {
 		size := int(b[1])
@@ -79,7 +81,7 @@ func (p *Packet) find(kind, subtype byte) []byte {
 	return nil
 }
 
-// MSS is the maximum segment size; with HasMSS.
+// MSS returns the maximum segment size. It is valid with HasMSS.
 func (p *Packet) MSS() uint16 {
 	if b := p.find(optionMSS, 0); b != nil {
 		return binary.BigEndian.Uint16(b[2:])
@@ -87,7 +89,8 @@ func (p *Packet) MSS() uint16 {
 	return 0
 }
 
-// WindowScale is the shift count; with HasWindowScale. RFC 7323 §2.3 bounds it by 14.
+// WindowScale returns the shift count, limited to 14 (RFC 7323 §2.3). It is
+// valid with HasWindowScale.
 func (p *Packet) WindowScale() uint8 {
 	if b := p.find(optionWindowScale, 0); b != nil {
 		return min(b[2], 14)
@@ -95,7 +98,7 @@ func (p *Packet) WindowScale() uint8 {
 	return 0
 }
 
-// SACK appends the blocks of SACK to dst; with HasSACK.
+// SACK appends the SACK blocks to dst. It is valid with HasSACK.
 func (p *Packet) SACK(dst []SACKBlock) []SACKBlock {
 	if b := p.find(optionSACK, 0); b != nil {
 		for b = b[2:]; len(b) > 0; b = b[8:] {
@@ -105,7 +108,7 @@ func (p *Packet) SACK(dst []SACKBlock) []SACKBlock {
 	return dst
 }
 
-// Capable is MP_CAPABLE; with HasCapable.
+// Capable returns MP_CAPABLE. It is valid with HasCapable.
 func (p *Packet) Capable() Capable {
 	b := p.find(optionMPTCP, subCapable)
 	if b == nil {
@@ -130,7 +133,7 @@ func (p *Packet) Capable() Capable {
 	return c
 }
 
-// Join is MP_JOIN; with HasJoin.
+// Join returns MP_JOIN. It is valid with HasJoin.
 func (p *Packet) Join() Join {
 	b := p.find(optionMPTCP, subJoin)
 	var j Join
@@ -154,15 +157,15 @@ func (p *Packet) Join() Join {
 	return j
 }
 
-// AddAddr is the first ADD_ADDR; with HasAddAddr.
+// AddAddr returns the first ADD_ADDR. It is valid with HasAddAddr.
 func (p *Packet) AddAddr() AddAddr {
 	a, _ := parseAddAddr(p.find(optionMPTCP, subAddAddr))
 	return a
 }
 
-// parseAddAddr tells the versions apart by length: version 0 has the IP
-// version in the low bits of the first byte and no HMAC; version 1 has a bit
-// for the echo, and an HMAC of 8 bytes without it. The port is optional.
+// parseAddAddr distinguishes the versions by length: version 0 has the IP
+// version in the low bits of the first byte and no HMAC; version 1 has an echo
+// bit, and without echo an HMAC of 8 bytes. The port is optional.
 func parseAddAddr(b []byte) (AddAddr, bool) {
 	if len(b) < 8 {
 		return AddAddr{}, false
@@ -201,8 +204,8 @@ func parseAddAddr(b []byte) (AddAddr, bool) {
 	return a, true
 }
 
-// RemoveAddr are the address ids of REMOVE_ADDR (RFC 8684 §3.4.2), valid as
-// long as Options; with HasRemoveAddr.
+// RemoveAddr returns the address IDs of REMOVE_ADDR (RFC 8684 §3.4.2). They are
+// valid as long as Options, and with HasRemoveAddr.
 func (p *Packet) RemoveAddr() []byte {
 	b := p.find(optionMPTCP, subRemoveAddr)
 	if b == nil {
@@ -211,7 +214,7 @@ func (p *Packet) RemoveAddr() []byte {
 	return b[3:]
 }
 
-// Prio is MP_PRIO; with HasPrio.
+// Prio returns MP_PRIO. It is valid with HasPrio.
 func (p *Packet) Prio() Prio {
 	b := p.find(optionMPTCP, subPrio)
 	if b == nil {
@@ -224,10 +227,11 @@ func (p *Packet) Prio() Prio {
 	return prio
 }
 
-// FailDSN is the data sequence number of MP_FAIL (RFC 8684 §3.7); with HasFail.
+// FailDSN returns the data sequence number of MP_FAIL (RFC 8684 §3.7). It is
+// valid with HasFail.
 func (p *Packet) FailDSN() uint64 { return number(p.find(optionMPTCP, subFail)) }
 
-// number reads the 64 bits behind the first four bytes of an option.
+// number reads the 64 bits after the first four bytes of an option.
 func number(b []byte) uint64 {
 	if b == nil {
 		return 0
@@ -235,7 +239,7 @@ func number(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b[4:])
 }
 
-// Reset is MP_TCPRST; with HasReset.
+// Reset returns MP_TCPRST. It is valid with HasReset.
 func (p *Packet) Reset() Reset {
 	b := p.find(optionMPTCP, subReset)
 	if b == nil {

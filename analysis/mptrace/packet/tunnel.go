@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Protocols of IP, and ports of UDP, by which other packets are carried.
+// IP protocols and UDP ports of tunnels.
 var (
 	tunnelProtocols = []byte{4, 41, 47, 137}           // IPv4, IPv6, GRE, MPLS in IP
 	tunnelPorts     = []uint16{2152, 3544, 4789, 6081} // GTP-U, Teredo, VXLAN, Geneve
 )
 
-// Tunnelled says whether a frame without a TCP segment carries another packet
-// in a tunnel or under MPLS labels. What is inside is not decoded.
+// Tunnelled reports whether a frame without a TCP segment carries another
+// packet in a tunnel or under MPLS labels. The inner packet is not decoded.
 func Tunnelled(linkType int, frame []byte) bool {
 	ip := IP(linkType, frame)
 	if ip == nil {

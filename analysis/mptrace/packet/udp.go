@@ -4,10 +4,10 @@ import "encoding/binary"
 
 const protoUDP = 17
 
-// Datagram finds the payload of a UDP datagram (RFC 768) over IPv4 or IPv6,
-// and the port that it comes from. It returns false for everything else, and
-// for datagrams that are fragmented or were not captured to their end. The
-// payload points into the frame; no checksum is verified.
+// Datagram returns the payload of a UDP datagram (RFC 768) over IPv4 or IPv6,
+// and its source port. It returns false for any other frame, and for datagrams
+// that are fragmented or incompletely captured. The payload points into the
+// frame; no checksum is verified.
 func Datagram(linkType int, frame []byte) (port uint16, payload []byte, ok bool) {
 	b := IP(linkType, frame)
 	if b == nil {
@@ -31,7 +31,7 @@ func Datagram(linkType int, frame []byte) (port uint16, payload []byte, ok bool)
 	return binary.BigEndian.Uint16(b), b[8:length], true
 }
 
-// insideIPv4 is the UDP datagram of an IPv4 packet that is whole; nil without.
+// insideIPv4 returns the UDP datagram of a complete IPv4 packet, or nil.
 func insideIPv4(b []byte) []byte {
 	if len(b) < 20 {
 		return nil
@@ -44,9 +44,9 @@ func insideIPv4(b []byte) []byte {
 	return b[header:total]
 }
 
-// insideIPv6 is the UDP datagram of an IPv6 packet that is whole, behind any
-// extension headers; nil without. A fragment header that is all there is of a
-// packet (RFC 6946) makes it no fragment.
+// insideIPv6 returns the UDP datagram of a complete IPv6 packet, after any
+// extension headers, or nil. A packet with a fragment header that is not
+// fragmented (RFC 6946) is accepted.
 func insideIPv6(b []byte) []byte {
 	if len(b) < 40 {
 		return nil
@@ -63,7 +63,7 @@ func insideIPv6(b []byte) []byte {
 			return b[at:total]
 		case protoHopByHop, protoRouting, protoDestOptions:
 		case protoFragment:
-			if binary.BigEndian.Uint16(b[at+2:])&^6 != 0 { // but for two reserved bits
+			if binary.BigEndian.Uint16(b[at+2:])&^6 != 0 { // ignore two reserved bits
 				return nil
 			}
 			size = 8

@@ -18,8 +18,8 @@ const (
 	61 62 63 64`
 )
 
-// TestDatagramOnLinks: the datagram is found behind each kind of link header,
-// and bytes behind its end are not taken as a part of it.
+// TestDatagramOnLinks: the datagram is found after each kind of link header,
+// without bytes after its end.
 func TestDatagramOnLinks(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -52,7 +52,7 @@ func TestDatagramOnLinks(t *testing.T) {
 				t.Errorf("%s: %v from port %d: %q", c.name, ok, port, payload)
 			}
 		}
-		for n := range frame { // cut anywhere it is none
+		for n := range frame { // truncated anywhere, it is no datagram
 			if _, payload, ok := Datagram(c.link, frame[:n]); ok || payload != nil {
 				t.Errorf("%s, cut behind %d bytes: %q", c.name, n, payload)
 			}
@@ -63,7 +63,7 @@ func TestDatagramOnLinks(t *testing.T) {
 func TestDatagramBehindExtensionHeaders(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		headers string // the first one's number, and the headers
+		headers string // protocol number of the first header, and the headers
 		want    bool
 	}{
 		{"hop by hop", "00  11 00 05 02 00 00 01 00", true},
@@ -112,8 +112,8 @@ func TestWhatIsNoDatagram(t *testing.T) {
 	}
 }
 
-// FuzzDatagram: whatever the bytes, a payload lies within the frame, and what
-// is a datagram is no segment.
+// FuzzDatagram: for any bytes, a payload is within the frame, and a datagram is
+// not a segment.
 func FuzzDatagram(f *testing.F) {
 	f.Add(uint16(LinkEthernet), bytesOf(f, ethernet4+udp4+udp))
 	f.Add(uint16(LinkRaw), bytesOf(f, udp6+udp))

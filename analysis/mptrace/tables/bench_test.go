@@ -8,8 +8,8 @@ import (
 	"mplab/analysis/mptrace/internal/parquet"
 )
 
-// BenchmarkColumns is the cost of a row on its way into a file; ns/value is
-// what the targets are set in.
+// BenchmarkColumns measures the cost of writing a row; the performance targets
+// are in ns/value.
 func BenchmarkColumns(b *testing.B) {
 	b.Run("directions", func(b *testing.B) {
 		measure(b, TableDirections, func(i int) Direction {

@@ -25,12 +25,14 @@ const (
 	TablePoints
 	TableObjects
 
-	// All are all tables, and Small those that stay small however much was sent.
+	// All contains every table. Small contains the tables whose size does not
+	// depend on the amount of payload.
 	All   = 1<<iota - 1
 	Small = TableConnections | TableSubflows | TableDirections | TableEvents | TableReinjections | TableRetransmissions | TableObjects
 )
 
-// Names are the names of the tables in the set, in the order of the catalog.
+// Names returns the names of the tables in the set, in the order of the
+// catalog.
 func (s Set) Names() []string {
 	var names []string
 	for i := range catalog {
@@ -41,8 +43,8 @@ func (s Set) Names() []string {
 	return names
 }
 
-// ParseSet is the inverse of Names; "all" stands for all tables. The error
-// says which name is not known, and the names that are.
+// ParseSet is the inverse of Names; "all" selects every table. The error names
+// the unknown table and lists the known ones.
 func ParseSet(names []string) (Set, error) {
 	var s Set
 	for _, name := range names {
@@ -59,7 +61,7 @@ func ParseSet(names []string) (Set, error) {
 	return s, nil
 }
 
-// description says what a table holds.
+// description documents a table.
 type description struct {
 	Name    string
 	Doc     string
@@ -67,16 +69,16 @@ type description struct {
 	set     Set
 }
 
-// columnDescription says what a column holds.
+// columnDescription documents a column.
 type columnDescription struct {
 	Name     string
 	Type     string // int64, int32, float64, string or bool
-	Unit     string // none: a name, a number or a truth
+	Unit     string // empty for a name, a number without unit, or a boolean
 	Nullable bool
 	Doc      string
 }
 
-// catalog names the tables in the order in which they are told everywhere.
+// catalog lists the tables in the order in which every output lists them.
 var catalog = []description{
 	describe[Connection](TableConnections, "connections", "one row per TCP connection, or per Multipath TCP connection with all its subflows"),
 	describe[Subflow](TableSubflows, "subflows", "one row per TCP 4-tuple of a connection; a plain TCP connection has one"),
@@ -94,7 +96,7 @@ var catalog = []description{
 	describe[Object](TableObjects, "objects", "one row per HTTP request with its response; only from captures that hold payload"),
 }
 
-// slots are the streams of a sink in the order of the catalog.
+// slots returns the streams of a sink in the order of the catalog.
 func (s *Sink) slots() []slot {
 	return []slot{
 		of(&s.Connections), of(&s.Subflows), of(&s.Directions), of(&s.RTT), of(&s.Retransmissions), of(&s.Reinjections),

@@ -7,15 +7,15 @@ import (
 	"mplab/analysis/mptrace/internal/parquet"
 )
 
-// A column takes one field of rows into chunks. Reflection finds the fields
-// once; after that, taking a value is a load and a store.
+// column copies one field of the rows into chunks. Reflection finds the field
+// once; afterwards, copying a value is one load and one store.
 type column struct {
 	offset uintptr // of the field
 	gather gather
 }
 
-// gather takes the field of len(values) rows, which are size bytes apart, by
-// way of values.
+// gather appends one field of len(values) rows to a chunk. Rows are size bytes
+// apart; values is a scratch buffer.
 type gather func(c *parquet.Chunk, field unsafe.Pointer, size uintptr, values []uint64)
 
 func columnsOf[R any]() []column {
@@ -28,8 +28,9 @@ func columnsOf[R any]() []column {
 	return columns
 }
 
-// gathers are made for the memory of values: that of float64 is one of uint64,
-// that of bool one of uint8 with 0 or 1.
+// gathers maps a field type to its gather function. The functions depend only
+// on the memory layout: a float64 is read as uint64, a bool as uint8 with 0 or
+// 1.
 var gathers = map[reflect.Type]gather{
 	reflect.TypeFor[int32]():          gatherValues[int32],
 	reflect.TypeFor[int64]():          gatherValues[uint64],
@@ -43,7 +44,7 @@ var gathers = map[reflect.Type]gather{
 }
 
 func gatherValues[T int32 | uint64 | uint8](c *parquet.Chunk, field unsafe.Pointer, size uintptr, values []uint64) {
-	if same, is := c.Same(); is { // most columns are the same in most rows
+	if same, is := c.Same(); is { // in most columns, most rows hold the same value
 		i := 0
 		for i < len(values) && uint64(*(*T)(unsafe.Add(field, uintptr(i)*size))) == same {
 			i++
@@ -54,7 +55,7 @@ func gatherValues[T int32 | uint64 | uint8](c *parquet.Chunk, field unsafe.Point
 		}
 	}
 	for i := range values {
-		values[i] = uint64(*(*T)(unsafe.Add(field, uintptr(i)*size))) // with the sign of int32
+		values[i] = uint64(*(*T)(unsafe.Add(field, uintptr(i)*size))) // sign-extends int32
 	}
 	c.Append(values)
 }

@@ -8,19 +8,19 @@ import (
 	"mplab/analysis/mptrace/internal/parquet"
 )
 
-// ParquetSink writes tables as Parquet files into a directory, one per table:
-// connections.parquet, subflows.parquet and so on. Memory does not grow with
-// the number of rows. It ends with Close or Abort.
+// ParquetSink writes tables into a directory as Parquet files, one per table:
+// connections.parquet, subflows.parquet and so on. Its memory does not grow
+// with the number of rows. The caller must call Close or Abort.
 type ParquetSink struct {
 	sink   Sink
 	dir    string
 	files  []*tableFile
-	writer chan *table // to a goroutine that encodes and writes
+	writer chan *table // to the goroutine that encodes and writes
 	pool   parquet.Pool
 	done   bool
 }
 
-// tableFile is a table on its way.
+// tableFile is a table that is being written.
 type tableFile struct {
 	*table
 	*draft
@@ -28,14 +28,14 @@ type tableFile struct {
 	w    *bufio.Writer
 }
 
-// ParquetOptions choose tables.
+// ParquetOptions select tables.
 type ParquetOptions struct {
-	Tables Set   // that are written; 0: all
-	Keep   Set   // whose rows are kept in memory, too, written or not
-	Most   int64 // rows that are kept at most, see NewMemorySink
+	Tables Set   // tables to write; 0: all
+	Keep   Set   // tables whose rows are also kept in memory, written or not
+	Most   int64 // maximum number of kept rows, see NewMemorySink
 }
 
-// NewParquetSink makes the directory when it is not there, and begins the files.
+// NewParquetSink creates the directory if it is missing, and starts the files.
 func NewParquetSink(dir string, o ParquetOptions) (*ParquetSink, error) {
 	if o.Tables == 0 {
 		o.Tables = All
@@ -77,11 +77,11 @@ func (p *ParquetSink) begin(slot slot, about *description) error {
 	return t.table.err
 }
 
-// Sink takes the rows.
+// Sink returns the sink that accepts the rows.
 func (p *ParquetSink) Sink() *Sink { return &p.sink }
 
-// Err is the first error so far, with the name of its file; rows that come
-// after it are lost, and Close returns it.
+// Err returns the first error so far, with the name of its file. Rows added
+// after the error are lost. Close returns the same error.
 func (p *ParquetSink) Err() error {
 	for _, t := range p.files {
 		if err := t.slot.err(); err != nil {
@@ -91,9 +91,9 @@ func (p *ParquetSink) Err() error {
 	return nil
 }
 
-// Close finishes all files and then gives them their names, in place of what
-// had them before: each file is there whole or not at all. After an error of
-// writing none is there.
+// Close completes all files and then renames them to their final names,
+// replacing older files. Each file appears complete or not at all; if writing
+// any file fails, no file appears.
 func (p *ParquetSink) Close() error {
 	if p.done {
 		return nil
@@ -112,7 +112,7 @@ func (p *ParquetSink) Close() error {
 	return nil
 }
 
-// Abort removes what was not closed. After Close it does nothing.
+// Abort removes the unfinished files. After Close it does nothing.
 func (p *ParquetSink) Abort() {
 	if p.done {
 		return

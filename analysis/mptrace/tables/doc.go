@@ -1,8 +1,8 @@
-// Package tables holds the rows that a trace becomes, and writes them as
-// Parquet, as JSON and as text.
+// Package tables defines the rows of all tables and writes them as Parquet,
+// JSON and text.
 //
-// The struct tags of a row are its documentation: json is the column's name,
-// unit its unit (none: a name, a number or a truth) and doc its meaning. The
-// schema that `mptrace schema` prints, the Parquet files and the tables of
-// docs/trace-tables.md are made from them.
+// The struct tags of a row are its documentation: json is the name of the
+// column, unit its unit (empty for a name, a number without unit, or a boolean)
+// and doc its meaning. The schema that `mptrace schema` prints, the Parquet
+// files and the tables of docs/trace-tables.md are generated from these tags.
 package tables

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 )
 
-// draft is a file on its way: it stands beside its place under another name
-// until it is whole, so that the file is there whole or not at all.
+// draft is a file that is being written. It has a temporary name in the target
+// directory until it is complete, so that the file appears complete or not at
+// all.
 type draft struct {
-	name string // that it will have
+	name string // final name
 	f    *os.File
 }
 
@@ -23,7 +24,7 @@ func newDraft(name string) (*draft, error) {
 	return &draft{name, f}, nil
 }
 
-// finish ends the writing.
+// finish sets the permissions and closes the file.
 func (d *draft) finish() error {
 	if err := d.f.Chmod(0o644); err != nil {
 		return err
@@ -31,17 +32,17 @@ func (d *draft) finish() error {
 	return d.f.Close()
 }
 
-// place gives a finished draft its name, in place of what had it before.
+// place renames a finished draft to its final name and replaces an older file.
 func (d *draft) place() error { return os.Rename(d.f.Name(), d.name) }
 
-// discard removes a draft that has not got its name; else it does nothing.
+// discard removes a draft that was not placed; otherwise it does nothing.
 func (d *draft) discard() {
 	_ = d.f.Close()
-	_ = os.Remove(d.f.Name()) // not there any more when it has its name
+	_ = os.Remove(d.f.Name()) // fails harmlessly after place
 }
 
-// failed says which file it was; the name that the file has until then is of
-// no interest.
+// failed returns an error with the final name of the file instead of its
+// temporary one.
 func (d *draft) failed(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -53,8 +54,8 @@ func (d *draft) failed(err error) error {
 	return fmt.Errorf("%s: %w", d.name, err)
 }
 
-// WriteFile writes a file that everybody may read, whole or not at all, in
-// place of one with the same name.
+// WriteFile writes a file that every user may read. The file appears complete
+// or not at all and replaces an older one.
 func WriteFile(name string, content []byte) error {
 	d, err := newDraft(name)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // WriteJSON writes the tables of the set, the files and the warnings as one
-// JSON object, with a line for each row.
+// JSON object, with one line per row.
 func (r *Result) WriteJSON(w io.Writer, set Set) error {
 	j := NewJSONWriter(w, Schema)
 	for i, rows := range r.rows() {
@@ -22,7 +22,7 @@ func (r *Result) WriteJSON(w io.Writer, set Set) error {
 	return j.Close()
 }
 
-// rows are the tables in the order of the catalog.
+// rows returns the writers of the tables in the order of the catalog.
 func (r *Result) rows() []func(*JSONWriter, string) {
 	return []func(*JSONWriter, string){
 		list(r.Connections), list(r.Subflows), list(r.Directions), list(r.RTT), list(r.Retransmissions), list(r.Reinjections),
@@ -34,15 +34,16 @@ func list[R any](rows []R) func(*JSONWriter, string) {
 	return func(j *JSONWriter, name string) { WriteList(j, name, rows) }
 }
 
-// JSONWriter writes one JSON object. It ends with Close, which tells of errors.
+// JSONWriter writes one JSON object. Close ends the object and returns the
+// first error.
 type JSONWriter struct {
 	w       *bufio.Writer
 	buffer  bytes.Buffer
-	encoder *json.Encoder // into buffer
-	err     error         // of encoding, the first
+	encoder *json.Encoder // writes into buffer
+	err     error         // first error of encoding
 }
 
-// NewJSONWriter begins an object with the version of its rows.
+// NewJSONWriter starts an object with the schema version of its rows.
 func NewJSONWriter(w io.Writer, schema int) *JSONWriter {
 	j := &JSONWriter{w: bufio.NewWriter(w)}
 	j.encoder = json.NewEncoder(&j.buffer)
@@ -51,13 +52,13 @@ func NewJSONWriter(w io.Writer, schema int) *JSONWriter {
 	return j
 }
 
-// Member writes a member on a line of its own.
+// Member writes a member on a separate line.
 func (j *JSONWriter) Member(name string, v any) {
 	fmt.Fprintf(j.w, ",\n%q: ", name)
 	j.value(v)
 }
 
-// WriteList writes a member whose value is a list, with a line for each row.
+// WriteList writes a member whose value is a list, with one line per row.
 func WriteList[R any](j *JSONWriter, name string, rows []R) {
 	fmt.Fprintf(j.w, ",\n%q: [", name)
 	for i := range rows {
@@ -70,7 +71,7 @@ func WriteList[R any](j *JSONWriter, name string, rows []R) {
 	j.w.WriteByte(']')
 }
 
-// Close ends the object. The error is the first one, of encoding or writing.
+// Close ends the object and returns the first error of encoding or writing.
 func (j *JSONWriter) Close() error {
 	j.w.WriteString("\n}\n")
 	if j.err != nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Result is all that is known of a set of captures, with the rows of each
-// table by the number of their connection. Tables that were not kept are nil.
+// Result holds the tables of a set of captures. The rows of each table are
+// sorted by connection number. Tables that were not kept are nil.
 type Result struct {
 	Schema          int              `json:"schema"`
 	Connections     []Connection     `json:"connections"`
@@ -27,8 +27,9 @@ type Result struct {
 	Warnings        Warnings         `json:"warnings"`
 }
 
-// NewMemorySink returns a sink that keeps the rows of the tables in the set, at
-// most that number in all (0: no bound, else see [Sink.Err]), and drops the rest.
+// NewMemorySink returns a sink that keeps the rows of the tables in the set and
+// drops the rest. It keeps at most `most` rows over all tables (0: no bound);
+// beyond that, [Sink.Err] returns [ErrRows].
 func NewMemorySink(set Set, most int64) *Sink {
 	s := &Sink{}
 	b := s.bound(most)
@@ -40,10 +41,11 @@ func NewMemorySink(set Set, most int64) *Sink {
 	return s
 }
 
-// ErrRows means that a sink was given more rows than it may keep.
+// ErrRows means that a sink received more rows than it may keep.
 var ErrRows = errors.New("too many rows to keep in memory")
 
-// bound bounds the rows that are kept; nil: no bound.
+// bound sets the maximum number of kept rows and returns the budget; nil: no
+// bound.
 func (s *Sink) bound(most int64) *budget {
 	if most > 0 {
 		s.budget = &budget{left: most}
@@ -51,7 +53,7 @@ func (s *Sink) bound(most int64) *budget {
 	return s.budget
 }
 
-// Err is [ErrRows] when there were more rows than may be kept.
+// Err returns [ErrRows] if the sink received more rows than it may keep.
 func (s *Sink) Err() error {
 	if s.budget != nil && s.budget.over {
 		return ErrRows
@@ -59,8 +61,8 @@ func (s *Sink) Err() error {
 	return nil
 }
 
-// Result sorts the rows that the sink keeps by connection. The rows of one
-// connection stay in their order.
+// Result sorts the kept rows by connection. The order of the rows within a
+// connection does not change.
 func (s *Sink) Result(files []File, warnings Warnings) *Result {
 	return &Result{
 		Schema:          Schema,
@@ -81,8 +83,8 @@ func (s *Sink) Result(files []File, warnings Warnings) *Result {
 	}
 }
 
-// byConnection sorts the rows in their place. The first field of every row is
-// the number of its connection.
+// byConnection sorts the rows in place. The first field of every row is the
+// number of its connection.
 func byConnection[R any](s *Stream[R]) []R {
 	if s == nil {
 		return nil
@@ -94,7 +96,7 @@ func byConnection[R any](s *Stream[R]) []R {
 		order[i] = place{int(rows.Index(i).Field(0).Int()), i}
 	}
 	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(a.connection, b.connection) })
-	for i := range order { // along each cycle of the permutation
+	for i := range order { // follow each cycle of the permutation
 		first := s.rows[i]
 		for at := i; ; {
 			from := order[at].row

@@ -13,27 +13,27 @@ import (
 	"mplab/analysis/mptrace/internal/parquet"
 )
 
-// A row group ends when it has this many rows, or when its columns hold this
-// many bytes.
+// A row group ends when it reaches this number of rows or when its columns
+// reach this number of bytes.
 const (
 	groupRows  = 1 << 16
 	groupBytes = 2 << 20
 )
 
-// table writes rows as a Parquet file, one row group after the other: one is
-// written while the next is collected.
+// table writes rows to a Parquet file, one row group after the other. It
+// collects one row group while the previous one is being written.
 type table struct {
 	about   *description
 	columns []column
-	chunks  []parquet.Chunk // of the row group that is collected
-	full    []parquet.Chunk // of the one that is written
-	rows    int             // that are collected
+	chunks  []parquet.Chunk // of the row group that is being collected
+	full    []parquet.Chunk // of the row group that is being written
+	rows    int             // number of rows in chunks
 	values  [parquet.Batch]uint64
 	out     *parquet.Writer
-	err     error         // the first
-	writer  chan<- *table // writes row groups that were handed over; nil: this goroutine does
-	written chan struct{} // it is done with one
-	busy    bool          // it has one
+	err     error         // first error
+	writer  chan<- *table // accepts full row groups; nil: this goroutine writes them
+	written chan struct{} // signals that a row group was written
+	busy    bool          // a row group is at the writer
 }
 
 func newTable(w io.Writer, about *description, columns []column, pool *parquet.Pool) *table {
@@ -47,8 +47,8 @@ var parquetTypes = map[string]parquet.Type{
 	"int32": parquet.Int32, "int64": parquet.Int64, "float64": parquet.Float64, "string": parquet.String, "bool": parquet.Bool,
 }
 
-// fields are the columns as the format has them, with bounds for numbers of
-// connections and for times: it is by these that readers look for rows.
+// fields returns the columns as Parquet fields. Connection numbers and times
+// have bounds (minimum and maximum), because readers select rows by them.
 func fields(about *description) []parquet.Field {
 	fields := make([]parquet.Field, len(about.Columns))
 	for i, c := range about.Columns {
@@ -60,8 +60,8 @@ func fields(about *description) []parquet.Field {
 	return fields
 }
 
-// notes are those of the file. Readers that know Arrow find unit and meaning
-// of a column in the metadata of its field.
+// notes returns the metadata of the file. Readers that support Arrow find the
+// unit and meaning of a column in the metadata of its field.
 func (t *table) notes() []parquet.Note {
 	return []parquet.Note{
 		{Key: "mptrace.schema", Value: strconv.Itoa(Schema)},
@@ -78,7 +78,8 @@ var arrowTypes = map[string]arrow.DataType{
 	"bool":    arrow.FixedWidthTypes.Boolean,
 }
 
-// arrowSchema is the table's schema as the beginning of an Arrow stream.
+// arrowSchema returns the schema of the table, encoded as the start of an Arrow
+// IPC stream.
 func arrowSchema(about *description) []byte {
 	fields := make([]arrow.Field, len(about.Columns))
 	for i, c := range about.Columns {
@@ -86,11 +87,12 @@ func arrowSchema(about *description) []byte {
 	}
 	named := metadata("mptrace.schema", strconv.Itoa(Schema), "mptrace.table", about.Name, "doc", about.Doc)
 	var b bytes.Buffer
-	_ = ipc.NewWriter(&b, ipc.WithSchema(arrow.NewSchema(fields, &named))).Close() // a buffer takes everything
+	_ = ipc.NewWriter(&b, ipc.WithSchema(arrow.NewSchema(fields, &named))).Close() // a buffer accepts every write
 	return b.Bytes()
 }
 
-// metadata are pairs of key and value; those without value are left out.
+// metadata builds metadata from pairs of key and value. It omits pairs with an
+// empty value.
 func metadata(pairs ...string) arrow.Metadata {
 	var keys, values []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -101,7 +103,7 @@ func metadata(pairs ...string) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// take takes n ≤ parquet.Batch rows of so many bytes.
+// take appends n ≤ parquet.Batch rows of size bytes each.
 func (t *table) take(rows unsafe.Pointer, n int, size uintptr) error {
 	bytes := 0
 	for i := range t.columns {
@@ -116,7 +118,8 @@ func (t *table) take(rows unsafe.Pointer, n int, size uintptr) error {
 	return t.endGroup()
 }
 
-// endGroup hands the row group over. The error is that of an earlier one.
+// endGroup hands over the row group to be written. It returns the error of an
+// earlier row group.
 func (t *table) endGroup() error {
 	if err := t.wait(); err != nil {
 		return err
@@ -141,7 +144,7 @@ func (t *table) wait() error {
 	return t.err
 }
 
-// writeGroups writes the row groups of tables that come.
+// writeGroups writes the row groups of the tables that it receives.
 func writeGroups(tables <-chan *table) {
 	for t := range tables {
 		t.err = t.out.WriteGroup(t.full)
@@ -149,7 +152,7 @@ func writeGroups(tables <-chan *table) {
 	}
 }
 
-// close writes the rest.
+// close writes the remaining rows and the footer.
 func (t *table) close() error {
 	if t.rows > 0 {
 		if err := t.endGroup(); err != nil {

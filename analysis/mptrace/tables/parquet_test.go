@@ -20,8 +20,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
-// fill sets every field of a row to a value of its own; every third Maybe is
-// not known.
+// fill sets every field of a row to a different value; every third Maybe is
+// unknown.
 func fill(row any, seed int) {
 	v := reflect.ValueOf(row).Elem()
 	for i := range v.NumField() {
@@ -70,7 +70,7 @@ func add[R any](s *Stream[R], seed int) {
 	s.Add(row)
 }
 
-// TestParquetReadsBack: every value, null and note of every table comes back
+// TestParquetReadsBack: every value, null and note of every table is read back
 // from the file.
 func TestParquetReadsBack(t *testing.T) {
 	dir := t.TempDir()
@@ -91,8 +91,8 @@ func TestParquetReadsBack(t *testing.T) {
 	}
 }
 
-// TestEqualValuesReadBack: columns whose values are equal for long, and then
-// are not, at any place.
+// TestEqualValuesReadBack: columns with a long run of equal values that ends at
+// any place.
 func TestEqualValuesReadBack(t *testing.T) {
 	dir := t.TempDir()
 	p, err := NewParquetSink(dir, ParquetOptions{Tables: TableDirections, Keep: TableDirections})
@@ -160,7 +160,7 @@ func readBack(t *testing.T, path string, about *description, rows reflect.Value)
 	}
 }
 
-// valueAt is nil for null.
+// valueAt returns a value, or nil for null.
 func valueAt(a arrow.Array, i int) any {
 	if a.IsNull(i) {
 		return nil
@@ -180,7 +180,7 @@ func valueAt(a arrow.Array, i int) any {
 	return fmt.Sprintf("%T", a)
 }
 
-// known is the value of a Maybe, or nil.
+// known returns the value of a Maybe, or nil.
 func known(v any) any {
 	m := reflect.ValueOf(v)
 	if m.Kind() != reflect.Struct {
@@ -192,8 +192,8 @@ func known(v any) any {
 	return m.Field(0).Interface()
 }
 
-// TestSameRowsMakeSameBytes also checks that nothing but the tables stays in
-// the directory, whatever was there before.
+// TestSameRowsMakeSameBytes also checks that only the tables remain in the
+// directory, whatever it contained before.
 func TestSameRowsMakeSameBytes(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "new", "tables"), t.TempDir()
 	if err := os.WriteFile(filepath.Join(two, "rtt.parquet"), []byte("old"), 0o600); err != nil {
@@ -232,7 +232,7 @@ func TestTablesWithoutRowsAreFilesWithoutRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Sink().Connections.Add(Connection{}) // nobody wants it
+	p.Sink().Connections.Add(Connection{}) // the table is not wanted
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +262,8 @@ func TestAbortLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestErrorOfWriting: when a file cannot be written, the error names it, and
-// the directory is as it was.
+// TestErrorOfWriting: if a file cannot be written, the error names it, and the
+// directory is unchanged.
 func TestErrorOfWriting(t *testing.T) {
 	for _, rows := range []int{1, 200_000} { // found at Close, and before
 		dir := t.TempDir()
@@ -271,7 +271,7 @@ func TestErrorOfWriting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.files[0].f.Close() // as good as a full disk
+		p.files[0].f.Close() // same effect as a full disk
 		for i := range rows {
 			p.Sink().Points.Add(Point{TimeNS: int64(i) * int64(i) % 7919 * 7919})
 		}
@@ -307,8 +307,8 @@ func TestErrorOfTheDirectory(t *testing.T) {
 	}
 }
 
-// TestRowGroupsEnd: a table is written as it grows, and what waits is bounded
-// in rows and in bytes.
+// TestRowGroupsEnd: a table is written while it grows, and the waiting rows and
+// bytes are bounded.
 func TestRowGroupsEnd(t *testing.T) {
 	dir := t.TempDir()
 	p, err := NewParquetSink(dir, ParquetOptions{Tables: TablePoints | TableObjects})
@@ -351,7 +351,7 @@ func TestRowGroupsEnd(t *testing.T) {
 	}
 }
 
-// TestWriteRows: a table of its own is written like the others.
+// TestWriteRows: a separate table is written like the others.
 func TestWriteRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	rows := []Throughput{{ConnectionID: 1, Bytes: 5, Level: LevelTCP}, {ConnectionID: 2, DurationS: 0.5}}

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// update writes anew what other programs read: go test ./tables -update.
+// update rewrites the file for other programs: go test ./tables -update.
 var update = flag.Bool("update", false, "write schema.json")
 
 const schemaFile = "../schema.json"
 
-// example is a connection over two paths, after it a plain one that ended
-// first, and one that fell back.
+// example has a connection over two paths, a later plain one that ended first,
+// and one that fell back.
 func example() *Result {
 	s := NewMemorySink(All, 0)
 	fillExample(s)
@@ -72,8 +72,7 @@ func TestResultIsSortedByConnection(t *testing.T) {
 	}
 }
 
-// TestJSON: what is written can be read back, and tables that nobody asked for
-// are not there.
+// TestJSON: the output can be read back, and unwanted tables are missing.
 func TestJSON(t *testing.T) {
 	r := example()
 	var b bytes.Buffer
@@ -137,7 +136,7 @@ func TestErrorOfThePrinter(t *testing.T) {
 	}
 }
 
-// summaryOf is the text about the rows that fill adds.
+// summaryOf returns the summary of the rows that fill adds.
 func summaryOf(t *testing.T, limit int, files []File, w Warnings, fill func(*Sink)) string {
 	t.Helper()
 	summary := NewSummary(limit)
@@ -183,7 +182,7 @@ not used or in doubt: options_cut 2 segments
 	}
 }
 
-// TestSummaryTellsWhatIsMissing in bytes, before all numbers.
+// TestSummaryTellsWhatIsMissing: missing bytes are reported before all numbers.
 func TestSummaryTellsWhatIsMissing(t *testing.T) {
 	got := summaryOf(t, 0, nil, Warnings{SegmentsLate: 1624, LateBytes: 812_000, UnmappedBytes: 70}, func(s *Sink) {
 		s.Directions.Add(Direction{Level: LevelTCP, Direction: "up", MissingBytes: 9000})
@@ -203,7 +202,7 @@ func TestSummaryTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestRoundTripsOfThePath: those that the receiver's own capture measures are not.
+// TestRoundTripsOfThePath: samples from the receiver's capture are excluded.
 func TestRoundTripsOfThePath(t *testing.T) {
 	sub := &Subflow{RTTHandshakeMS: Just(20.0)}
 	path := Direction{RTTSamples: 10, RTTMinMS: Just(19.0), RTTP50MS: Just(22.0), RTTP95MS: Just(40.0)}
@@ -226,7 +225,7 @@ func TestRoundTripsOfThePath(t *testing.T) {
 	}
 }
 
-// TestPlaceOfTheCapture: by the parts of the handshakes.
+// TestPlaceOfTheCapture: derived from the parts of the handshakes.
 func TestPlaceOfTheCapture(t *testing.T) {
 	for want, server := range map[string][]float64{
 		"captured at the client, by 5 of 5 handshakes":                                                    {19, 19, 20, 18, 16},
@@ -246,7 +245,7 @@ func TestPlaceOfTheCapture(t *testing.T) {
 }
 
 // TestSummaryOfMany: the largest connections are shown, and all are counted,
-// whatever the order in which they end.
+// independent of the order in which they end.
 func TestSummaryOfMany(t *testing.T) {
 	fill := func(s *Sink) {
 		for i := range 5000 {
@@ -280,7 +279,7 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: a summary of all is bounded.
+// TestTooManyConnections: a summary of all connections is bounded.
 func TestTooManyConnections(t *testing.T) {
 	summary := NewSummary(-1)
 	var sink Sink
@@ -308,8 +307,8 @@ func TestTooManyRows(t *testing.T) {
 	}
 }
 
-// TestEveryColumnIsExplained: names are unique, types are known, units are
-// those that programs may rely on, and each column has a meaning.
+// TestEveryColumnIsExplained: names are unique, types are known, units are the
+// documented ones, and each column has a meaning.
 func TestEveryColumnIsExplained(t *testing.T) {
 	for _, table := range catalog {
 		names := map[string]bool{}
@@ -330,7 +329,7 @@ func TestEveryColumnIsExplained(t *testing.T) {
 	}
 }
 
-// TestSchemaFile: the file that other programs read is that of this code.
+// TestSchemaFile: the file for other programs matches the code.
 func TestSchemaFile(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteSchemaJSON(&b); err != nil {
@@ -397,7 +396,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestStreamsThatNobodyWants take rows all the same.
+// TestStreamsThatNobodyWants: unwanted streams accept rows anyway.
 func TestStreamsThatNobodyWants(t *testing.T) {
 	s := NewMemorySink(TableConnections, 0)
 	fillAll(s, 3)

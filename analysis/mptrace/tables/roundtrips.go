@@ -2,7 +2,8 @@ package tables
 
 import "mplab/analysis/mptrace/internal/hist"
 
-// RoundTrips fills in the columns of round trips; those of s are in nanoseconds.
+// RoundTrips fills in the round-trip columns. The samples of s are in
+// nanoseconds.
 func (row *Direction) RoundTrips(s *hist.Series) {
 	row.RTTSamples = s.N()
 	if row.RTTSamples == 0 {

@@ -2,9 +2,9 @@ package tables
 
 import "os"
 
-// WriteRows writes rows with the struct tags of this package as NAME.parquet
-// into a directory, whole or not at all. It is for tables that are not part of
-// a [Sink].
+// WriteRows writes rows that have the struct tags of this package to
+// NAME.parquet in a directory. The file appears complete or not at all. Use it
+// for tables that are not part of a [Sink].
 func WriteRows[R any](dir, name, doc string, rows []R) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -1,22 +1,22 @@
 package tables
 
-// Schema is the version of the rows: it grows when a column changes meaning
-// or goes away, not when one is added.
+// Schema is the version of the rows. It increases when a column changes meaning
+// or is removed, not when a column is added.
 const Schema = 2
 
-// The direction of a row and the level at which it counts.
+// Values of the columns direction and level.
 const (
 	Up   = "up"   // client → server
 	Down = "down" // server → client
 
-	LevelTCP   = "tcp"   // one subflow, by TCP sequence numbers
-	LevelMPTCP = "mptcp" // a whole MPTCP connection, by data sequence numbers
+	LevelTCP   = "tcp"   // one subflow, by TCP sequence number
+	LevelMPTCP = "mptcp" // a whole MPTCP connection, by data sequence number
 
 	// NoSubflow is the subflow_id of rows about a whole connection.
 	NoSubflow = -1
 )
 
-// Directions are the names of directions by number.
+// Directions maps a direction number to its name.
 var Directions = [2]string{Up, Down}
 
 // Connection is a TCP connection, or an MPTCP connection with all its subflows.
@@ -93,9 +93,9 @@ type Subflow struct {
 	Duplicates     int64          `json:"duplicates" unit:"packets" doc:"packets that the capture holds twice; they count nowhere else"`
 }
 
-// Direction is what one side sent on a subflow (level tcp), or on all subflows
-// of an MPTCP connection by data sequence number (level mptcp). What has no
-// meaning at a level is null or zero there.
+// Direction describes the data that one side sent on a subflow (level tcp) or
+// on all subflows of an MPTCP connection by data sequence number (level mptcp).
+// Columns without meaning at a level are null or zero there.
 type Direction struct {
 	ConnectionID int32  `json:"connection_id" doc:"the connection"`
 	SubflowID    int32  `json:"subflow_id" doc:"−1 at level mptcp"`
@@ -181,7 +181,8 @@ type Direction struct {
 	ThroughputB Maybe[float64] `json:"throughput_bps" unit:"bit/s" doc:"unique_bytes over the time from first to last payload"`
 }
 
-// RTT is a sample of a round trip: from the capture to the receiver of the data and back.
+// RTT is a round-trip sample: from the capture to the receiver of the data and
+// back.
 type RTT struct {
 	ConnectionID int32   `json:"connection_id" doc:"the connection"`
 	SubflowID    int32   `json:"subflow_id" doc:"−1 at level mptcp"`
@@ -192,7 +193,7 @@ type RTT struct {
 	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than twice --samples of them every second, fourth, … is kept"`
 }
 
-// Retransmission is a segment that was sent again or filled a hole.
+// Retransmission is a segment that was sent again or that filled a hole.
 type Retransmission struct {
 	ConnectionID   int32          `json:"connection_id" doc:"the connection"`
 	SubflowID      int32          `json:"subflow_id" doc:"number of the subflow in its connection"`
@@ -237,7 +238,8 @@ type Burst struct {
 	Weight       int32   `json:"weight" unit:"bursts" doc:"how many bursts it stands for, as for rtt"`
 }
 
-// Throughput is what a direction carried in a window of 250 segments with payload.
+// Throughput describes the data of one direction in a window of 250 segments
+// with payload.
 type Throughput struct {
 	ConnectionID int32   `json:"connection_id" doc:"the connection"`
 	SubflowID    int32   `json:"subflow_id" doc:"−1 at level mptcp"`
@@ -249,7 +251,7 @@ type Throughput struct {
 	Packets      int32   `json:"packets" unit:"segments" doc:"250; less in the last window"`
 }
 
-// ACKSize counts acknowledgements by how many bytes they acknowledged first.
+// ACKSize counts acknowledgements by the number of newly acknowledged bytes.
 type ACKSize struct {
 	ConnectionID int32  `json:"connection_id" doc:"the connection"`
 	SubflowID    int32  `json:"subflow_id" doc:"−1 at level mptcp"`
@@ -307,7 +309,7 @@ type Object struct {
 	Networks     string         `json:"networks" doc:"bytes on each network: wifi:1234,cellular:567"`
 }
 
-// File says what was read of one capture.
+// File describes one capture and how much of it was read.
 type File struct {
 	Name       string   `json:"name"`
 	Format     string   `json:"format"`
@@ -319,45 +321,49 @@ type File struct {
 	Error      string   `json:"error"`
 }
 
-// Warnings counts what could not be used. Zeros are left out of the JSON.
+// Warnings counts input that could not be used. The JSON omits zeros.
 type Warnings struct {
-	// Frames that were not understood, by reason. Hidden: the capture ends
-	// inside IPv6 extension headers, so what follows is not known.
+	// Frames that could not be decoded, by reason. Hidden: the capture ends
+	// inside the IPv6 extension headers, so the upper-layer protocol is
+	// unknown.
 	FramesMalformed   int64 `json:"frames_malformed,omitempty" unit:"frames"`
 	FramesTruncated   int64 `json:"frames_truncated,omitempty" unit:"frames"`
 	FramesHidden      int64 `json:"frames_hidden,omitempty" unit:"frames"`
 	FramesFragment    int64 `json:"frames_fragment,omitempty" unit:"frames"`
 	FramesUnknownLink int64 `json:"frames_unknown_link,omitempty" unit:"frames"`
-	// Frames that carry other packets in a tunnel, in which nothing is looked for.
+	// Frames of a tunnel; the packets inside are not analysed.
 	FramesTunnelled int64 `json:"frames_tunnelled,omitempty" unit:"frames"`
-	// TCP segments whose IP header gives more bytes than the frame had.
+	// TCP segments whose IP header states more bytes than the frame has.
 	SegmentsOverlong int64 `json:"segments_overlong,omitempty" unit:"segments"`
-	// Frames whose time stamp did not fit those before and behind, which agree.
+	// Frames whose time stamp contradicts its two neighbours, which agree.
 	TimestampsRepaired int64 `json:"timestamps_repaired,omitempty" unit:"frames"`
-	// TCP segments that were first fragments: the rest of their payload is not counted.
+	// TCP segments that were first fragments; the payload of later fragments is
+	// not counted.
 	SegmentsFragmented int64 `json:"segments_fragmented,omitempty" unit:"segments"`
 	// Packets that the capture holds twice.
 	SegmentsDuplicate int64 `json:"segments_duplicate,omitempty" unit:"packets"`
-	// Packets of flows that were closed seconds before.
+	// Packets of flows that were closed seconds earlier.
 	SegmentsLate int64 `json:"segments_late,omitempty" unit:"packets"`
-	// Their payload, which is in no table.
+	// Payload of those packets; it is in no table.
 	LateBytes int64 `json:"late_bytes,omitempty" unit:"bytes"`
-	// TCP segments whose options the capture cut off, and those with an MPTCP option of no known form.
+	// TCP segments whose options were cut off by the capture, and segments with
+	// a malformed MPTCP option.
 	OptionsCut       int64 `json:"options_cut,omitempty" unit:"segments"`
 	OptionsMalformed int64 `json:"options_malformed,omitempty" unit:"segments"`
-	// MP_JOIN with an HMAC that does not belong to the keys, and with a token of no known connection.
+	// MP_JOIN with an HMAC that does not match the keys, and MP_JOIN with the
+	// token of no known connection.
 	HMACMismatch     int64 `json:"hmac_mismatch,omitempty" unit:"options"`
 	JoinUnknownToken int64 `json:"join_unknown_token,omitempty" unit:"SYNs"`
-	// MP_CAPABLE that names another key than before.
+	// MP_CAPABLE with a different key than before.
 	KeyChanged int64 `json:"key_changed,omitempty" unit:"options"`
-	// Payload of MPTCP subflows for which no mapping was seen.
+	// Payload of MPTCP subflows without a mapping.
 	UnmappedBytes int64 `json:"unmapped_bytes,omitempty" unit:"bytes"`
-	// Mappings that lie nowhere near the connection's data.
+	// Mappings far outside the data of the connection.
 	MappingOutOfRange int64 `json:"mapping_out_of_range,omitempty" unit:"mappings"`
-	// Bytes taken as seen to bound the memory of one direction.
+	// Bytes marked as seen to bound the memory of one direction.
 	IntervalBytesFilled int64 `json:"interval_bytes_filled,omitempty" unit:"bytes"`
-	// Flows and connections that were ended early to bound memory; they have
-	// their rows, and what came later of them has rows of its own.
+	// Flows and connections that were ended early to bound memory. They have
+	// rows; their later packets get separate rows.
 	FlowsEvicted int64 `json:"flows_evicted,omitempty" unit:"flows"`
 	// Names in payload, keys and logs that could not be used.
 	PayloadUndecodable int64 `json:"payload_undecodable,omitempty" unit:"connections"`

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// WriteSchemaJSON writes what there is to know of the tables for programs:
-// {"schema": 2, "tables": {NAME: {"doc", "columns": [{"name", "type", "unit",
-// "nullable", "doc"}]}}}, with a line for each column.
+// WriteSchemaJSON writes the documentation of all tables as JSON: {"schema": 2,
+// "tables": {NAME: {"doc", "columns": [{"name", "type", "unit", "nullable",
+// "doc"}]}}}, with one line per column.
 func WriteSchemaJSON(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "{\"schema\": %d, \"tables\": {", Schema)
@@ -34,16 +34,16 @@ func WriteSchemaJSON(w io.Writer) error {
 	return err
 }
 
-// quote is JSON without the escapes that only HTML needs.
+// quote returns s as JSON without the escapes that only HTML needs.
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always can be
+	_ = e.Encode(s) // a string can always be encoded
 	return strings.TrimSpace(b.String())
 }
 
-// WriteSchemaMarkdown writes the same as tables for people.
+// WriteSchemaMarkdown writes the documentation of all tables as Markdown.
 func WriteSchemaMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	for i := range catalog {

@@ -1,9 +1,8 @@
 package tables
 
-// Sink takes the rows of all tables as they become known. Connections come
-// when they end, so not in the order of their numbers; the rows of one
-// connection follow each other in each table. A table that nobody wants has
-// no stream: nil streams take rows and forget them.
+// Sink accepts the rows of all tables. Connections are added when they end, so
+// not in the order of their numbers; in each table, the rows of one connection
+// are adjacent. The stream of an unwanted table is nil and drops its rows.
 type Sink struct {
 	Connections     *Stream[Connection]
 	Subflows        *Stream[Subflow]
@@ -18,41 +17,41 @@ type Sink struct {
 	Points          *Stream[Point]
 	Objects         *Stream[Object]
 
-	budget *budget // of the rows that are kept; nil: no bound
+	budget *budget // of the kept rows; nil: no bound
 }
 
-// Stream takes the rows of one table. It may be nil.
+// Stream accepts the rows of one table. It may be nil.
 type Stream[R any] struct {
 	rows  []R
-	taken int             // how many of rows write has had
-	keep  bool            // rows are kept after write has had them
-	full  int             // how many rows wait for write at most; 0: there is no write
-	write func([]R) error // takes rows in their order
-	err   error           // the first error of write; later rows are dropped
+	taken int             // number of rows passed to write
+	keep  bool            // keep rows after write
+	full  int             // flush when this many rows wait for write; 0: there is no write
+	write func([]R) error // receives the rows in order
+	err   error           // first error of write; later rows are dropped
 
-	watch   func([]R) // is shown rows in their order, before they are dropped
-	shown   int       // how many of rows watch has had
+	watch   func([]R) // receives the rows in order, before they are dropped
+	shown   int       // number of rows passed to watch
 	before  func()    // called before watch
-	budget  *budget   // of the rows that are kept; nil: no bound
-	surplus *R        // the row beyond it
+	budget  *budget   // of the kept rows; nil: no bound
+	surplus *R        // the last row beyond the budget
 }
 
-// budget bounds how many rows are kept, all tables together.
+// budget bounds the number of kept rows of all tables.
 type budget struct {
 	left int64
-	over bool // there were more
+	over bool // there were more rows
 }
 
-// Add takes a row.
+// Add adds a row.
 func (s *Stream[R]) Add(row R) {
 	if s != nil {
 		*s.Next() = row
 	}
 }
 
-// Next adds a row of zeros and returns it to be filled in, until the next one
-// is added. Wide rows are made in their place: copies would cost more than the
-// values.
+// Next adds a zero row and returns it. The caller may fill it in until the next
+// row is added. Rows are built in place because copying a wide row costs more
+// than computing its values.
 func (s *Stream[R]) Next() *R {
 	if s == nil {
 		return new(R)
@@ -81,7 +80,7 @@ func (s *Stream[R]) Next() *R {
 	return &s.rows[n]
 }
 
-// Rows returns the rows that are kept; valid until the next Add.
+// Rows returns the kept rows. They are valid until the next Add.
 func (s *Stream[R]) Rows() []R {
 	if s == nil {
 		return nil
@@ -89,7 +88,7 @@ func (s *Stream[R]) Rows() []R {
 	return s.rows
 }
 
-// flush gives write what it has not had.
+// flush passes the new rows to write.
 func (s *Stream[R]) flush() {
 	s.look()
 	if s.write != nil && s.err == nil && len(s.rows) > s.taken {
@@ -102,7 +101,7 @@ func (s *Stream[R]) flush() {
 	}
 }
 
-// look shows watch the rows that it has not had.
+// look passes the new rows to watch.
 func (s *Stream[R]) look() {
 	if s == nil || s.watch == nil {
 		return
@@ -116,11 +115,11 @@ func (s *Stream[R]) look() {
 	}
 }
 
-// watched is the number of rows that wait before watch gets them, in a stream without write.
+// watched is the number of rows that are collected for watch in a stream
+// without write.
 const watched = 64
 
-// show makes a stream show its rows to watch; the stream is made when it is not
-// there.
+// show registers watch with a stream, and makes the stream if it is nil.
 func show[R any](at **Stream[R], before func(), watch func([]R)) {
 	if *at == nil {
 		*at = &Stream[R]{}

@@ -7,11 +7,11 @@ import (
 	"mplab/analysis/mptrace/internal/parquet"
 )
 
-// slot is the place of a stream in a sink, whatever its rows are.
+// slot is a field of a sink that holds a stream, independent of the row type.
 type slot interface {
 	open() slot                                            // makes the stream
-	keepRows(*budget)                                      // keeps its rows in memory
-	writeTo(io.Writer, *description, *parquet.Pool) *table // and writes them as Parquet
+	keepRows(*budget)                                      // keeps the rows in memory
+	writeTo(io.Writer, *description, *parquet.Pool) *table // writes the rows as Parquet
 	flush()
 	err() error
 }
@@ -29,8 +29,9 @@ func (s *slotOf[R]) keepRows(b *budget) { (*s.at).keep, (*s.at).budget = true, b
 func (s *slotOf[R]) flush()             { (*s.at).flush() }
 func (s *slotOf[R]) err() error         { return (*s.at).err }
 
-// Rows wait before they are taken apart into columns: as many as a chunk takes
-// at once, of wide ones as many as the processor's first cache holds.
+// batchBytes bounds the rows that are collected before they are split into
+// columns: at most parquet.Batch rows, and at most what fits into the level 1
+// cache.
 const batchBytes = 32 << 10
 
 func (s *slotOf[R]) writeTo(w io.Writer, about *description, pool *parquet.Pool) *table {

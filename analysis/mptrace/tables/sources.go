@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 )
 
-// SourcesFile stands beside the tables and says what they were made of: the
-// files, which of them were not readable to their end, and the warnings.
+// SourcesFile is written next to the tables and describes their input: the
+// files, which of them could not be read to their end, and the warnings.
 const SourcesFile = "sources.json"
 
-// WriteSources writes [SourcesFile] into a directory, whole or not at all.
+// WriteSources writes [SourcesFile] into a directory. The file appears complete
+// or not at all.
 func WriteSources(dir string, files []File, warnings Warnings) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

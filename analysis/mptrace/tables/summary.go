@@ -15,23 +15,23 @@ import (
 	"text/tabwriter"
 )
 
-// shown is how many connections a summary shows when nobody says.
+// shown is the default number of connections in a summary.
 const shown = 20
 
 // mostShown bounds a summary of all connections.
 const mostShown = 100_000
 
-// ErrConnections means that there were more connections than a summary of all
-// of them holds.
+// ErrConnections means that all connections were requested, but there are more
+// than [NewSummary] allows.
 var ErrConnections = fmt.Errorf("more than %d connections", mostShown)
 
-// Summary collects the figures of a set of captures for people: totals of all
-// connections, and those that carried most. Memory does not grow with the number
-// of connections, unless all must be shown.
+// Summary collects a report for people: totals of all connections, and the
+// connections with the most bytes. Its memory does not grow with the number of
+// connections, unless all must be shown.
 type Summary struct {
 	limit      int // negative: all
 	subflows   map[int32][]Subflow
-	directions map[int32][]Direction // of connections whose row did not come yet
+	directions map[int32][]Direction // of connections whose row has not arrived yet
 	largest    largest
 	finish     func() // takes the last rows
 	totals     totals
@@ -49,7 +49,8 @@ func NewSummary(limit int) *Summary {
 	}
 }
 
-// Watch makes a sink show its rows to the summary. The sink has no rows yet.
+// Watch subscribes the summary to the rows of a sink. The sink must not have
+// rows yet.
 func (s *Summary) Watch(sink *Sink) {
 	show(&sink.Subflows, nil, func(rows []Subflow) {
 		for _, row := range rows {
@@ -61,7 +62,7 @@ func (s *Summary) Watch(sink *Sink) {
 			s.directions[row.ConnectionID] = append(s.directions[row.ConnectionID], row)
 		}
 	})
-	// A connection's row comes behind those of its subflows.
+	// The row of a connection follows those of its subflows.
 	others := func() {
 		sink.Subflows.look()
 		sink.Directions.look()
@@ -78,10 +79,10 @@ func (s *Summary) Watch(sink *Sink) {
 type connected struct {
 	Connection
 	subflows []Subflow
-	sent     map[int32]*[2]Direction // by subflow, also NoSubflow
+	sent     map[int32]*[2]Direction // by subflow, NoSubflow included
 }
 
-// largest is a heap of connections, the one with the fewest bytes on top.
+// largest is a heap of connections with the smallest byte count on top.
 type largest []*connected
 
 func (l largest) Len() int           { return len(l) }
@@ -121,9 +122,9 @@ func (s *Summary) add(row *Connection) {
 	}
 }
 
-// Write writes the summary for people: what is missing from the numbers, the
-// connections in the order of their first packets, and totals. It returns
-// [ErrConnections] when not all can be shown though that was wanted.
+// Write writes the summary as text: missing payload, the connections in the
+// order of their first packets, and totals. It returns [ErrConnections] if all
+// connections were requested and there are too many.
 func (s *Summary) Write(w io.Writer, files []File, warnings *Warnings) error {
 	s.finish()
 	t := &s.totals
@@ -175,7 +176,7 @@ func (w *Warnings) summary(out io.Writer) {
 	}
 }
 
-// missing writes how much payload is in none of the numbers.
+// missing writes the amount of payload that the numbers do not include.
 func (t *totals) missing(w io.Writer, warnings *Warnings) {
 	var texts []string
 	tell := func(bytes int64, what string) {
@@ -191,7 +192,7 @@ func (t *totals) missing(w io.Writer, warnings *Warnings) {
 	}
 }
 
-// The columns of a summary. Those without any value are left out.
+// headings are the columns of a summary. Columns without any value are omitted.
 var headings = []string{
 	"connection", "kind", "client", "server", "start s", "duration s", "up", "down", "Mbit/s up", "Mbit/s down", "sent again up", "sent again down",
 	"path RTT ms", "RTT ms min/median/p95", "data ACK ms", "join ms", "reinjected", "closed", "network", "note",
@@ -230,7 +231,7 @@ func (s *Summary) connections(w io.Writer) {
 	}
 }
 
-// connection is the line of a connection.
+// connection returns the table line of a connection.
 func (s *Summary) connection(c *connected) []string {
 	kind, level := c.Kind, int32(0)
 	if c.Kind == "mptcp" {
@@ -280,10 +281,11 @@ func (c *connected) directionsOf(subflow int32) *[2]Direction {
 	return new([2]Direction)
 }
 
-// again is the payload that was sent again: seen twice, or lost before the capture.
+// again returns the retransmitted payload: seen twice, or lost before the
+// capture.
 func (d *Direction) again() int64 { return d.RetransmittedBytes + d.HoleBytes }
 
-// share is a part of the payload with its percentage, or nothing for none.
+// share returns a part of the payload with its percentage, or "" for 0.
 func share(part, whole int64) string {
 	if part == 0 {
 		return ""
@@ -291,7 +293,7 @@ func share(part, whole int64) string {
 	return size(part) + " " + percent(part, whole)
 }
 
-// rate is the throughput in Mbit/s with three digits or more.
+// rate returns the throughput in Mbit/s with at least three digits.
 func rate(d *Direction) string {
 	if !d.ThroughputB.Known || d.UniqueBytes == 0 {
 		return ""
@@ -299,13 +301,13 @@ func rate(d *Direction) string {
 	return milliseconds(Just(d.ThroughputB.Value / 1e6))
 }
 
-// minSamples is how many samples a statement about a path needs.
+// minSamples is the minimum number of samples for a statement about a path.
 const minSamples = 10
 
-// pathRTT are the shortest round trip, the median and the 95 % quantile of the
-// direction whose round trips run over the path: from the capture to the
-// receiver it is at least half the way. A capture at the receiver measures only
-// the time until it acknowledges.
+// pathRTT returns minimum, median and 95 % quantile of the round trips, for the
+// direction whose samples cover the path. A direction counts if its minimum is
+// at least half the round trip of the handshake. In a capture at the receiver,
+// the samples only cover the delay of its acknowledgements.
 func pathRTT(sub *Subflow, sent *[2]Direction) string {
 	best := -1
 	for i := range sent {
@@ -322,7 +324,8 @@ func pathRTT(sub *Subflow, sent *[2]Direction) string {
 	return milliseconds(d.RTTMinMS) + "/" + milliseconds(d.RTTP50MS) + "/" + milliseconds(d.RTTP95MS) + " " + Directions[best]
 }
 
-// longer is the median time until a DATA_ACK, of the direction with more samples.
+// longer returns the median time until a DATA_ACK, for the direction with more
+// samples.
 func longer(sent *[2]Direction) string {
 	dir := 0
 	if sent[1].RTTSamples > sent[0].RTTSamples {
@@ -377,14 +380,14 @@ func (s *Subflow) notes() string {
 	return strings.Join(notes, ", ")
 }
 
-// totals are those of all connections, shown or not.
+// totals are sums over all connections, shown or not.
 type totals struct {
 	connections, mptcp, fallback, several, handovers, reinjected int64
-	startNS                                                      int64 // of the first one
+	startNS                                                      int64 // of the first connection
 	side                                                         [2]sideTotals
 	networks                                                     []string
 	carried                                                      map[string]int64 // by network
-	client, server, handshakes                                   int64            // at which end the capture seems to have been made
+	client, server, handshakes                                   int64            // by place of capture
 }
 
 type sideTotals struct {
@@ -461,8 +464,8 @@ func (t *totals) write(w io.Writer) {
 	fmt.Fprintln(w, "sent again: seen twice, or lost before the capture, with the share of the payload of that direction; path RTT: SYN to third ACK")
 }
 
-// place is where the captures were made, by the parts of the handshakes before
-// and behind the capture.
+// place returns where the captures were made. It compares the parts of the
+// handshake round trips before and after the capture point.
 func (t *totals) place() string {
 	const most = 0.8
 	switch limit := most * float64(t.handshakes); {
@@ -474,7 +477,7 @@ func (t *totals) place() string {
 	return fmt.Sprintf("on the path or at several places: %d of %s say at the client, %d at the server", t.client, count(t.handshakes, "handshake"), t.server)
 }
 
-// writeNetworks writes how the payload was spread over the networks.
+// writeNetworks writes how the payload was distributed over the networks.
 func (t *totals) writeNetworks(w io.Writer) {
 	names := t.networks
 	if len(names) < 2 {
@@ -492,14 +495,14 @@ func (t *totals) writeNetworks(w io.Writer) {
 	fmt.Fprintf(w, "by network: %s\n", strings.Join(texts, ", "))
 }
 
-// since is the time since the first packet of all.
+// since returns the time since the first packet of all captures.
 func (s *Summary) since(ns int64) string { return seconds(float64(ns-s.totals.startNS) / 1e9) }
 
 func address(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 3, 64) }
 
-// milliseconds has three digits or more.
+// milliseconds formats a value with at least three digits.
 func milliseconds(v Maybe[float64]) string {
 	if !v.Known {
 		return ""
@@ -511,7 +514,7 @@ func milliseconds(v Maybe[float64]) string {
 	return strconv.FormatFloat(v.Value, 'f', digits, 64)
 }
 
-// some is a size, or nothing for none.
+// some returns a size, or "" for 0.
 func some(bytes int64) string {
 	if bytes == 0 {
 		return ""
@@ -519,7 +522,7 @@ func some(bytes int64) string {
 	return size(bytes)
 }
 
-// size writes bytes with three digits and a decimal unit.
+// size formats bytes with three digits and a decimal unit.
 func size(bytes int64) string {
 	v, unit := float64(bytes), 0
 	for ; v >= 999.5 && unit < len(units)-1; unit++ {

@@ -1,4 +1,3 @@
-// Package holder is an origin server for measurements of many connections: it is
-// silent, sends without end, or does not read. Downloads and uploads are served by
-// origin.
+// Package holder is an origin server for measurements with many connections: it is silent, sends without end, or does
+// not read. Package origin serves downloads and uploads.
 package holder

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// What an application asks of the origin by its first byte.
+// Requests of an application, which are its first byte.
 const (
-	Echo  = 'e' // a byte is returned, and then silence
-	Flood = 'f' // bytes without end
-	Deaf  = 'd' // a byte is returned, and nothing is read any more
+	Echo  = 'e' // send one byte, then nothing
+	Flood = 'f' // send without end
+	Deaf  = 'd' // send one byte, and stop reading
 )
 
-// Serve serves as the origin until ctx ends: it does what the first byte of each
-// connection asks for, and holds the connection. Ready is called when it serves.
+// Serve is the origin until ctx ends. It handles the request in the first byte of each connection and keeps the
+// connection open. It calls ready when it is listening.
 func Serve(ctx context.Context, address string, ready func()) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -29,7 +29,7 @@ func Serve(ctx context.Context, address string, ready func()) error {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			return nil // it was closed
+			return nil // listener closed
 		}
 		all.Go(func() { hold(ctx, conn) })
 	}

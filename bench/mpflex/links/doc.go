@@ -1,3 +1,2 @@
-// Package links holds the link conditions of the benchmark and the physical limits
-// under them. Emulating them belongs to rig.
+// Package links defines the link conditions of the benchmark and their physical limits. Package rig emulates the links.
 package links

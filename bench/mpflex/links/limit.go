@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What a transfer costs at least beyond its bytes.
+// Minimum overhead of a transfer.
 const (
 	segment     = 1448.0 // payload of a full TCP segment with timestamps
 	packet      = 1500.0 // the IP packet around it
@@ -13,51 +13,52 @@ const (
 	bitsPerByte = 8.0
 )
 
-// course is what one path can deliver: nothing before start, then rate bytes per ms, nothing after end. Times in ms.
+// course describes the capacity of one path: 0 before start, then rate bytes per ms, 0 after end. Times are in ms.
 type course struct{ start, rate, end float64 }
 
-// Limits computes the physical limits on the links of a profile, in ms: nothing that sends the request with the first
-// packet (0-RTT) and uses both links to the full can be faster. They hold on lossless links.
+// Limits computes the physical limits on the links of a profile, in ms. No method that sends the request with the first
+// packet (0-RTT) and fully uses both links can be faster. The limits hold for lossless links.
 type Limits struct {
 	Profile
-	Request int // bytes of a request, and of the answer to an upload
+	Request int // size of a request, and of the answer to an upload, in bytes
 }
 
-// Download is the least time for a file of size bytes. The request leaves at once by the path on which it arrives
-// first; the proxy connects to the origin and passes the request on, which takes two round trips of theirs; then both
-// links deliver at their rate, and every segment has its headers.
+// Download returns the minimum time for a file of size bytes. The request leaves immediately on the path on which it
+// arrives first. The proxy connects to the origin and forwards the request, which takes two round trips between them.
+// Then both links deliver at their rate, and every segment has its headers.
 func (l Limits) Download(size int) float64 {
 	return deliver(l.down(math.Inf(1)), onTheWire(size))
 }
 
-// DownloadDying is Download when WiFi delivers nothing from the time diesMs on.
+// DownloadDying returns the value of Download if WiFi delivers nothing from diesMs on.
 func (l Limits) DownloadDying(size int, diesMs float64) float64 {
 	return deliver(l.down(diesMs), onTheWire(size))
 }
 
-// DownloadLTE is Download when there is LTE alone.
+// DownloadLTE returns the value of Download with LTE only.
 func (l Limits) DownloadLTE(size int) float64 { return l.DownloadDying(size, 0) }
 
-// Upload is the least time until the origin's answer to an upload of size bytes is back. Request and data leave at once
-// on both links; the origin cannot have anything before the proxy has connected to it.
+// Upload returns the minimum time until the origin's answer to an upload of size bytes arrives. Request and data leave
+// immediately on both links. The origin receives nothing before the proxy has connected to it.
 func (l Limits) Upload(size int) float64 { return l.upload(size, math.Inf(1)) }
 
-// UploadDying is Upload when WiFi delivers nothing from the time diesMs on.
+// UploadDying returns the value of Upload if WiFi delivers nothing from diesMs on.
 func (l Limits) UploadDying(size int, diesMs float64) float64 { return l.upload(size, diesMs) }
 
-// UploadLTE is Upload when there is LTE alone.
+// UploadLTE returns the value of Upload with LTE only.
 func (l Limits) UploadLTE(size int) float64 { return l.upload(size, 0) }
 
-// Bundle is the least time for count files of size bytes each, ways at a time: that of its rounds, or that of its bytes.
+// Bundle returns the minimum time for count files of size bytes each, ways at a time: that of its rounds or that of its
+// bytes.
 func Bundle(file func(size int) float64, count, ways, size int) float64 {
 	rounds := (count + ways - 1) / ways
 	return max(float64(rounds)*file(size), file(count*size))
 }
 
-// down are the two links downwards; WiFi ends at wifiEnd.
+// down returns the downlink capacity of both links; WiFi ends at wifiEnd.
 func (l Limits) down(wifiEnd float64) []course {
 	alive := l.links(wifiEnd > 0)
-	request := math.Inf(1) // when it has reached the proxy
+	request := math.Inf(1) // arrival of the request at the proxy
 	for _, link := range alive {
 		request = min(request, link.RTTMs/2+(float64(l.Request)+headers)/perMs(link.UpKbps))
 	}
@@ -72,7 +73,7 @@ func (l Limits) down(wifiEnd float64) []course {
 func (l Limits) upload(size int, wifiEnd float64) float64 {
 	alive := l.links(wifiEnd > 0)
 	bytes := onTheWire(size + l.Request)
-	first := math.Inf(1) // when the proxy has a packet and can connect to the origin
+	first := math.Inf(1) // the proxy has a packet and can connect to the origin
 	var courses []course
 	for i, link := range alive {
 		courses = append(courses, course{start: link.RTTMs / 2, rate: perMs(link.UpKbps), end: end(i, alive, wifiEnd)})
@@ -89,7 +90,7 @@ func (l Limits) upload(size int, wifiEnd float64) float64 {
 	return back
 }
 
-// end is when a link of links() ends.
+// end returns the end time of a link of links().
 func end(i int, alive []Link, wifiEnd float64) float64 {
 	if i == 0 && len(alive) == 2 {
 		return wifiEnd
@@ -97,7 +98,7 @@ func end(i int, alive []Link, wifiEnd float64) float64 {
 	return math.Inf(1)
 }
 
-// links are WiFi, when it is alive, and LTE.
+// links returns LTE and, if it is alive, WiFi.
 func (l Limits) links(wifi bool) []Link {
 	if wifi {
 		return []Link{l.WiFi, l.LTE}
@@ -105,9 +106,9 @@ func (l Limits) links(wifi bool) []Link {
 	return []Link{l.LTE}
 }
 
-// deliver is when so many bytes have come in by all paths together.
+// deliver returns the time when all paths together have delivered the bytes.
 func deliver(courses []course, bytes float64) float64 {
-	var times []float64 // at which a path begins or ends
+	var times []float64 // start and end times of the paths
 	for _, c := range courses {
 		times = append(times, c.start, c.end)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// near allows what differs by the size assumed for the request.
+// near tolerates the difference caused by the assumed size of the request.
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.012*want }
 
 func limits(t *testing.T, name string) Limits {
@@ -17,7 +17,7 @@ func limits(t *testing.T, name string) Limits {
 	return Limits{Profile: p, Request: 17}
 }
 
-// The limits that were published with the measurements of the prototype, in ms.
+// The published limits of the prototype's measurements, in ms.
 func TestDownloadLimits(t *testing.T) {
 	cases := map[string]map[int]float64{
 		"paper":   {10_000: 69, 50_000: 90, 100_000: 115, 250_000: 192, 500_000: 320, 1_000_000: 575, 2_000_000: 1086, 5_000_000: 2618, 10_000_000: 5172},
@@ -48,8 +48,8 @@ func TestBundleLimits(t *testing.T) {
 	}
 }
 
-// A link that dies late changes nothing, one that dies at once leaves LTE, and between them what WiFi had delivered
-// counts.
+// TestLimitsOfDyingWiFi: a link that dies late changes nothing, one that dies at once leaves only LTE, and in between
+// WiFi contributes the data that it delivered before.
 func TestLimitsOfDyingWiFi(t *testing.T) {
 	const size = 5_000_000
 	for name, l := range map[string]struct{ whole, dying, lte func(t float64) float64 }{
@@ -76,7 +76,7 @@ func TestLimitsOfDyingWiFi(t *testing.T) {
 			t.Errorf("%s: not in order: whole %.1f, dies at 900 ms %.1f, at 300 ms %.1f, LTE alone %.1f", name, whole, later, earlier, alone)
 		}
 	}
-	// WiFi delivers 880 bytes/ms from 58.7 ms to 750 ms; LTE 1148.1 bytes/ms from 68.7 ms on does the rest.
+	// WiFi delivers 880 bytes/ms from 58.7 ms to 750 ms; LTE delivers the rest at 1148.1 bytes/ms from 68.7 ms on.
 	want := 68.7 + (size*1500.0/1448-880*(750-58.7))/1148.1
 	if got := limits(t, Paper).DownloadDying(size, 750); !near(got, want) {
 		t.Errorf("download, WiFi dies at 750 ms: %.1f ms, not %.1f", got, want)
@@ -84,13 +84,13 @@ func TestLimitsOfDyingWiFi(t *testing.T) {
 }
 
 func TestUploadLimit(t *testing.T) {
-	// Both links deliver at their uplink rates, 25 and 35 ms behind; then the answer has to come back.
+	// Both links deliver at their uplink rates, delayed by 25 and 35 ms; then the answer must return.
 	const size = 1_000_000
 	want := (size*1500.0/1448+252.5*25+285.75*35)/(252.5+285.75) + 2 + 2 + 25
 	if got := limits(t, Paper).Upload(size); !near(got, want) {
 		t.Errorf("%.1f ms, not %.1f", got, want)
 	}
-	// One packet: to the proxy, whose connection to the origin takes a round trip, to the origin and back.
+	// One packet: to the proxy, which needs a round trip to connect to the origin, to the origin and back.
 	if got, want := limits(t, Paper).Upload(1), 25+4+2+2+25.0; got < want || got > want+2 {
 		t.Errorf("one byte: %.1f ms, not a little more than %.1f", got, want)
 	}

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// What all shaped profiles have in common.
+// Common values of all shaped profiles.
 const (
-	ServerRTTMs = 4.0     // proxy – origin, without a rate limit
-	QueueBytes  = 150_000 // tail drop, of each direction of a link
+	ServerRTTMs = 4.0     // proxy – origin, no rate limit
+	QueueBytes  = 150_000 // drop tail, per direction of a link
 )
 
-// Link is one of the phone's links, to the proxy. Rates are of IP bytes.
+// Link is a link of the phone to the proxy. Rates are of IP bytes.
 type Link struct {
 	DownKbps    float64 `json:"down_kbps"`
 	UpKbps      float64 `json:"up_kbps"`
 	RTTMs       float64 `json:"rtt_ms"`
-	LossPercent float64 `json:"loss_percent"` // in each direction, of random packets
+	LossPercent float64 `json:"loss_percent"` // random packet loss, per direction
 }
 
-// Profile is one set of conditions. One that is not shaped has bare virtual Ethernet for links: the processor is what
-// limits there.
+// Profile is a set of link conditions. An unshaped profile uses plain virtual Ethernet; there the CPU is the limit.
 type Profile struct {
 	Name   string
 	WiFi   Link
@@ -31,14 +30,14 @@ type Profile struct {
 
 var (
 	wifi = Link{DownKbps: 7040, UpKbps: 2020, RTTMs: 50}  // nikravesh2016 §5
-	lte  = Link{DownKbps: 9185, UpKbps: 2286, RTTMs: 70}  // the same
-	long = Link{DownKbps: 9000, UpKbps: 2286, RTTMs: 150} // LTE of §5.4, first case; the uplink is that of §5
+	lte  = Link{DownKbps: 9185, UpKbps: 2286, RTTMs: 70}  // nikravesh2016 §5
+	long = Link{DownKbps: 9000, UpKbps: 2286, RTTMs: 150} // LTE of §5.4, first case; the uplink of §5
 )
 
-// Paper is the profile of a workload that names none.
+// Paper is the default profile of a workload.
 const Paper = "paper"
 
-// Unshaped is the profile in which the processor is the limit.
+// Unshaped is the profile in which the CPU is the limit.
 const Unshaped = "unshaped"
 
 var profiles = []Profile{
@@ -58,7 +57,7 @@ func with(l Link, change func(*Link)) Link {
 	return l
 }
 
-// Find gives the profile of a name; "" is Paper. Its error lists the names that there are.
+// Find returns the profile with a name; "" means Paper. Its error lists the names.
 func Find(name string) (Profile, error) {
 	if name == "" {
 		name = Paper
@@ -73,7 +72,7 @@ func Find(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("there are no links %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Lossless is the profile without its random loss: the limit of a lossy link is that of the lossless one.
+// Lossless returns the profile without random loss: the limit of a lossy link is that of the lossless one.
 func (p Profile) Lossless() Profile {
 	p.WiFi.LossPercent, p.LTE.LossPercent = 0, 0
 	return p

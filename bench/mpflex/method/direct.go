@@ -18,7 +18,7 @@ func (d *direct) options() netx.Options {
 	return netx.Options{Multipath: d.multipath, Device: d.device, Congestion: d.congestion}
 }
 
-// Start proves that such sockets can be opened.
+// Start checks that such sockets can be opened.
 func (d *direct) Start(context.Context) error { return d.options().Probe() }
 
 // Dial implements Method.
@@ -39,7 +39,7 @@ func (d *direct) Proof(conn net.Conn) (Proof, error) {
 // Stop implements Method.
 func (d *direct) Stop() error { return nil }
 
-// application opens the connections of an unmodified application on the phone: plain TCP, without an option.
+// application opens a connection like an unmodified application on the phone: plain TCP, without options.
 func application(ctx context.Context, p place) (net.Conn, error) {
 	return netx.Options{}.Dial(ctx, p.origin())
 }

@@ -1,3 +1,3 @@
-// Package method holds the ways from the phone to the origin that the benchmark
-// compares. What is transferred belongs to workload.
+// Package method implements the connection methods from the phone to the origin that the benchmark compares. Package
+// workload defines the transfers.
 package method

@@ -9,7 +9,7 @@ import (
 	"mplab/bench/mpflex/rig"
 )
 
-// Congestions are the congestion controls that methods are measured with.
+// Congestions are the congestion controls of the benchmark.
 var Congestions = []string{"cubic", "bbr"}
 
 // Entry is a kind of method with a congestion control.
@@ -18,10 +18,10 @@ type Entry struct {
 	Congestion string
 }
 
-// String is NAME/CONGESTION.
+// String returns NAME/CONGESTION.
 func (e Entry) String() string { return e.Name + "/" + e.Congestion }
 
-// All are all methods with all congestion controls; those for reference have the first alone.
+// All returns all methods with all congestion controls, but reference methods only with the first.
 func All() []Entry {
 	var all []Entry
 	for _, kind := range Kinds {
@@ -34,7 +34,8 @@ func All() []Entry {
 	return all
 }
 
-// ParseList reads names that are separated by commas: NAME is a method as All has it, NAME/CONGESTION one.
+// ParseList parses comma-separated names. NAME selects a method with all congestion controls of All, NAME/CONGESTION a
+// single one.
 func ParseList(text string) ([]Entry, error) {
 	var chosen []Entry
 	for part := range strings.SplitSeq(text, ",") {
@@ -78,18 +79,18 @@ type Contestant struct {
 	place place
 }
 
-// New makes a contestant. Each on a rig needs an index of its own, from 0 on.
+// New creates a contestant. Contestants of a rig need different indices, starting at 0.
 func New(e Entry, r *rig.Rig, index int) *Contestant {
 	p := place{r, e.Congestion, uint16(index)}
 	return &Contestant{e, e.build(p), p}
 }
 
-// Listener is what the origin has to serve for the contestant.
+// Listener returns the listener that the origin must serve for the contestant.
 func (c *Contestant) Listener() origin.Listener {
 	return origin.Listener{Address: c.place.origin(), Multipath: c.Name == MPTCP, Congestion: c.Congestion}
 }
 
-// Paths are how many paths the contestant has when all is well.
+// Paths returns the number of paths that the contestant uses when everything works.
 func (c *Contestant) Paths() int {
 	if c.SinglePath {
 		return 1

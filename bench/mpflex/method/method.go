@@ -11,31 +11,31 @@ import (
 	"mplab/bench/mpflex/rig"
 )
 
-// ErrAbsent: the method does not exist in this version.
+// ErrAbsent means that this version does not have the method.
 var ErrAbsent = errors.New("not there")
 
-// Method is one way from the phone to the origin.
+// Method is a way to connect from the phone to the origin.
 type Method interface {
-	// Start sets the method up; it is ready when Start returns. Its error wraps ErrAbsent when this version has no such
-	// method.
+	// Start sets the method up; when it returns, the method is ready. Its error wraps ErrAbsent if this version does
+	// not have the method.
 	Start(ctx context.Context) error
-	// Dial opens a connection to the origin as an application on the phone would.
+	// Dial opens a connection to the origin like an application on the phone.
 	Dial(ctx context.Context) (net.Conn, error)
-	// Proof tells what carries an application's open connection; with nil, what is there without one.
+	// Proof describes the carriers of an application's open connection or, with nil, those that exist without one.
 	Proof(conn net.Conn) (Proof, error)
-	// Stop takes the method down. It can be started again.
+	// Stop ends the method. It can be started again.
 	Stop() error
 }
 
-// Proof is what a method consists of at one moment, read from the kernel.
+// Proof describes the parts of a method at one moment, read from the kernel.
 type Proof struct {
-	Carriers   []rig.Socket `json:"carriers"`        // the phone's sockets that carry data to the proxy or the origin
-	Multipath  *bool        `json:"mptcp,omitempty"` // of a connection that asked for MPTCP: whether it is (no fallback)
-	Congestion []string     `json:"congestion"`      // of the carriers, at both ends; each once
-	Program    string       `json:"error,omitempty"` // a program of the method that has ended, and why
+	Carriers   []rig.Socket `json:"carriers"`        // the phone's data sockets to the proxy or the origin
+	Multipath  *bool        `json:"mptcp,omitempty"` // for a connection that requested MPTCP: it is MPTCP (no fallback)
+	Congestion []string     `json:"congestion"`      // distinct values of the carriers, at both ends
+	Program    string       `json:"error,omitempty"` // a program of the method that has ended, with the reason
 }
 
-// Paths are the phone's addresses that have a carrier that is not in backoff; each once.
+// Paths returns the distinct phone addresses of carriers that are not in backoff.
 func (p Proof) Paths() []netip.Addr {
 	var paths []netip.Addr
 	for _, s := range p.Carriers {
@@ -47,32 +47,33 @@ func (p Proof) Paths() []netip.Addr {
 	return paths
 }
 
-// Sysctl is a setting of the phone's and the proxy's namespace while a method is measured.
+// Sysctl is a setting in the phone's and the proxy's namespace during the measurement of a method.
 type Sysctl struct {
 	Key, Value string
-	Default    string // what it is set back to
+	Default    string // value to restore
 }
 
-// Kind is a method before it is made for a rig.
+// Kind is a method that is not yet bound to a rig.
 type Kind struct {
 	Name       string
-	About      string // for the report
-	SinglePath bool   // uses one link only
-	Persistent bool   // has connections that stay between measurements
-	Reference  bool   // beside the table; measured in the first rounds only
+	About      string // description for the report
+	SinglePath bool   // uses only one link
+	Persistent bool   // has connections that persist between measurements
+	Reference  bool   // not part of the comparison; measured only in the first rounds
 	Sysctls    []Sysctl
 
 	build func(place) Method
 }
 
-// place is where a method of a kind lives: every method has ports of its own, so that sockets tell whose they are.
+// place is the rig and the ports of a method. Every method has separate ports, so that the sockets show to which method
+// they belong.
 type place struct {
 	rig        *rig.Rig
 	congestion string
 	index      uint16
 }
 
-// Ports, each counted up by the index of the method.
+// Ports; the index of the method is added to each.
 const (
 	originPorts   = 9000
 	proxyPorts    = 7000
@@ -85,14 +86,14 @@ func (p place) redirect() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), redirectPorts+p.index)
 }
 
-// keptWindows lets the windows of persistent connections outlive idle times.
+// keptWindows keeps the congestion windows of persistent connections during idle times.
 var keptWindows = Sysctl{"net.ipv4.tcp_slow_start_after_idle", "0", "1"}
 
-// bestSysctls are what makes one persistent MPTCP connection fast: windows that are kept, and a short stream does not
-// wait behind a send buffer. MPFlex keeps send buffers short by itself.
+// bestSysctls makes a persistent MPTCP connection fast: windows persist, and a short stream does not wait behind a long
+// send buffer. MPFlex limits send buffers itself.
 var bestSysctls = []Sysctl{keptWindows, {"net.ipv4.tcp_notsent_lowat", "16384", "4294967295"}}
 
-// Names that the report compares with.
+// Names of methods that the report compares.
 const (
 	MPTCP       = "mptcp"
 	YamuxMPTCP  = "yamux-mptcp"
@@ -113,7 +114,7 @@ const (
 	transportPlain  = "mpflex_plain"
 )
 
-// Kinds are all methods, in the order of the report.
+// Kinds lists all methods, in the order of the report.
 var Kinds = []Kind{
 	{
 		Name: TCPWiFi, About: "TCP from the phone to the origin over WiFi", SinglePath: true, Reference: true,
@@ -162,7 +163,7 @@ var Kinds = []Kind{
 	},
 }
 
-// prove reads what carries data to an address: sockets of the phone, and the congestion control at both ends.
+// prove reads the phone's sockets that carry data to an address, and the congestion control at both ends.
 func (p place) prove(peer *rig.Node, carrier netip.AddrPort) (Proof, error) {
 	var proof Proof
 	here, err := p.rig.Phone.Sockets()

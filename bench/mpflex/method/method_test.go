@@ -63,8 +63,8 @@ func TestPathsAreThoseThatLive(t *testing.T) {
 	}
 }
 
-// Every method there is carries bytes in both directions over bare links, by the paths and with the congestion control
-// that its name says, and again after it was taken down.
+// TestEveryMethod: every existing method carries bytes in both directions over bare links, over the specified paths and
+// with the specified congestion control, and again after a restart.
 func TestEveryMethod(t *testing.T) {
 	rigtest.Need(t)
 	r, err := rig.New(false, 1)

@@ -16,7 +16,8 @@ import (
 	"mplab/bench/mpflex/role"
 )
 
-// relayed is a client on the phone, which takes the application's redirected connections, and a server on the proxy.
+// relayed consists of a client on the phone, which accepts the application's redirected connections, and a server on
+// the proxy.
 type relayed struct {
 	place
 	start      func() (server, client *rig.Program, err error)
@@ -61,7 +62,7 @@ func (r *relayed) Stop() error {
 	return err
 }
 
-// yamux is package muxed. The configuration says what its connection is; the rest follows from the place.
+// yamux returns a method of package muxed. c selects the kind of connection; p determines the addresses.
 func yamux(p place, c muxed.Config) Method {
 	c.Congestion = p.congestion
 	return &relayed{place: p, start: func() (server, client *rig.Program, err error) {
@@ -78,11 +79,11 @@ func yamux(p place, c muxed.Config) Method {
 	}}
 }
 
-// exitBadInput is mpflex's exit code for a configuration that it refuses.
+// exitBadInput is mpflex's exit code for an invalid configuration.
 const exitBadInput = 2
 
-// agentAndProxy are the programs `mpflex agent` and `mpflex proxy` with a transport. A transport that they do not know
-// is an absent method.
+// agentAndProxy returns the method with the programs `mpflex agent` and `mpflex proxy` and a transport. If they do not
+// know the transport, the method is absent.
 func agentAndProxy(p place, transport string) Method {
 	return &relayed{place: p, start: func() (server, client *rig.Program, err error) {
 		files, err := p.configure(transport)

@@ -12,10 +12,10 @@ import (
 	"mplab/internal/netx"
 )
 
-// Client is the part on the phone. It has one session with the server, and opens another when that ends.
+// Client is the part on the phone. It has one session with the server, and opens another one when that ends.
 type Client struct {
-	// Destination tells where an accepted connection was bound for; it is netx.OriginalDestination unless a test sets
-	// another.
+	// Destination returns the original destination of an accepted connection. It is netx.OriginalDestination unless a
+	// test replaces it.
 	Destination func(*net.TCPConn) (netip.AddrPort, error)
 
 	config   Config
@@ -39,7 +39,7 @@ func NewClient(ctx context.Context, c Config) (*Client, error) {
 	return client, nil
 }
 
-// Listening is the address of the listener.
+// Listening returns the address of the listener.
 func (c *Client) Listening() netip.AddrPort { return netx.AddrPort(c.listener.Addr()) }
 
 // Run serves until ctx ends.
@@ -56,7 +56,7 @@ func (c *Client) Run(ctx context.Context) {
 	for {
 		app, err := c.listener.AcceptTCP()
 		if err != nil {
-			return // closed
+			return // listener closed
 		}
 		end := context.AfterFunc(ctx, func() { netx.Abort(app) })
 		wait.Go(func() {
@@ -68,8 +68,8 @@ func (c *Client) Run(ctx context.Context) {
 	}
 }
 
-// serve carries one application's connection. The destination leaves in one write with the application's first bytes:
-// opening costs no round trip and no packet of its own.
+// serve relays one connection of an application. The destination and the application's first bytes are one write, so
+// opening a stream costs no round trip and no extra packet.
 func (c *Client) serve(ctx context.Context, app *net.TCPConn) error {
 	destination, err := c.Destination(app)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Client) serve(ctx context.Context, app *net.TCPConn) error {
 	return nil
 }
 
-// open gives the session, a new one when there is none that lives.
+// open returns the session, and opens a new one if it has ended.
 func (c *Client) open(ctx context.Context) (*yamux.Session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

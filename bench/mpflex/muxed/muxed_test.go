@@ -15,7 +15,7 @@ import (
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
-// pair starts a server, and a client whose connections are all bound for the destination.
+// pair starts a server and a client whose connections all have the given destination.
 func pair(t *testing.T, destination netip.AddrPort, private bool) (address string) {
 	t.Helper()
 	server, err := NewServer(Config{Listen: anyPort, Private: private})
@@ -38,7 +38,7 @@ func pair(t *testing.T, destination netip.AddrPort, private bool) (address strin
 	return client.Listening().String()
 }
 
-// echo answers with what it read once the other side has closed its own.
+// echo returns its input after the other side has closed its sending side.
 func echo(t *testing.T) netip.AddrPort {
 	t.Helper()
 	listener, err := netx.Options{}.Listen(anyPort)
@@ -95,7 +95,7 @@ func manyStreams(t *testing.T, address string) {
 	wait.Wait()
 }
 
-// A destination that nobody serves ends the application's connection.
+// A destination without a server ends the application's connection.
 func TestUnreachableDestination(t *testing.T) {
 	destination := netip.MustParseAddrPort("127.0.0.1:1") // tcpmux
 	conn, err := net.Dial("tcp", pair(t, destination, false))

@@ -13,15 +13,15 @@ import (
 	"mplab/internal/netx"
 )
 
-// Server is the part on the proxy. It takes any number of clients.
+// Server is the part on the proxy. It serves any number of clients.
 type Server struct {
 	config      Config
-	certificate tls.Certificate // for private connections
+	certificate tls.Certificate // for connections with TLS
 	listener    *net.TCPListener
 	wait        sync.WaitGroup
 }
 
-// NewServer listens.
+// NewServer creates the certificate and the listener.
 func NewServer(c Config) (*Server, error) {
 	certificate, err := certify()
 	if err != nil {
@@ -34,7 +34,7 @@ func NewServer(c Config) (*Server, error) {
 	return &Server{config: c, certificate: certificate, listener: listener}, nil
 }
 
-// Listening is the address of the listener.
+// Listening returns the address of the listener.
 func (s *Server) Listening() netip.AddrPort { return netx.AddrPort(s.listener.Addr()) }
 
 // Run serves until ctx ends.
@@ -45,7 +45,7 @@ func (s *Server) Run(ctx context.Context) {
 	for {
 		conn, err := s.listener.AcceptTCP()
 		if err != nil {
-			return // closed
+			return // listener closed
 		}
 		s.wait.Go(func() {
 			defer netx.Abort(conn)
@@ -76,7 +76,7 @@ func (s *Server) serve(ctx context.Context, session *yamux.Session) {
 	}
 }
 
-// connect carries one stream to its destination, by plain TCP.
+// connect relays one stream to its destination over plain TCP.
 func (s *Server) connect(ctx context.Context, stream *yamux.Stream) error {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(stream, header[:]); err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// secureClient makes a connection private, when that is asked for. Any server will do: what is compared is what TLS
-// costs.
+// secureClient adds TLS to a connection if it is configured. It accepts any certificate, because only the cost of TLS
+// matters here.
 func (c Config) secureClient(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	if !c.Private {
 		return conn, nil
@@ -21,7 +21,7 @@ func (c Config) secureClient(ctx context.Context, conn net.Conn) (net.Conn, erro
 	return handshake(ctx, tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true, InsecureSkipVerify: true}))
 }
 
-// secureServer is the other side, with a certificate made for it.
+// secureServer adds TLS on the server side, with a given certificate.
 func (c Config) secureServer(ctx context.Context, conn net.Conn, own tls.Certificate) (net.Conn, error) {
 	if !c.Private {
 		return conn, nil
@@ -29,7 +29,7 @@ func (c Config) secureServer(ctx context.Context, conn net.Conn, own tls.Certifi
 	return handshake(ctx, tls.Server(conn, &tls.Config{MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true, Certificates: []tls.Certificate{own}}))
 }
 
-// handshakeTime bounds the handshake.
+// handshakeTime is the maximum duration of the handshake.
 const handshakeTime = 5 * time.Second
 
 func handshake(ctx context.Context, conn *tls.Conn) (net.Conn, error) {
@@ -38,7 +38,7 @@ func handshake(ctx context.Context, conn *tls.Conn) (net.Conn, error) {
 	return conn, conn.HandshakeContext(ctx)
 }
 
-// certify makes a certificate that nobody has signed.
+// certify creates a self-signed certificate.
 func certify() (tls.Certificate, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Get asks for size bytes and checks each. first, when not nil, is called when the first of them is there.
+// Get requests size bytes and verifies each. It calls first, unless it is nil, when the first byte has arrived.
 func Get(conn io.ReadWriter, size, seed uint64, first func()) error {
 	if _, err := conn.Write(message{opGet, size, seed}.encode()); err != nil {
 		return fmt.Errorf("sending the request: %w", err)
@@ -14,8 +14,7 @@ func Get(conn io.ReadWriter, size, seed uint64, first func()) error {
 	return err
 }
 
-// Put sends size bytes and waits for the answer that all were right. The request leaves in one write with the first
-// bytes.
+// Put sends size bytes and waits for the answer that all were correct. The request and the first bytes are one write.
 func Put(conn io.ReadWriter, size, seed uint64) error {
 	head := int(min(size, bufferSize))
 	first := append(message{opPut, size, seed}.encode(), stream(seed, head)...)
@@ -35,7 +34,7 @@ func Put(conn io.ReadWriter, size, seed uint64) error {
 	return nil
 }
 
-// stream is the first n bytes of the stream of a seed.
+// stream returns the first n bytes of the stream of a seed.
 func stream(seed uint64, n int) []byte {
 	all := block()
 	b := make([]byte, 0, n)

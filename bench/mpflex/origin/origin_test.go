@@ -15,7 +15,7 @@ import (
 // serve starts an origin on a free port of the loopback interface.
 func serve(t *testing.T) string {
 	t.Helper()
-	// The kernel gives the port; it is free again for the origin, which listens with SO_REUSEADDR.
+	// The kernel chooses the port; the origin can use it immediately, because it listens with SO_REUSEADDR.
 	free, err := netx.Options{}.Listen(netip.MustParseAddrPort("127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestGetAndPut(t *testing.T) {
 	}
 }
 
-// meddler changes one byte of what goes through it to the reader.
+// meddler changes one byte of the data that passes through it to the reader.
 type meddler struct {
 	io.Writer
 	io.Reader
@@ -97,7 +97,7 @@ func TestWrongByteIsFound(t *testing.T) {
 	}
 }
 
-// What is right byte for byte, but not in its place, is wrong.
+// Correct bytes at the wrong place are an error.
 func TestShiftedStreamIsFound(t *testing.T) {
 	for _, cut := range []int{1, 1448, 4096, bufferSize, 1 << 20} {
 		data := stream(9, 4<<20)

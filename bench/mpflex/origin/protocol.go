@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// MessageSize is how many bytes a request has, and the answer to a put.
+// MessageSize is the size in bytes of a request, and of the answer to a put.
 const MessageSize = 17
 
 const (
@@ -19,13 +19,13 @@ const (
 	answerOK  = 'K'
 	answerBad = 'E'
 
-	// blockSize is prime: pieces of a stream that are lost, doubled or swapped cannot fit by chance, whatever sizes
-	// buffers and segments have.
+	// blockSize is prime, so that lost, duplicated or reordered pieces of a stream cannot match by chance, independent
+	// of buffer and segment sizes.
 	blockSize  = 1_048_583
 	bufferSize = 256 << 10
 )
 
-// ErrCorrupt: a byte is not the one that was sent.
+// ErrCorrupt means that a received byte differs from the sent one.
 var ErrCorrupt = errors.New("the data is not what was sent")
 
 var block = sync.OnceValue(func() []byte {
@@ -70,8 +70,8 @@ func send(w io.Writer, size, seed uint64) error {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 
-// receive reads size bytes and compares each with the stream of a seed. It gives how many were right, and calls first
-// after the first read that gave any.
+// receive reads size bytes and compares each with the stream of a seed. It returns the number of correct bytes, and
+// calls first after the first read with data.
 func receive(r io.Reader, size, seed uint64, first func()) (uint64, error) {
 	all := block()
 	buffer := buffers.Get().(*[]byte)
@@ -97,7 +97,7 @@ func receive(r io.Reader, size, seed uint64, first func()) (uint64, error) {
 	return size, nil
 }
 
-// noEnd makes an end of stream, which is too early where bytes are missing, the error that says so.
+// noEnd replaces io.EOF by io.ErrUnexpectedEOF, because bytes are missing.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -12,14 +12,14 @@ import (
 	"mplab/internal/netx"
 )
 
-// Listener is one address that the origin serves.
+// Listener is an address of the origin.
 type Listener struct {
 	Address    netip.AddrPort `json:"address"`
-	Multipath  bool           `json:"multipath"`  // MPTCP; else plain TCP
-	Congestion string         `json:"congestion"` // of its connections
+	Multipath  bool           `json:"multipath"`  // MPTCP; false: plain TCP
+	Congestion string         `json:"congestion"` // congestion control of its connections
 }
 
-// Serve serves all listeners until ctx ends; ready is called when all listen.
+// Serve serves all listeners until ctx ends. It calls ready when all are listening.
 func Serve(ctx context.Context, listeners []Listener, ready func()) error {
 	var wait sync.WaitGroup
 	defer wait.Wait()
@@ -42,7 +42,7 @@ func acceptAll(ctx context.Context, wait *sync.WaitGroup, socket *net.TCPListene
 	for {
 		conn, err := socket.AcceptTCP()
 		if err != nil {
-			return // closed
+			return // listener closed
 		}
 		stop := context.AfterFunc(ctx, func() { netx.Abort(conn) })
 		wait.Go(func() {
@@ -57,7 +57,7 @@ func acceptAll(ctx context.Context, wait *sync.WaitGroup, socket *net.TCPListene
 	}
 }
 
-// lingering bounds the wait for the client's close.
+// lingering is the maximum wait for the client's close.
 const lingering = 10 * time.Second
 
 // awaitClose waits until the client has closed its side.

@@ -1,4 +1,3 @@
-// Package record has the records of a benchmark run, one JSON object a line: a Run
-// first, then the events in the order in which they happen. Every line has an "event".
-// Statistics of them belong to report.
+// Package record defines the records of a benchmark run, one JSON object per line: first a Run, then the events in
+// chronological order. Every line has an "event". Package report computes the statistics.
 package record

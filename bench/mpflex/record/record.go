@@ -22,10 +22,10 @@ const (
 	EventMeasurement = "measurement"
 )
 
-// Run is the head of a run.
+// Run describes a run.
 type Run struct {
 	Event     string   `json:"event"`
-	Started   float64  `json:"started"` // Unix time, s
+	Started   float64  `json:"started"` // unix time in s
 	Seed      uint64   `json:"seed"`
 	Runs      int      `json:"runs"`
 	Workloads []string `json:"workloads"`
@@ -36,12 +36,12 @@ type Run struct {
 	Rootless  bool     `json:"rootless"`
 }
 
-// Links are the links of a profile as they were measured before they were used.
+// Links holds the values of a profile's links that were measured before their use.
 type Links struct {
 	Event   string        `json:"event"`
 	Profile string        `json:"profile"`
 	Checked []rig.Checked `json:"checked"`
-	Nice    int           `json:"nice"` // of the benchmark's processes on these links
+	Nice    int           `json:"nice"` // nice value of the benchmark's processes on these links
 }
 
 // Absent is a method that could not be measured.
@@ -51,10 +51,10 @@ type Absent struct {
 	Congestion string `json:"congestion"`
 	Profile    string `json:"profile"`
 	Reason     string `json:"reason"`
-	Failed     bool   `json:"failed"` // it is there and did not start
+	Failed     bool   `json:"failed"` // it exists but did not start
 }
 
-// Restart is a persistent method that was set up anew between two measurements.
+// Restart is a restart of a persistent method between two measurements.
 type Restart struct {
 	Event      string `json:"event"`
 	Method     string `json:"method"`
@@ -63,10 +63,10 @@ type Restart struct {
 	Error      string `json:"error,omitempty"` // of the restart
 }
 
-// Measurement is one sample, and the state of what it was measured on.
+// Measurement is one sample, with the state of the method and the links.
 type Measurement struct {
 	Event      string  `json:"event"`
-	Time       float64 `json:"time"` // when its run began, Unix, s
+	Time       float64 `json:"time"` // start of its run, unix time in s
 	Round      int     `json:"round"`
 	Profile    string  `json:"profile"`
 	Workload   string  `json:"workload"`
@@ -74,16 +74,16 @@ type Measurement struct {
 	Congestion string  `json:"congestion"`
 	workload.Sample
 
-	// Of the whole run of the workload, which has several samples at times.
-	Links       map[string]rig.Traffic `json:"links"`        // what each link delivered and lost
-	PathsBefore []netip.Addr           `json:"paths_before"` // of a persistent method: the phone's addresses with a live connection
+	// Of the whole run of the workload, which can have several samples.
+	Links       map[string]rig.Traffic `json:"links"`        // delivered and lost on each link
+	PathsBefore []netip.Addr           `json:"paths_before"` // of a persistent method: addresses with a live connection
 	Observed    *method.Proof          `json:"observed,omitempty"`
-	Faults      []string               `json:"faults,omitempty"` // the method was not what its name says: the sample must not count
-	Notes       []string               `json:"notes,omitempty"`  // worth knowing; the sample counts
+	Faults      []string               `json:"faults,omitempty"` // the method was not as specified: exclude the sample
+	Notes       []string               `json:"notes,omitempty"`  // remarks; the sample counts
 	Host        rig.Load               `json:"host"`
 }
 
-// Results are all lines of a run.
+// Results holds all records of a run.
 type Results struct {
 	Run          Run
 	Links        []Links
@@ -92,7 +92,7 @@ type Results struct {
 	Measurements []Measurement
 }
 
-// Add takes one record; it must be one of the types of this package.
+// Add adds one record, which must have one of the types of this package.
 func (r *Results) Add(record any) {
 	switch v := record.(type) {
 	case Run:
@@ -110,10 +110,10 @@ func (r *Results) Add(record any) {
 	}
 }
 
-// longestLine bounds a line of a file that is read.
+// longestLine is the maximum length of a line in bytes.
 const longestLine = 4 << 20
 
-// Read reads the lines of a run. Its error names the line.
+// Read reads the records of a run. Its error contains the line number.
 func Read(in io.Reader) (*Results, error) {
 	results := &Results{}
 	lines := bufio.NewScanner(in)

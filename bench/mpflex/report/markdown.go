@@ -13,7 +13,7 @@ import (
 	"mplab/bench/mpflex/workload"
 )
 
-// Markdown is the report of a run.
+// Markdown returns the report of a run.
 func Markdown(results *record.Results) string {
 	p := &page{results: results, table: newTable(results)}
 	p.head()
@@ -27,7 +27,7 @@ func Markdown(results *record.Results) string {
 	return p.String()
 }
 
-// page is a report being written.
+// page is a report that is being written.
 type page struct {
 	strings.Builder
 	results *record.Results
@@ -39,14 +39,14 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", ar
 // cells writes one row of a Markdown table.
 func (p *page) cells(cells ...string) { p.line("| %s |", strings.Join(cells, " | ")) }
 
-// header writes the head of a table whose first column is text and whose others are numbers.
+// header writes the header of a table with text in the first column and numbers in the others.
 func (p *page) header(cells ...string) {
 	p.line("")
 	p.cells(cells...)
 	p.line("| --- |%s", strings.Repeat(" ---: |", len(cells)-1))
 }
 
-// head says what was measured, on what, and how the links were.
+// head describes the run, the machine and the links.
 func (p *page) head() {
 	run := p.results.Run
 	p.line("%s; Linux %s, %d processors, %s; seed %d, %d runs.", time.Unix(int64(run.Started), 0).UTC().Format(time.DateOnly), run.Kernel, run.CPUs, run.Go, run.Seed, run.Runs)
@@ -81,7 +81,7 @@ func optional(v *float64) string {
 	return fmt.Sprintf("%.0f", *v)
 }
 
-// targets says which targets are met, and which are not.
+// targets reports which targets are met.
 func (p *page) targets() {
 	p.line("\n### Targets")
 	any := false
@@ -107,7 +107,7 @@ func (p *page) targets() {
 	}
 }
 
-// name is a workload, with its label where it has several.
+// name returns a workload, with its label if it has several.
 func name(r row) string {
 	switch r.label {
 	case workload.LabelFile, workload.LabelBundle, workload.LabelRate:
@@ -116,7 +116,7 @@ func name(r row) string {
 	return r.workload + " " + r.label
 }
 
-// asked is a ratio with what is asked for, and with that of the physical limit where nothing could reach what is asked.
+// asked formats a ratio with its target, and with the ratio of the physical limit if that exceeds the target.
 func asked(got, most, floor float64) string {
 	if math.IsNaN(most) {
 		return number(got)
@@ -138,11 +138,11 @@ func number(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// section is a table of times: workloads of some kinds on the links of a profile, in one direction.
+// section is a table of times: workloads of some kinds in one direction, on the links of a profile.
 type section struct {
 	title   string
 	kinds   []workload.Kind
-	profile string // "": those that no other section has
+	profile string // "": all links except those of the paper
 	up      bool
 }
 
@@ -170,10 +170,10 @@ func (s section) holds(w workload.Workload) bool {
 	return slices.Contains(s.kinds, w.Kind) && w.Up == s.up && (w.Profile.Name == links.Paper) == (s.profile == links.Paper)
 }
 
-// mostColumns is how many workloads stand side by side.
+// mostColumns is the maximum number of workload columns in a table.
 const mostColumns = 6
 
-// section writes the tables of a section, one for each congestion control.
+// section writes the tables of a section, one per congestion control.
 func (p *page) section(s section) {
 	titled := false
 	for _, congestion := range method.Congestions {
@@ -197,7 +197,7 @@ func (p *page) section(s section) {
 	}
 }
 
-// times writes methods below each other and workloads side by side.
+// times writes one row per method and one column per workload.
 func (p *page) times(congestion string, rows []row) {
 	head, limits := []string{congestion}, []string{"*physical limit*"}
 	for _, r := range rows {
@@ -245,7 +245,7 @@ func (p *page) cell(r row, methodName string) string {
 	return text
 }
 
-// finite writes a time, or that there is no end to it.
+// finite formats a time, which may be infinite.
 func finite(ms float64) string {
 	if math.IsInf(ms, 1) {
 		return "∞"

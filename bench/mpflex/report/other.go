@@ -11,7 +11,7 @@ import (
 	"mplab/bench/mpflex/workload"
 )
 
-// overhead compares the bytes on the links with those of the applications, for long files on the paper's links.
+// overhead compares link bytes with application bytes, for long files on the links of the paper.
 func (p *page) overhead() {
 	titled := false
 	for _, r := range p.table.rows {
@@ -47,7 +47,7 @@ func (p *page) overhead() {
 	}
 }
 
-// along are the shares in the direction of the data, against those of the other direction.
+// along returns the byte ratios in the direction of the data; against returns those of the other direction.
 func (s *series) along(w workload.Workload) []float64 {
 	if w.Up {
 		return s.up
@@ -71,7 +71,7 @@ func verdictOf(met bool) string {
 	return "**falls short**"
 }
 
-// rates shows what the processor allows, and what that costs.
+// rates reports the transfer rates that the CPU permits, and their CPU cost.
 func (p *page) rates() {
 	titled := false
 	for _, r := range p.table.rows {
@@ -100,7 +100,7 @@ func (p *page) rates() {
 	}
 }
 
-// bestRate is the highest median rate of a method, whatever its congestion control; NaN when there is none.
+// bestRate returns the highest median rate of a method over all congestion controls, or NaN.
 func (p *page) bestRate(work, name string) float64 {
 	best := math.NaN()
 	for _, congestion := range method.Congestions {
@@ -113,10 +113,10 @@ func (p *page) bestRate(work, name string) float64 {
 	return best
 }
 
-// ports are what makes two errors of the same kind different.
+// ports matches the port numbers, which differ between errors of the same kind.
 var ports = regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+):\d+`)
 
-// doubts lists what did not count and what is worth knowing, so that nothing of it goes unnoticed.
+// doubts lists excluded samples, notes and errors, so that none of them is overlooked.
 func (p *page) doubts() {
 	counts := map[string]int{}
 	for _, m := range p.results.Measurements {

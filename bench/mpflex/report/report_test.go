@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// run is a made-up run with everything that a report can have.
+// run returns a generated run with everything that a report can contain.
 func run(t *testing.T) *record.Results {
 	t.Helper()
 	r := &record.Results{Run: record.Run{
@@ -55,7 +55,7 @@ func run(t *testing.T) *record.Results {
 	}
 	add("f:10000", "file", "tcp-wifi", "cubic", 122, 121, 123)
 	add("f:5000000", "file", "tcp-wifi", "cubic", 6059, 6058, 6061)
-	for i, congestion := range []string{"bbr", "cubic"} { // as chance had it
+	for i, congestion := range []string{"bbr", "cubic"} { // in random order
 		slower := 1 + 0.1*float64(i)
 		add("f:10000", "file", "mptcp", congestion, 123, 122, 124)
 		add("f:10000", "file", "yamux-mptcp", congestion, 86*slower, 85, 88)
@@ -134,7 +134,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// The targets of the rows, as they are asked for.
+// Requested targets of the rows.
 func TestTargets(t *testing.T) {
 	for text, want := range map[string][]float64{
 		"f:10000 file":              {0.62, 1.25, 1},

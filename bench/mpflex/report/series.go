@@ -11,27 +11,27 @@ import (
 	"mplab/bench/mpflex/workload"
 )
 
-// row names a series: what was measured, and with which congestion control. The method is the other coordinate.
+// row identifies a series by workload, label and congestion control; the method is the other coordinate.
 type row struct {
 	workload   string
 	label      string
 	congestion string
 }
 
-// series are all samples of one method in one row.
+// series holds all samples of one method in one row.
 type series struct {
 	ms       []float64 // +Inf: failed
 	limits   []float64
-	down, up []float64 // bytes on the links over those of the application
+	down, up []float64 // link bytes divided by application bytes
 	rates    []float64 // Gbit/s of the application
 	cpu      []float64 // s per GB, of the benchmark's processes
-	machine  []float64 // the same of the whole machine
+	machine  []float64 // s per GB, of the whole machine
 }
 
-// table are the series of a run. Samples whose method was not what its name says are left out.
+// table holds the series of a run. It excludes samples with faults.
 type table struct {
 	series    map[row]map[string]*series
-	rows      []row // in the order in which they were asked for
+	rows      []row // in the order of the workloads
 	workloads map[string]workload.Workload
 }
 
@@ -64,8 +64,8 @@ func newTable(results *record.Results) *table {
 	return t
 }
 
-// sort puts the rows in the order of the workloads, and those of one workload in the order of their labels' first
-// appearance; chance decided which method was first.
+// sort sorts the rows by workload, and within a workload by the first appearance of their labels. The order of the
+// methods is random.
 func (t *table) sort(workloads []string) {
 	var labels []string
 	for _, r := range t.rows {
@@ -103,7 +103,7 @@ func (s *series) add(m record.Measurement) {
 	s.machine = append(s.machine, m.Host.MachineCPUSeconds/bytes*1e9)
 }
 
-// times is the summary of one method in a row; without samples it is empty.
+// times returns the summary of one method in a row; it is empty without samples.
 func (t *table) times(r row, name string) Summary {
 	if s := t.series[r][name]; s != nil {
 		return Summarize(s.ms)
@@ -111,8 +111,8 @@ func (t *table) times(r row, name string) Summary {
 	return Summary{}
 }
 
-// limit is the physical limit of a row, ms; NaN when it has none. That of a link that dies differs a little from one
-// run to the next.
+// limit returns the physical limit of a row in ms, or NaN. The limit of a dying link differs slightly between runs, so
+// the median is used.
 func (t *table) limit(r row) float64 {
 	var all []float64
 	for _, s := range t.series[r] {
@@ -121,7 +121,7 @@ func (t *table) limit(r row) float64 {
 	return Summarize(all).Median
 }
 
-// bestYamux is the fastest yamux over MPTCP in a row, whatever its congestion control.
+// bestYamux returns the fastest yamux over MPTCP in a row, over all congestion controls.
 func (t *table) bestYamux(r row) Summary {
 	best := Summary{}
 	for _, congestion := range method.Congestions {
@@ -133,7 +133,7 @@ func (t *table) bestYamux(r row) Summary {
 	return best
 }
 
-// ratio divides two medians; NaN when one is not there.
+// ratio divides two medians. It returns NaN if one does not exist.
 func ratio(a, b Summary) float64 {
 	if !a.There() || !b.There() {
 		return math.NaN()

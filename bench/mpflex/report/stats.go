@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Summary are the order statistics of one series of times. A failed sample is longer than any that did not fail.
+// Summary holds the order statistics of a series of times. A failed sample is longer than any successful one.
 type Summary struct {
 	Median, Q1, Q3, Min, Max float64
 	N                        int
 	Failed                   int
 }
 
-// Summarize computes them; failed samples are +Inf.
+// Summarize computes the summary; failed samples are +Inf.
 func Summarize(values []float64) Summary {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {
@@ -30,11 +30,11 @@ func Summarize(values []float64) Summary {
 	return s
 }
 
-// There says whether there is a median: something was measured, and most of it did not fail.
+// There reports whether the median exists: there are samples, and less than half of them failed.
 func (s Summary) There() bool { return s.N > 0 && !math.IsInf(s.Median, 0) }
 
-// quantile interpolates linearly between the order statistics (Hyndman and Fan 1996, type 7); next to a failed sample it
-// is that.
+// quantile interpolates linearly between the order statistics (Hyndman and Fan 1996, type 7). Next to a failed sample
+// it is infinite.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	low := int(at)

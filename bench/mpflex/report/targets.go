@@ -8,15 +8,15 @@ import (
 	"mplab/bench/mpflex/workload"
 )
 
-// target is what MPFlex has to reach in a row: its time is at most so many times that of kernel MPTCP, of the physical
-// limit, of yamux over one persistent MPTCP connection. NaN: nothing is asked.
+// target holds the maximum ratios of MPFlex's time in a row: to kernel MPTCP, to the physical limit, and to yamux over
+// one persistent MPTCP connection. NaN: no target.
 type target struct{ mptcp, limit, yamux float64 }
 
-// Sizes at which the targets for one file change, bytes.
+// Sizes in bytes at which the targets for one file change.
 const (
-	smallFile  = 100_000   // below, overheads of a round trip weigh more
-	middleFile = 500_000   // up to here, slow start is most of kernel MPTCP's time
-	largeFile  = 2_000_000 // from here, the links' rates are
+	smallFile  = 100_000   // below, the overhead of a round trip weighs more
+	middleFile = 500_000   // up to here, slow start dominates kernel MPTCP's time
+	largeFile  = 2_000_000 // from here on, the link rates dominate
 
 	lossyFrom = 50_000
 	bulkFrom  = 5_000_000 // for the share of headers
@@ -24,7 +24,7 @@ const (
 
 var nothing = math.NaN()
 
-// targetOf gives the target of a row; false when it has none.
+// targetOf returns the target of a row, or false.
 func targetOf(w workload.Workload, label string) (target, bool) {
 	switch {
 	case w.Profile.Name == "loss1" && w.Kind == workload.File && w.Size >= lossyFrom && w.Size <= largeFile:
@@ -52,25 +52,25 @@ func targetOf(w workload.Workload, label string) (target, bool) {
 	return target{}, false
 }
 
-// Targets that are no ratios of times.
+// Targets that are not ratios of times.
 const (
-	mostHeaders = 0.01 // of bulk: bytes on the links beyond those of TCP
-	leastRate   = 1.0  // of yamux over TCP, both with TLS or both without, where the processor is the limit
+	mostHeaders = 0.01 // for bulk: link bytes beyond those of TCP
+	leastRate   = 1.0  // relative to yamux over TCP, both with or both without TLS, if the CPU is the limit
 )
 
-// verdict is one row of the table of targets.
+// verdict is a row of the table of targets.
 type verdict struct {
 	row    row
 	target target
-	got    target  // the ratios reached
-	floor  target  // those of the physical limit: what is below cannot be reached
-	same   float64 // against yamux with the same congestion control, for information
-	judged bool    // there is a median of MPFlex
+	got    target  // the measured ratios
+	floor  target  // the ratios of the physical limit, which is the minimum possible
+	same   float64 // ratio to yamux with the same congestion control, for information
+	judged bool    // MPFlex has samples
 	met    bool
 }
 
-// judge compares MPFlex with the targets of all rows. Ratios that are not there are not judged, but a row that MPFlex
-// itself failed in, be it once, is not met.
+// judge compares MPFlex with the targets of all rows. Ratios that do not exist are ignored, but a row in which MPFlex
+// failed, even once, is not met.
 func (t *table) judge(congestion string) []verdict {
 	var all []verdict
 	for _, r := range t.rows {

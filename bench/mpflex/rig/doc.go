@@ -1,9 +1,9 @@
-// Package rig makes the networks that the benchmark runs in: a phone with two interfaces, a proxy and an origin, with
-// emulated links between them.
+// Package rig creates the networks of the benchmark: a phone with two interfaces, a proxy and an origin, with emulated
+// links between them.
 //
-// All of it is private to one process and its children, and vanishes with it whatever happens: Enter runs the program
-// again in namespaces of its own (network, mount, PID; user, when not root), whose first process it is. That process is
-// the phone; the other nodes are network namespaces without a name.
+// Everything is private to one process and its children, and vanishes with that process, however it ends. Enter runs
+// the program again as the first process of separate namespaces (network, mount, PID; also user, unless run as root).
+// That process is the phone; the other nodes are unnamed network namespaces.
 //
-// What runs on the nodes belongs to method and role.
+// Packages method and role run the programs on the nodes.
 package rig

@@ -15,15 +15,15 @@ import (
 // wan is the emulated link between proxy and origin.
 const wan = "wan"
 
-// emulatorPatience bounds the wait for an answer of the emulator.
+// emulatorPatience is the maximum wait for an answer of the emulator.
 const emulatorPatience = 5 * time.Second
 
-// linkemConfig is a configuration in which everything passes.
+// linkemConfig returns a configuration whose links pass every packet.
 func linkemConfig(seed uint64) []byte {
 	link := func(name, a, b string) map[string]any {
 		return map[string]any{"name": name, "a": a, "b": b, "up": struct{}{}, "down": struct{}{}}
 	}
-	data, _ := json.Marshal(map[string]any{"seed": seed, "links": []any{ // maps of texts and numbers are always JSON
+	data, _ := json.Marshal(map[string]any{"seed": seed, "links": []any{ // can always be encoded
 		link(WiFi, "wlan-a", "wlan-b"), link(LTE, "rmnet-a", "rmnet-b"), link(wan, "wan-a", "wan-b"),
 	}})
 	return data
@@ -82,7 +82,7 @@ func (e *emulator) counters() (map[string]directions, error) {
 	return answer.Links, err
 }
 
-// faults tells what makes measurements on the links worthless.
+// faults returns an error for each fault that invalidates measurements on the links.
 func (e *emulator) faults() error {
 	all, err := e.counters()
 	if err != nil {

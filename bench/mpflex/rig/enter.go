@@ -14,15 +14,15 @@ import (
 
 const (
 	insideVariable = "MPFLEX_BENCH_INSIDE"
-	scratch        = "/run" // a file system of its own, inside
+	scratch        = "/run" // a separate file system inside
 	probeOnly      = "probe"
 )
 
 // programs that the rig needs.
 var programs = []string{"ip", "nft"}
 
-// Inside says whether this process is the one in the private namespaces, and sets it up. A main function calls it
-// before anything else but role.Play.
+// Inside reports whether this process is the one in the private namespaces, and sets it up. A main function must call
+// it before anything except role.Play.
 func Inside() (bool, error) {
 	value := os.Getenv(insideVariable)
 	if value == "" {
@@ -38,12 +38,13 @@ func Inside() (bool, error) {
 }
 
 func enter() error {
-	// Killed when the process outside ends. The attribute of the same name of package syscall would do, if nothing
-	// cleared it on the way.
+	// Kill this process when the outer one ends. The Pdeathsig attribute of package syscall is not enough, because it
+	// is cleared on the way.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}
-	// A session of its own is scheduled as a whole (sched(7), autogroup), so that its priority counts on a busy machine.
+	// The scheduler treats a separate session as a unit (sched(7), autogroup), so that its priority is effective on a
+	// busy machine.
 	if _, err := unix.Setsid(); err != nil {
 		return err
 	}
@@ -59,12 +60,12 @@ func enter() error {
 	return exec.Command("ip", "link", "set", "lo", "up").Run()
 }
 
-// Enter runs this program again, with its arguments, in private namespaces, and gives its exit code.
+// Enter runs this program again, with its arguments, in private namespaces, and returns its exit code.
 func Enter() (int, error) {
 	return run("1", os.Args[1:])
 }
 
-// Unavailable says why there can be no rig on this machine; nil when there can.
+// Unavailable returns the reason why this machine cannot run a rig, or nil.
 func Unavailable() error {
 	for _, program := range programs {
 		if _, err := exec.LookPath(program); err != nil {
@@ -82,7 +83,7 @@ func Unavailable() error {
 }
 
 func run(value string, args []string) (int, error) {
-	runtime.LockOSThread() // its end is the signal to the process inside
+	runtime.LockOSThread() // the end of this thread is the death signal of the inner process
 	defer runtime.UnlockOSThread()
 	command := exec.Command("/proc/self/exe", args...)
 	command.Args[0] = os.Args[0]
@@ -107,7 +108,7 @@ func run(value string, args []string) (int, error) {
 	return 0, err
 }
 
-// forward passes on what is to end the process inside: it does so in order, and then this one ends, too.
+// forward forwards termination signals to the inner process, which ends in order; then this process ends.
 func forward(process *os.Process) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)

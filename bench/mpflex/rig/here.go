@@ -1,7 +1,7 @@
 package rig
 
-// Here is the namespace of this process as a node, without any links.
+// Here returns the namespace of this process as a node without links.
 func Here() *Node { return self("here") }
 
-// PID is the number of the program's process.
+// PID returns the process ID of the program.
 func (p *Program) PID() int { return p.cmd.Process.Pid }

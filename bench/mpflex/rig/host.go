@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// tick is the unit of processor times in /proc (USER_HZ is 100 on all architectures that matter here).
+// tick is the unit of CPU times in /proc (USER_HZ is 100 on all relevant architectures).
 const tick = 10 * time.Millisecond
 
-// Host is what the machine has done so far.
+// Host holds the machine's CPU usage so far.
 type Host struct {
 	at    time.Time
-	busy  time.Duration // of all processors, stolen time not included
+	busy  time.Duration // of all processors, without stolen time
 	steal time.Duration
-	own   time.Duration // of the processes of the benchmark
+	own   time.Duration // of the benchmark's processes
 }
 
-// Load is what the machine did in a span of time.
+// Load is the machine's load over a period.
 type Load struct {
-	CPUSeconds        float64 `json:"cpu_s"`         // of the processes of the benchmark
-	MachineCPUSeconds float64 `json:"machine_cpu_s"` // of the whole machine, the kernel's own work included
-	Others            float64 `json:"others"`        // share of all processors that something else used
+	CPUSeconds        float64 `json:"cpu_s"`         // of the benchmark's processes
+	MachineCPUSeconds float64 `json:"machine_cpu_s"` // of the whole machine, including the kernel
+	Others            float64 `json:"others"`        // share of all processors used by other processes
 	Steal             float64 `json:"steal"`         // share that the hypervisor gave to other machines
-	Load1             float64 `json:"load1"`         // load average over a minute
+	Load1             float64 `json:"load1"`         // load average over one minute
 }
 
-// ReadHost reads it from /proc. Fields that a kernel does not have count as 0.
+// ReadHost reads the usage from /proc. Fields that the kernel lacks count as 0.
 func ReadHost() Host {
 	h := Host{at: time.Now()}
 	line, _, _ := strings.Cut(read("/proc/stat"), "\n")
@@ -38,14 +38,15 @@ func ReadHost() Host {
 		}
 		h.steal = ticks(fields[8])
 	}
-	// In the private PID namespace all processes are the benchmark's.
+	// In the private PID namespace, all processes belong to the benchmark.
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
 		if _, err := strconv.Atoi(entry.Name()); err != nil {
 			continue
 		}
 		stat := read("/proc/" + entry.Name() + "/stat")
-		// utime, stime, and of children that were waited for: fields 14 to 17; the name before may hold anything.
+		// Fields 14 to 17: utime, stime, and those of waited-for children. The name before them can contain any
+		// character.
 		if fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]); len(fields) > 14 {
 			for _, i := range []int{11, 12, 13, 14} {
 				h.own += ticks(fields[i])
@@ -55,7 +56,7 @@ func ReadHost() Host {
 	return h
 }
 
-// Since is what the machine did from an earlier time on.
+// Since returns the load since an earlier reading.
 func (h Host) Since(earlier Host) Load {
 	whole := h.at.Sub(earlier.at).Seconds() * float64(runtime.NumCPU())
 	load := Load{

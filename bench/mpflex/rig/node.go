@@ -11,22 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Node is a network namespace: that of this process, or one with a thread in it.
+// Node is a network namespace: that of this process, or one with a separate thread.
 type Node struct {
 	Name string
-	path string      // of the namespace
-	work chan func() // nil: the process's own
+	path string      // path of the namespace
+	work chan func() // nil: the namespace of this process
 }
 
-// self is the node that this process is in.
+// self returns the node of this process.
 func self(name string) *Node { return &Node{Name: name, path: "/proc/self/ns/net"} }
 
-// newNode makes a namespace.
+// newNode creates a namespace.
 func newNode(name string) (*Node, error) {
 	n := &Node{Name: name, work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, and with it the namespace
+		runtime.LockOSThread() // never unlocked: thread and namespace end with the goroutine
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		n.path = fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
 		made <- err
@@ -50,7 +50,7 @@ func (n *Node) close() {
 	}
 }
 
-// Do runs f in the namespace; sockets that it opens stay in it, and so do processes that it starts.
+// Do runs f in the namespace. Sockets that f opens and processes that it starts stay in the namespace.
 func (n *Node) Do(f func()) {
 	if n.work == nil {
 		f()
@@ -69,10 +69,10 @@ func (n *Node) ip(lines ...string) error {
 	return n.feed(strings.Join(lines, "\n")+"\n", "ip", "-batch", "-")
 }
 
-// nft runs a script of nft(8) in the namespace.
+// nft runs an nft(8) script in the namespace.
 func (n *Node) nft(script string) error { return n.feed(script, "nft", "-f", "-") }
 
-// feed runs a command in the namespace with text for its standard input.
+// feed runs a command in the namespace with text as its standard input.
 func (n *Node) feed(text, name string, args ...string) error {
 	var output strings.Builder
 	command := exec.Command(name, args...)
@@ -87,15 +87,15 @@ func (n *Node) feed(text, name string, args ...string) error {
 	return nil
 }
 
-// start starts a command in the namespace. It has a process group of its own: an interrupt from the keyboard is for the
-// benchmark alone, which ends the others in order.
+// start starts a command in the namespace, in a separate process group. So an interrupt from the keyboard only reaches
+// the benchmark, which ends the other processes in order.
 func (n *Node) start(command *exec.Cmd) (err error) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	n.Do(func() { err = command.Start() })
 	return err
 }
 
-// SetSysctl sets a setting of the namespace and reads it back. The key has dots: "net.ipv4.ip_forward".
+// SetSysctl sets a sysctl of the namespace and verifies it. The key has dots: "net.ipv4.ip_forward".
 func (n *Node) SetSysctl(key, value string) error {
 	file := "/proc/sys/" + strings.ReplaceAll(key, ".", "/")
 	var err error

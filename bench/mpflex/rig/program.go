@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	longestStart = 20 * time.Second // until a program is ready
-	longestStop  = 10 * time.Second // after SIGTERM, before SIGKILL
-	mostStderr   = 16 << 10         // bytes that are kept
+	longestStart = 20 * time.Second // maximum time until a program is ready
+	longestStop  = 10 * time.Second // between SIGTERM and SIGKILL
+	mostStderr   = 16 << 10         // maximum number of kept bytes
 )
 
-// Program is one that runs in a node.
+// Program is a program that runs in a node.
 type Program struct {
 	name   string
 	cmd    *exec.Cmd
 	stderr tail
-	ended  chan struct{} // closed when it has ended
+	ended  chan struct{} // closed when the program has ended
 }
 
-// ExitError: a program ended before it was ready.
+// ExitError means that a program ended before it was ready.
 type ExitError struct {
 	Program string
 	Code    int
@@ -40,8 +40,8 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s ended with exit code %d before it was ready: %s", e.Program, e.Code, e.Stderr)
 }
 
-// Start starts a program in the node and waits for the line that says it is ready. Its error is an *ExitError when the
-// program ended instead.
+// Start starts a program in the node and waits for its ready line. If the program ends instead, the error is an
+// *ExitError.
 func (n *Node) Start(r role.Role, args ...string) (*Program, error) {
 	p := &Program{name: fmt.Sprintf("%s on %s", r, n.Name), cmd: role.Command(r, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = &p.stderr
@@ -70,7 +70,7 @@ func (n *Node) Start(r role.Role, args ...string) (*Program, error) {
 	return nil, &ExitError{Program: p.name, Code: p.cmd.ProcessState.ExitCode(), Stderr: p.stderr.String()}
 }
 
-// Ended tells how the program ended; nil while it runs.
+// Ended returns an error that describes how the program ended, or nil while it runs.
 func (p *Program) Ended() error {
 	if p == nil {
 		return errors.New("it is not running")
@@ -83,8 +83,8 @@ func (p *Program) Ended() error {
 	}
 }
 
-// Stop ends the program by SIGTERM, and when that does not help by SIGKILL, which is an error. Stopping what has ended
-// already is an error, too: a program of the benchmark ends when it is told to.
+// Stop ends the program with SIGTERM, or if it does not end, with SIGKILL and an error. If the program has already
+// ended, Stop returns an error too, because a benchmark program must run until it is stopped.
 func (p *Program) Stop() error {
 	if p == nil {
 		return nil
@@ -103,7 +103,7 @@ func (p *Program) Stop() error {
 	}
 }
 
-// StopAll stops programs in the order given and joins their errors.
+// StopAll stops programs in the given order and joins their errors.
 func StopAll(programs ...*Program) error {
 	var errs []error
 	for _, p := range programs {
@@ -129,7 +129,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was written, without the white space around it.
+// String returns the kept text without surrounding white space.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

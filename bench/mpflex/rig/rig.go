@@ -23,16 +23,16 @@ const (
 var (
 	PhoneWiFi = netip.MustParseAddr("10.64.1.2")
 	PhoneLTE  = netip.MustParseAddr("10.64.2.2")
-	Proxy     = netip.MustParseAddr("10.64.3.2") // the phone reaches it by both links
+	Proxy     = netip.MustParseAddr("10.64.3.2") // reachable from the phone over both links
 	Origin    = netip.MustParseAddr("10.65.0.2")
 )
 
-// Rig are the nodes with links between them. Without shaping, what belongs together is connected by bare virtual
-// Ethernet. There is one rig at a time: its phone is this process's own namespace.
+// Rig is the set of nodes with links between them. Without shaping, plain virtual Ethernet connects the nodes. There
+// can be only one rig at a time, because its phone is the namespace of this process.
 type Rig struct {
 	Phone, Proxy, Origin *Node
 
-	air      *Node // where the emulator relays
+	air      *Node // where the emulator runs
 	shaped   bool
 	profile  links.Profile
 	programs []*Program
@@ -40,8 +40,8 @@ type Rig struct {
 	dir      string
 }
 
-// settings of every node. Conditions and results of earlier connections must not shine through, and what a method
-// changes has a known start.
+// settings are the sysctls of every node. Metrics of earlier connections must not influence later ones, and the sysctls
+// that a method changes must have a known default.
 var settings = []struct{ key, value string }{
 	{"net.ipv4.tcp_no_metrics_save", "1"},
 	{"net.ipv4.conf.all.rp_filter", "0"},
@@ -50,7 +50,7 @@ var settings = []struct{ key, value string }{
 	{"net.ipv4.tcp_notsent_lowat", "4294967295"},
 }
 
-// New makes a rig; Close removes it. Its links let everything pass at once until Apply.
+// New creates a rig; Close removes it. Its links pass every packet immediately until Apply.
 func New(shaped bool, seed uint64) (_ *Rig, err error) {
 	prioritise(shaped)
 	r := &Rig{Phone: self("phone"), shaped: shaped}
@@ -88,7 +88,7 @@ func New(shaped bool, seed uint64) (_ *Rig, err error) {
 	return r, nil
 }
 
-// connect makes links, addresses, routes and MPTCP's paths.
+// connect creates links, addresses, routes and MPTCP endpoints.
 func (r *Rig) connect() error {
 	for _, l := range []struct {
 		a, b           *Node
@@ -135,8 +135,8 @@ func veth(a *Node, nameA string, b *Node, nameB string) error {
 	return a.ip(fmt.Sprintf("link add %s type veth peer name %s netns %s", nameA, nameB, b.path))
 }
 
-// up sets the end of a link up. On shaped links frames are packets: with segments of one packet each there is nothing
-// for TSO, GSO and GRO to bundle, and the emulator counts what was bundled in spite of that (see Close).
+// up brings up the end of a link. On shaped links, each frame must be one packet: with segments of one packet, TSO, GSO
+// and GRO have nothing to merge. The emulator counts packets that were merged anyway (see Close).
 func (r *Rig) up(node *Node, name string, addresses []string) error {
 	var lines []string
 	for _, address := range addresses {
@@ -164,7 +164,7 @@ func (r *Rig) emulate(seed uint64) error {
 	return err
 }
 
-// answerProbes starts what Verify measures against.
+// answerProbes starts the probe servers for Verify.
 func (r *Rig) answerProbes() error {
 	for node, address := range map[*Node]netip.Addr{r.Proxy: Proxy, r.Origin: Origin} {
 		if err := r.start(node, role.Linkem, "probe-server", "--listen", probeAddress(address)); err != nil {
@@ -182,10 +182,10 @@ func (r *Rig) start(node *Node, what role.Role, args ...string) error {
 	return err
 }
 
-// Dir is a folder for files of programs; it goes with the rig.
+// Dir returns a directory for files of programs. It is removed with the rig.
 func (r *Rig) Dir() string { return r.dir }
 
-// Redirect makes the phone's connections to a port of the origin go to a local listener instead.
+// Redirect redirects the phone's connections to a port of the origin to a local listener.
 func (r *Rig) Redirect(originPort, listener uint16) error {
 	return r.Phone.nft(fmt.Sprintf(`
 table ip bench {
@@ -196,7 +196,7 @@ table ip bench {
 }`, Origin, originPort, listener))
 }
 
-// Apply sets the conditions of a profile; a rig without shaping takes but a profile without it.
+// Apply sets the conditions of a profile. A rig without shaping accepts only an unshaped profile.
 func (r *Rig) Apply(p links.Profile) error {
 	if p.Shaped != r.shaped {
 		return fmt.Errorf("links %s: not for this rig", p.Name)
@@ -208,11 +208,11 @@ func (r *Rig) Apply(p links.Profile) error {
 	return r.control.apply(p)
 }
 
-// KillWiFi makes WiFi a black hole, at once and in both directions: what is under way does not arrive either. Revive
-// ends that.
+// KillWiFi makes WiFi a black hole, immediately and in both directions: packets in flight do not arrive either.
+// ReviveWiFi ends that.
 func (r *Rig) KillWiFi() error { return r.atWiFi(func(n *Node) error { return n.nft(deadWiFi) }) }
 
-// ReviveWiFi lets WiFi deliver again.
+// ReviveWiFi makes WiFi deliver packets again.
 func (r *Rig) ReviveWiFi() error {
 	return r.atWiFi(func(n *Node) error { return n.nft("delete table ip dead\n") })
 }
@@ -225,15 +225,15 @@ const deadWiFi = `table ip dead {
 }
 `
 
-// atWiFi does something at both ends of WiFi at the same time.
+// atWiFi runs do at both ends of WiFi concurrently.
 func (r *Rig) atWiFi(do func(*Node) error) error {
 	other := make(chan error, 1)
 	go func() { other <- do(r.Proxy) }()
 	return errors.Join(do(r.Phone), <-other)
 }
 
-// Close ends the programs of the rig and removes all of it. Its error tells what was wrong with the links while it ran:
-// bundled packets, or packets that the emulator lost by itself.
+// Close ends the programs of the rig and removes it. Its error reports faults of the links during the run: merged
+// packets, or packets that the emulator lost by itself.
 func (r *Rig) Close() error {
 	var errs []error
 	if r.control != nil {
@@ -242,7 +242,8 @@ func (r *Rig) Close() error {
 	for i := len(r.programs) - 1; i >= 0; i-- {
 		errs = append(errs, r.programs[i].Stop())
 	}
-	// The phone outlives the rig: its part is taken down by hand. What was never made cannot be removed.
+	// The phone's namespace outlives the rig, so remove its settings one by one. Those that were never made cannot be
+	// removed.
 	for _, line := range []string{
 		"link del " + WiFi, "link del " + LTE, "mptcp endpoint flush",
 		"rule del from 10.64.1.2 table 1", "rule del from 10.64.2.2 table 2",
@@ -261,7 +262,7 @@ func (r *Rig) Close() error {
 	return errors.Join(errs...)
 }
 
-// pause waits, or ends early with ctx.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { rigtest.Main(m) }
 
 var server = netip.AddrPortFrom(rig.Origin, 9000)
 
-// start makes a rig with the links of a profile, and an origin.
+// start creates a rig with the links of a profile, and an origin.
 func start(t *testing.T, profile links.Profile) *rig.Rig {
 	t.Helper()
 	rigtest.Need(t)
@@ -58,7 +58,7 @@ func find(t *testing.T, name string) links.Profile {
 	return p
 }
 
-// get fetches over one link and leaves the connection open.
+// get downloads over one link and leaves the connection open.
 func get(t *testing.T, device string, size uint64, patience time.Duration) (*net.TCPConn, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -27,18 +27,18 @@ const (
 	infoSize            = 104
 )
 
-// Socket is an established TCP socket of a node; a subflow is one, too.
+// Socket is an established TCP socket of a node, which can be a subflow.
 type Socket struct {
 	Local         netip.AddrPort `json:"local"`
 	Remote        netip.AddrPort `json:"remote"`
 	Congestion    string         `json:"congestion"`
 	RTTMs         float64        `json:"rtt_ms"`
 	Cwnd          uint32         `json:"cwnd"`
-	Retransmitted uint32         `json:"retransmitted"` // segments, since it was opened
-	Backoff       uint8          `json:"backoff"`       // timeouts in a row: not 0 on a path that is dead now
+	Retransmitted uint32         `json:"retransmitted"` // segments since it was opened
+	Backoff       uint8          `json:"backoff"`       // consecutive timeouts: not 0 on a path that is currently dead
 }
 
-// Sockets gives the established IPv4 sockets of the node.
+// Sockets returns the established IPv4 sockets of the node.
 func (n *Node) Sockets() (sockets []Socket, err error) {
 	request := nl.NewNetlinkRequest(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP)
 	request.AddData(establishedIPv4{})
@@ -75,7 +75,7 @@ func parseSocket(m []byte) Socket {
 	return s
 }
 
-// attributes are the netlink attributes that are whole. (nl.ParseRouteAttr panics where the last is cut.)
+// attributes iterates over the complete netlink attributes. (nl.ParseRouteAttr panics if the last one is truncated.)
 func attributes(b []byte) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for len(b) >= unix.SizeofNlAttr {
@@ -91,7 +91,7 @@ func attributes(b []byte) iter.Seq2[uint16, []byte] {
 	}
 }
 
-// establishedIPv4 asks for all established TCP sockets over IPv4, with the attributes above.
+// establishedIPv4 requests all established TCP sockets over IPv4, with the attributes above.
 type establishedIPv4 struct{}
 
 // Len implements nl.NetlinkRequestData.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// message is a struct inet_diag_msg with attributes behind it.
+// message returns a struct inet_diag_msg with attributes.
 func message(attributes ...[]byte) []byte {
 	m := make([]byte, diagMessageSize)
 	m[0], m[1] = unix.AF_INET, tcpStateEstablished

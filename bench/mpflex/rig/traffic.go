@@ -9,10 +9,10 @@ import (
 	"mplab/linkem/model"
 )
 
-// ethernetHeader is what interface statistics count on top of a packet.
+// ethernetHeader is the size that interface statistics count in addition to each packet.
 const ethernetHeader = 14
 
-// Traffic are the IP bytes that a link delivered, and the packets that it lost: by its full queue and at random.
+// Traffic counts the IP bytes that a link delivered and the packets that it lost, by its full queue or at random.
 type Traffic struct {
 	UpBytes   int64 `json:"up_bytes"`
 	DownBytes int64 `json:"down_bytes"`
@@ -20,7 +20,7 @@ type Traffic struct {
 	DownLost  int64 `json:"down_lost"`
 }
 
-// Sub is what has come on top of earlier traffic.
+// Sub returns the difference to earlier traffic.
 func (t Traffic) Sub(earlier Traffic) Traffic {
 	return Traffic{
 		t.UpBytes - earlier.UpBytes, t.DownBytes - earlier.DownBytes,
@@ -28,7 +28,7 @@ func (t Traffic) Sub(earlier Traffic) Traffic {
 	}
 }
 
-// Traffic gives what the phone's links have delivered so far, by interface.
+// Traffic returns the traffic of the phone's links so far, by interface.
 func (r *Rig) Traffic() (map[string]Traffic, error) {
 	traffic := map[string]Traffic{}
 	if r.shaped {
@@ -55,8 +55,8 @@ func (r *Rig) Traffic() (map[string]Traffic, error) {
 
 func lost(c model.Counters) int64 { return int64(c.DroppedQueue + c.DroppedLoss) }
 
-// statistic gives the IP bytes that an interface of this process's namespace has sent ("tx") or received ("rx"): fields
-// of /proc/net/dev.
+// statistic returns the IP bytes that an interface in this process's namespace has sent ("tx") or received ("rx"), from
+// the fields of /proc/net/dev.
 func statistic(name, direction string) (int64, error) {
 	data, err := os.ReadFile("/proc/thread-self/net/dev")
 	if err != nil {

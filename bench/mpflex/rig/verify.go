@@ -14,13 +14,13 @@ import (
 
 const (
 	probePort    = 5007
-	verifyTries  = 3 // a busy moment of the machine is not a wrong link
+	verifyTries  = 3 // attempts: a busy moment of the machine is no wrong link
 	probePings   = 15
 	lossEchoes   = 500
-	probeSeconds = 0.5 // of each blast
+	probeSeconds = 0.5 // duration of each blast
 	restAfter    = 500 * time.Millisecond
 
-	// What a measured link may differ from what was asked for.
+	// Tolerances between requested and measured values of a link.
 	rttSlackMs   = 2.5
 	rttSlack     = 0.03
 	rateSlack    = 0.03
@@ -28,17 +28,17 @@ const (
 	halfOfPacket = 0.5
 )
 
-// ErrLinks: the links are not what was asked for; most often the machine is too busy to emulate them.
+// ErrLinks means that the links differ from the profile, usually because the machine is too busy to emulate them.
 var ErrLinks = errors.New("the links are not those")
 
-// Checked is what was measured of a link before it was used.
+// Checked holds the values of a link that were measured before its use.
 type Checked struct {
 	Link string `json:"link"`
 	probe.Result
 }
 
-// Verify measures the links by their round-trip times, rates and loss. Its error wraps ErrLinks when they are not those
-// of the profile.
+// Verify measures round-trip times, rates and loss of the links. Its error wraps ErrLinks if they differ from the
+// profile.
 func (r *Rig) Verify(ctx context.Context) ([]Checked, error) {
 	var all []Checked
 	for _, l := range []struct {
@@ -54,7 +54,7 @@ func (r *Rig) Verify(ctx context.Context) ([]Checked, error) {
 	return all, nil
 }
 
-// verifyLink measures one link to the proxy, and the round-trip time to the origin through it.
+// verifyLink measures one link to the proxy, and the round-trip time to the origin over that link.
 func (r *Rig) verifyLink(ctx context.Context, device string, want links.Link) (all []Checked, err error) {
 	if !r.shaped {
 		got, err := measure(ctx, probe.Options{Device: device, Server: probeAddress(Proxy)})
@@ -87,7 +87,7 @@ func verifyOnce(ctx context.Context, device string, want links.Link) ([]Checked,
 	return []Checked{{device, near}, {device + "+" + wan, far}}, compare(device, want, near, far)
 }
 
-// compare tells what of a link differs too much from what is wanted.
+// compare returns an error for each value that differs too much from the requested one.
 func compare(device string, want links.Link, near, far probe.Result) error {
 	return errors.Join(
 		closeTo(device+": RTT in ms", near.RTT.Median, want.RTTMs, rttSlackMs+rttSlack*want.RTTMs),
@@ -112,7 +112,7 @@ func closeTo(what string, got, want, slack float64) error {
 	return nil
 }
 
-// lossIs compares the loss of echoes, which are lost on both ways, with what is asked for in each.
+// lossIs compares the loss of echoes, which can be lost in both directions, with the requested loss per direction.
 func lossIs(device string, got probe.Result, percent float64) error {
 	one := percent / 100
 	both := 1 - (1-one)*(1-one)

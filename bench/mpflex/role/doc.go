@@ -1,4 +1,3 @@
-// Package role lets one binary play all programs of the benchmark, each in a process
-// of its own: it runs itself again with a variable that names the part. When a part
-// starts and ends is decided by its callers.
+// Package role lets one binary run as any program of the benchmark, each in a separate process: it executes itself with
+// an environment variable that selects the role. The callers start and stop the processes.
 package role

@@ -17,25 +17,25 @@ import (
 	"mplab/mpflex/cli"
 )
 
-// Role is a part that this binary can play. All print a line when they are ready, and end on SIGTERM.
+// Role is a program that this binary can run as. All roles print a line when they are ready, and end on SIGTERM.
 type Role string
 
-// The roles, and the arguments that they take.
+// Roles with their arguments.
 const (
-	Linkem      Role = "linkem"       // those of linkem
-	MPFlex      Role = "mpflex"       // those of mpflex
+	Linkem      Role = "linkem"       // arguments of linkem
+	MPFlex      Role = "mpflex"       // arguments of mpflex
 	Origin      Role = "origin"       // a JSON list of origin.Listener
 	MuxedClient Role = "muxed-client" // a muxed.Config in JSON
-	MuxedServer Role = "muxed-server" // the same
+	MuxedServer Role = "muxed-server" // a muxed.Config in JSON
 	Holder      Role = "holder"       // an address in JSON
 )
 
 const variable = "MPFLEX_BENCH_ROLE"
 
-// Ready is the line that the roles of this package print.
+// Ready is the ready line of the roles in this package.
 const Ready = `{"event":"ready"}`
 
-// Command is the command that plays a role.
+// Command returns a command that runs a role.
 func Command(r Role, args ...string) *exec.Cmd {
 	command := exec.Command("/proc/self/exe", args...)
 	command.Args[0] = os.Args[0]
@@ -43,8 +43,8 @@ func Command(r Role, args ...string) *exec.Cmd {
 	return command
 }
 
-// Play plays the role that this process was started for, and gives its exit code; played is false when it was started
-// for none. A main function and the TestMain of a test that uses roles call it first.
+// Play runs the role that this process was started for, and returns its exit code. played is false if the process has
+// no role. A main function, and the TestMain of tests that use roles, must call it first.
 func Play() (code int, played bool) {
 	r := Role(os.Getenv(variable))
 	if r == "" {
@@ -66,7 +66,7 @@ func Play() (code int, played bool) {
 	return 0, true
 }
 
-// own plays the roles that only the benchmark has.
+// own runs the roles that only the benchmark has.
 func own(ctx context.Context, r Role) error {
 	if len(os.Args) != 2 {
 		return errors.New("one argument is needed")
@@ -118,11 +118,11 @@ func decode[T any](text string) (value T, err error) {
 	return value, err
 }
 
-// Encode is the argument for a value.
+// Encode returns a value as an argument.
 func Encode(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // no configuration here holds what JSON cannot
+		panic(err) // every configuration here can be encoded
 	}
 	return string(text)
 }

@@ -1,4 +1,3 @@
-// Package rounds runs the benchmark: the methods take turns in every round, on the
-// same emulated links and with the same congestion control. Methods, workloads,
-// networks and the report have packages of their own.
+// Package rounds runs the benchmark. In every round, the methods take turns on the same emulated links with the same
+// congestion control. Methods, workloads, networks and the report are in separate packages.
 package rounds

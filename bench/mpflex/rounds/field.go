@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// pathPatience is how long a persistent method may take to have all its paths before a measurement.
+	// pathPatience is how long a persistent method may take to establish all paths before a measurement.
 	pathPatience = 3 * time.Second
 	pathPause    = 50 * time.Millisecond
 )
 
-// field are the methods that compete on one rig.
+// field holds the methods that compete on one rig.
 type field struct {
 	*runner
 	group
@@ -27,7 +27,7 @@ type field struct {
 	contestants []*method.Contestant
 }
 
-// add starts a method and lets it compete. One that is absent or does not start is recorded and left out.
+// add starts a method and adds it to the field. A method that is absent or does not start is recorded and skipped.
 func (f *field) add(ctx context.Context, c *method.Contestant) error {
 	if err := c.Start(ctx); err != nil {
 		absent := errors.Is(err, method.ErrAbsent)
@@ -50,7 +50,7 @@ func (f *field) add(ctx context.Context, c *method.Contestant) error {
 	return ctx.Err()
 }
 
-// skip takes what a method would have taken off the expected time.
+// skip subtracts the expected duration of a skipped method.
 func (f *field) skip(e method.Entry) {
 	for round := 1; round <= f.Runs; round++ {
 		for _, w := range f.workloads {
@@ -115,8 +115,8 @@ func (f *field) stop() error {
 	return errors.Join(errs...)
 }
 
-// ready sees to it that a persistent method has all its paths, and sets it up anew when it does not get them by itself.
-// It gives the paths, and what is wrong with them in spite of that.
+// ready ensures that a persistent method has all its paths, and restarts it if necessary. It returns the paths, and the
+// remaining fault, if any.
 func (f *field) ready(ctx context.Context, c *method.Contestant) (paths []netip.Addr, fault string, err error) {
 	if !c.Persistent {
 		return nil, "", nil
@@ -134,7 +134,7 @@ func (f *field) ready(ctx context.Context, c *method.Contestant) (paths []netip.
 	return paths, fault, f.keep(restart)
 }
 
-// await waits until all paths are there.
+// await waits until all paths exist.
 func (f *field) await(ctx context.Context, c *method.Contestant) (paths []netip.Addr, fault string) {
 	for deadline := time.Now().Add(pathPatience); ; {
 		proof, err := c.Proof(nil)
@@ -156,16 +156,16 @@ func (f *field) await(ctx context.Context, c *method.Contestant) (paths []netip.
 	}
 }
 
-// restart sets a method up anew and warms it up.
+// restart restarts a method and warms it up.
 func (f *field) restart(ctx context.Context, c *method.Contestant) error {
-	stopped := c.Stop() // it may have ended by itself, which is why it is set up anew
+	stopped := c.Stop() // it may have ended by itself, which can be the reason
 	if err := c.Start(ctx); err != nil {
 		return errors.Join(stopped, err)
 	}
 	return f.warm(ctx, c)
 }
 
-// warm uses a persistent method as if it had been in use before.
+// warm runs the warm-up transfers of a persistent method.
 func (f *field) warm(ctx context.Context, c *method.Contestant) error {
 	if err := f.settings(c, false); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (f *field) warm(ctx context.Context, c *method.Contestant) error {
 	return f.settings(c, true)
 }
 
-// settings sets the sysctls of a method at phone and proxy, or sets them back.
+// settings sets the sysctls of a method at phone and proxy, or restores them.
 func (f *field) settings(c *method.Contestant, back bool) error {
 	for _, s := range c.Sysctls {
 		value := s.Value

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// settleShare of the gap passes before the traffic of a measurement is read: what is still in a queue, such as a
-	// second copy, is its own.
+	// settleShare is the part of the gap to wait before reading the traffic of a measurement: data that is still
+	// queued, such as a second copy, belongs to it.
 	settleShare = 0.5
-	// onePathBytes: a transfer of more than this should use both links, and oneLinkShare of its bytes on one of them is
-	// worth a note when it does not.
+	// onePathBytes: a larger transfer should use both links. If one link carries less than oneLinkShare of its bytes,
+	// that is noted.
 	onePathBytes = 1_000_000
 	oneLinkShare = 0.02
 )
 
-// environment is what a workload sees of a contestant.
+// environment is the interface between a workload and a contestant.
 type environment struct {
 	*field
 	contestant *method.Contestant
 
 	mu       sync.Mutex
 	observed *method.Proof // guarded by mu
-	failed   error         // of observing; guarded by mu
+	failed   error         // error of observing; guarded by mu
 }
 
 func (e *environment) Dial(ctx context.Context) (net.Conn, error) { return e.contestant.Dial(ctx) }
@@ -54,7 +54,7 @@ func (e *environment) Observe(conn net.Conn) {
 	e.observed, e.failed = &proof, err
 }
 
-// measure runs a workload once with one method. Its error ends the run: the rig itself does not work.
+// measure runs a workload once with one method. An error means that the rig does not work, and ends the run.
 func (f *field) measure(ctx context.Context, c *method.Contestant, round int, w workload.Workload) ([]record.Measurement, error) {
 	paths, fault, err := f.ready(ctx, c)
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *field) measure(ctx context.Context, c *method.Contestant, round int, w 
 		m.Sample = s
 		measurements = append(measurements, m)
 	}
-	if w.Kind == workload.Dying && c.Persistent { // how it recovers was measured; what follows must not depend on it
+	if w.Kind == workload.Dying && c.Persistent { // its recovery was measured; later measurements must not depend on it
 		if err := f.restart(ctx, c); err != nil {
 			f.say("%s: set up anew after %s: %v", c.Entry, w, err)
 		}
@@ -102,7 +102,7 @@ func (f *field) measure(ctx context.Context, c *method.Contestant, round int, w 
 	return measurements, nil
 }
 
-// faults are reasons why a measurement must not count: the method was not what its name says.
+// faults returns the reasons to exclude a measurement, because the method was not as specified.
 func faults(c *method.Contestant, env *environment, before string) []string {
 	env.mu.Lock()
 	defer env.mu.Unlock()
@@ -115,7 +115,7 @@ func faults(c *method.Contestant, env *environment, before string) []string {
 	}
 	seen := env.observed
 	if seen == nil {
-		return found // the sample failed, or its bundle did
+		return found // the sample or its bundle failed
 	}
 	if !slices.Equal(seen.Congestion, []string{c.Congestion}) {
 		found = append(found, fmt.Sprintf("congestion control %v instead of %s", seen.Congestion, c.Congestion))
@@ -129,7 +129,7 @@ func faults(c *method.Contestant, env *environment, before string) []string {
 	return found
 }
 
-// notes tell of a method that may use two links and did not.
+// notes reports a method that may use two links but used only one.
 func notes(c *method.Contestant, w workload.Workload, samples []workload.Sample, traffic map[string]rig.Traffic) []string {
 	bytes, whole := 0, int64(0)
 	for _, s := range samples {

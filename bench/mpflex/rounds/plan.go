@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// DefaultRuns is how often each method runs each workload.
+	// DefaultRuns is the number of times that each method runs each workload.
 	DefaultRuns = 10
-	// QuickRuns is the same of a quick benchmark.
+	// QuickRuns is the same number for a quick benchmark.
 	QuickRuns = 3
-	// ReferenceRuns is how often at most those methods do that are beside the table, and whose times hardly vary.
+	// ReferenceRuns is the maximum number for reference methods, whose times hardly vary.
 	ReferenceRuns = 3
 	// DefaultGap is the pause after each measurement.
 	DefaultGap = 700 * time.Millisecond
 )
 
-// What is assumed of durations beside the measurements.
+// Assumed durations outside the measurements.
 const (
-	setupTime   = 12 * time.Second       // of a rig, its verification included
+	setupTime   = 12 * time.Second       // of a rig, including its verification
 	startTime   = 500 * time.Millisecond // of a method
 	warmTime    = 2 * time.Second        // of a persistent method
-	slackFactor = 2                      // a run may take so many times what is expected,
-	slackTime   = 5 * time.Minute        // and so much more
+	slackFactor = 2                      // maximum duration: the expected duration times this,
+	slackTime   = 5 * time.Minute        // plus this
 )
 
-// ErrTooLong: the run took much longer than expected and was ended.
+// ErrTooLong means that the run took much longer than expected and was ended.
 var ErrTooLong = errors.New("ended early: it took too long")
 
-// Options say what a run measures.
+// Options configure a run.
 type Options struct {
 	Runs      int
 	Workloads []workload.Workload
@@ -43,7 +43,7 @@ type Options struct {
 	Gap       time.Duration
 }
 
-// Check refuses options that make no run.
+// Check returns an error for invalid options.
 func (o Options) Check() error {
 	switch {
 	case o.Runs < 1 || o.Runs > 1000:
@@ -58,13 +58,13 @@ func (o Options) Check() error {
 	return nil
 }
 
-// group are the workloads of one profile of links.
+// group holds the workloads of one link profile.
 type group struct {
 	profile   links.Profile
 	workloads []workload.Workload
 }
 
-// groups puts workloads together by their links, in the order in which these first appear.
+// groups groups the workloads by link profile, in the order of first appearance.
 func (o Options) groups() []group {
 	var all []group
 	for _, w := range o.Workloads {
@@ -78,7 +78,7 @@ func (o Options) groups() []group {
 	return all
 }
 
-// runs says whether a method takes part in a workload in a round, the first of which is 1.
+// runs reports whether a method takes part in a workload in a round; rounds start at 1.
 func runs(e method.Entry, w workload.Workload, round int) bool {
 	switch {
 	case w.NeedsTwoPaths() && e.SinglePath:
@@ -89,17 +89,17 @@ func runs(e method.Entry, w workload.Workload, round int) bool {
 	return !e.Reference || round <= ReferenceRuns
 }
 
-// Times are how long a run takes.
+// Times holds the estimated duration of a run.
 type Times struct {
 	Expected time.Duration
-	// Bound is what it takes at most: when it is not done shortly before, it ends early.
+	// Bound is the maximum duration: a run that takes longer ends early.
 	Bound time.Duration
 }
 
-// Times estimates the duration of a run, and bounds it.
+// Times estimates the duration of a run.
 func (o Options) Times() Times {
 	var t Times
-	longest := time.Duration(0) // measurement, which is not cut short
+	longest := time.Duration(0) // longest measurement, which is not interrupted
 	for _, g := range o.groups() {
 		t.Expected += setupTime
 		for _, e := range o.Methods {
@@ -121,7 +121,7 @@ func (o Options) Times() Times {
 	return t
 }
 
-// patience is after what time no further measurement begins.
+// patience returns the time after which no further measurement starts.
 func patience(expected time.Duration) time.Duration {
 	return slackFactor*expected + slackTime
 }

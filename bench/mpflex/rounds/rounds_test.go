@@ -33,8 +33,8 @@ func options(t *testing.T, methods, workloads string) Options {
 	return o
 }
 
-// Two tiny workloads with kernel MPTCP and with yamux: every byte is right, both have their two subflows, nothing is
-// faster than physics, and the report has numbers.
+// TestSmoke runs two tiny workloads with kernel MPTCP and with yamux: every byte is correct, both have two subflows, no
+// time is below the physical limit, and the report has numbers.
 func TestSmoke(t *testing.T) {
 	rigtest.Need(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it takes a quarter of that
@@ -58,7 +58,7 @@ func TestSmoke(t *testing.T) {
 		t.Fatalf("%s", text)
 	}
 	for _, m := range results.Measurements {
-		// A failed comparison of bytes is an error, too.
+		// A failed comparison of bytes is also an error.
 		if m.Error != "" || len(m.Faults) > 0 || m.LimitMs <= 0 || m.Ms < m.LimitMs {
 			t.Errorf("%s, %s: error %q, faults %v, %.1f ms with a limit of %.1f", m.Workload, m.Method, m.Error, m.Faults, m.Ms, m.LimitMs)
 		}
@@ -92,7 +92,8 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// A run that is ended stops after the measurement that is under way, and leaves nothing behind that the next would find.
+// TestEndedEarly: a run that is ended stops after the current measurement and leaves nothing behind that affects the
+// next run.
 func TestEndedEarly(t *testing.T) {
 	rigtest.Need(t)
 	o := options(t, "mptcp/cubic", "rate:1000000")
@@ -113,7 +114,7 @@ func TestEndedEarly(t *testing.T) {
 	}
 }
 
-// Who cannot take a record ends the run, and is told why.
+// TestRecordsThatCannotBeKept: an error of keep ends the run and is returned.
 func TestRecordsThatCannotBeKept(t *testing.T) {
 	full := errors.New("no space left")
 	o := options(t, "mptcp/cubic", "f:1")
@@ -131,7 +132,7 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%s: %v, not more than %v", name, o.Times(), short.Times())
 		}
 	}
-	// Methods for reference are measured a few times only, those over one link not where one dies.
+	// Reference methods are measured only a few times, and single-link methods not when a link dies.
 	reference := options(t, "tcp-wifi", "f:10000")
 	reference.Runs = ReferenceRuns
 	before := reference.Times()
@@ -160,7 +161,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// A transfer over two links that used one of them is noted; one of WiFi's death is not.
+// TestNotes: a transfer over two links that used only one is noted, unless WiFi died.
 func TestNotes(t *testing.T) {
 	entries, err := method.ParseList("mptcp/cubic,tcp-wifi")
 	if err != nil {

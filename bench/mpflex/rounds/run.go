@@ -22,21 +22,21 @@ import (
 	"mplab/bench/mpflex/workload"
 )
 
-// runner is one run.
+// runner executes a run.
 type runner struct {
 	Options
-	keep     func(any) error // takes a record
+	keep     func(any) error // stores a record
 	progress io.Writer
 	random   *rand.Rand
 	begun    time.Time
-	deadline time.Time     // after which no measurement begins
-	left     time.Duration // expected of what is not done yet
-	done     time.Duration // expected of what is done
+	deadline time.Time     // no measurement starts after it
+	left     time.Duration // expected duration of the remaining work
+	done     time.Duration // expected duration of the finished work
 	troubles []error
 }
 
-// Run measures. It gives every record to keep as soon as it is there, and tells progress what it does. When ctx ends it
-// stops after the measurement that is under way, with ctx's error.
+// Run runs the benchmark. It passes every record to keep immediately, and logs to progress. When ctx ends, it stops
+// after the current measurement with the error of ctx.
 func Run(ctx context.Context, o Options, keep func(any) error, progress io.Writer) error {
 	if err := o.Check(); err != nil {
 		return err
@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options, keep func(any) error, progress io.Write
 	return errors.Join(r.troubles...)
 }
 
-// trouble is what went wrong at the end of a rig or a method. The run goes on with the next, and fails at its end.
+// trouble records an error at the end of a rig or a method. The run continues and fails at its end.
 func (r *runner) trouble(err error) {
 	if err != nil {
 		r.say("%v", err)
@@ -81,14 +81,14 @@ func (r *runner) head() record.Run {
 	return head
 }
 
-// rootless says whether this process is root only in a user namespace of its own.
+// rootless reports whether this process is root only in a separate user namespace.
 func rootless() bool {
 	data, err := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(data))
 	return err == nil && len(fields) > 2 && fields[2] != "4294967295"
 }
 
-// group measures the workloads of one profile of links, on a rig of its own.
+// group measures the workloads of one link profile, on a separate rig.
 func (r *runner) group(ctx context.Context, g group) error {
 	r.say("links %s: %s", g.profile.Name, g.profile.About)
 	network, err := rig.New(g.profile.Shaped, r.Seed)
@@ -136,13 +136,13 @@ func (r *runner) group(ctx context.Context, g group) error {
 	return nil
 }
 
-// progressed counts work that was expected to take so long as done.
+// progressed counts work with the expected duration d as finished.
 func (r *runner) progressed(d time.Duration) {
 	r.done += d
 	r.left = max(0, r.left-d)
 }
 
-// remaining is how long the rest will take, judged by how long it took until now.
+// remaining estimates the remaining duration from the speed so far.
 func (r *runner) remaining() time.Duration {
 	if r.done == 0 {
 		return r.left
@@ -156,7 +156,8 @@ func (r *runner) say(format string, args ...any) {
 
 func unixTime(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// warmUps are what a persistent method carries before it is measured: its premise is that it was in use before.
+// warmUps returns the transfers that a persistent method carries before it is measured, because such a method is
+// assumed to have been in use.
 func warmUps(p links.Profile) []workload.Workload {
 	if !p.Shaped {
 		return []workload.Workload{

@@ -1,4 +1,3 @@
-// Package scale measures the memory that many connections cost agent and proxy: silent
-// connections, and connections whose readers have stopped, so that all data in flight
-// waits in the programs. Speed is measured by rounds.
+// Package scale measures the memory that agent and proxy need for many connections: silent connections, and connections
+// whose readers have stopped, so that all data in flight waits in the programs. Package rounds measures speed.
 package scale

@@ -27,13 +27,13 @@ import (
 type Case struct {
 	Name    string
 	Clients int
-	Streams int // of each client
+	Streams int // per client
 	Ask     byte
-	Push    bool // the application sends until nobody takes more
+	Push    bool // the application sends until its writes block
 	Budget  int64
 }
 
-// Cases are those of docs/mpflex.md. A factor below 1 makes them smaller.
+// Cases returns the measurements described in docs/mpflex.md. A factor below 1 makes them smaller.
 func Cases(factor float64) []Case {
 	n := func(whole int) int { return max(1, int(float64(whole)*factor)) }
 	return []Case{
@@ -46,16 +46,16 @@ func Cases(factor float64) []Case {
 	}
 }
 
-// Result is what was found. Bytes are resident (proc(5), VmRSS).
+// Result holds the measured values. Memory is resident memory in bytes (proc(5)).
 type Result struct {
 	Case
-	Begin, End   Memory // with no connection, and at the end
+	Begin, End   Memory // without connections, and at the end
 	Peak         Memory
-	Open, Charge int64 // streams of the proxy in the end, and the bytes that it charges its budget with
+	Open, Charge int64 // at the end: the proxy's streams, and the bytes charged to its budget
 	Failed       int   // connections that were refused or reset
 }
 
-// Memory is that of both programs; of the agent of the first client.
+// Memory is the memory of both programs; Agent is that of the first client.
 type Memory struct{ Agent, Proxy int64 }
 
 const (
@@ -63,10 +63,10 @@ const (
 	proxyAddress  = "127.0.0.1:7003"
 	firstPort     = 20000 // of the agents' listeners
 	settle        = 3 * time.Second
-	longest       = 3 * time.Minute // that connections are opened, and fill
+	longest       = 3 * time.Minute // maximum time to open connections, and to fill them
 )
 
-// Run measures one case. It needs a network namespace of its own.
+// Run measures one case. It needs a separate network namespace.
 func Run(ctx context.Context, c Case) (r Result, err error) {
 	r.Case = c
 	ctx, cancel := context.WithCancel(ctx)
@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Case) (r Result, err error) {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // temporary
 	here := rig.Here()
-	// What the kernel buffers is not what is measured, and there is much of it.
+	// Keep kernel buffers small: they are not measured here, and there are many.
 	for _, key := range []string{"net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"} {
 		if err := here.SetSysctl(key, "4096\t16384\t262144"); err != nil {
 			return r, err
@@ -121,7 +121,7 @@ func Run(ctx context.Context, c Case) (r Result, err error) {
 			})
 		}
 	}
-	// Until nothing moves any more.
+	// Wait until the memory is stable.
 	begun, last, same := time.Now(), Memory{}, 0
 	for same < 6 && time.Since(begun) < longest {
 		time.Sleep(settle / 6)
@@ -148,7 +148,7 @@ func near(a, b int64) bool { return max(a, b)-min(a, b) < 1<<20 }
 
 // start starts the origin, a proxy and the agents.
 func start(here *rig.Node, dir string, c Case) (programs []*rig.Program, err error) {
-	secrets := filepath.Join(dir, "clients") // each client has its own, by its name
+	secrets := filepath.Join(dir, "clients") // one secret per client, by its name
 	if err := os.Mkdir(secrets, 0o700); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func start(here *rig.Node, dir string, c Case) (programs []*rig.Program, err err
 			programs = append(programs, p)
 		}
 	}
-	session := map[string]any{"budget_bytes": cmp.Or(c.Budget, config.DefaultProxyBudget)} // at the agents, too
+	session := map[string]any{"budget_bytes": cmp.Or(c.Budget, config.DefaultProxyBudget)} // also for the agents
 	configure := func(name string, value map[string]any) string {
 		value["max_connections"], value["session"] = 20_000, session
 		path := filepath.Join(dir, name+".json")
@@ -194,8 +194,7 @@ func start(here *rig.Node, dir string, c Case) (programs []*rig.Program, err err
 
 func client(i int) string { return fmt.Sprintf("client%04d", i) }
 
-// open is an application that connects by SOCKS5 and says what it wants of the
-// origin; it hears the first byte.
+// open connects like an application: by SOCKS5, with the request to the origin. It waits for the first byte.
 func open(ctx context.Context, port int, what byte) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: longest}
 	conn, err := dialer.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -236,11 +235,11 @@ func ask(ctx context.Context, socket string) (r status.Report, err error) {
 	return r, client.Ask(ctx, map[string]string{"op": "status"}, &r)
 }
 
-// Head is the head of the table of results.
+// Head is the header of the table of results.
 const Head = "| connections | clients × each | agent | a connection | proxy | a connection | highest, proxy | charged | open in the end |\n" +
 	"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
-// Row is a result in it.
+// Row returns the result as a table row.
 func (r Result) Row() string {
 	all := int64(r.Clients * r.Streams)
 	return fmt.Sprintf("| %s | %d × %d | %s | %s | %s | %s | %s | %s | %d of %d |\n", r.Name, r.Clients, r.Streams,

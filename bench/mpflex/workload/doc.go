@@ -1,3 +1,3 @@
-// Package workload defines what is transferred: its notation, physical limit and time
-// limit, and how it is run. The way that it takes belongs to method.
+// Package workload defines the transfers: their notation, physical limits, time limits and execution. Package method
+// implements the connections.
 package workload

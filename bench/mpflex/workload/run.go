@@ -11,26 +11,26 @@ import (
 	"mplab/internal/netx"
 )
 
-// Env is what a workload acts on.
+// Env is the environment of a workload.
 type Env interface {
 	Dial(ctx context.Context) (net.Conn, error)
 	KillWiFi() error
 	ReviveWiFi() error
-	// Observe is told of one connection of a run that has all its bytes and is still open.
+	// Observe is called with one connection of a run that has all its bytes and is still open.
 	Observe(conn net.Conn)
-	// Seed gives the seed of the next file's bytes.
+	// Seed returns the seed of the next file.
 	Seed() uint64
 }
 
-// Labels of samples: what of a workload was measured.
+// Labels of samples: the measured part of a workload.
 const (
 	LabelFile   = "file"
-	LabelBundle = "bundle" // sequences, too
-	LabelShort  = "short"  // during a bulk transfer
-	LabelBulk   = "bulk"   // the transfer itself
-	LabelDies   = "dies"   // the file during which WiFi dies
+	LabelBundle = "bundle" // also for sequences
+	LabelShort  = "short"  // file during a bulk transfer
+	LabelBulk   = "bulk"   // the bulk transfer itself
+	LabelDies   = "dies"   // file during which WiFi dies
 	LabelDead   = "dead"   // files while WiFi is dead
-	LabelBack   = "back"   // the file after its return
+	LabelBack   = "back"   // file after WiFi's return
 	LabelRate   = "rate"
 )
 
@@ -38,7 +38,7 @@ const (
 	firstShort = time.Second            // after the start of the bulk transfer
 	shortPause = 200 * time.Millisecond // between two of them
 
-	dieAfter        = 0.3 // of the limit, when WiFi dies
+	dieAfter        = 0.3 // time of WiFi's death, relative to the limit
 	deadFiles       = 3
 	deadSize        = 50_000
 	deadTimeout     = 10 * time.Second
@@ -46,14 +46,14 @@ const (
 	backSize        = 2_000_000
 )
 
-// Sample is one measured time. A failed one has the time until it failed.
+// Sample is one measured time. For a failed sample, it is the time until the failure.
 type Sample struct {
 	Label       string  `json:"label"`
-	Bytes       int     `json:"bytes"` // of the applications, all files together
+	Bytes       int     `json:"bytes"` // of the applications, over all files
 	Ms          float64 `json:"ms"`    // from before the connect to the last byte, or to the answer to an upload
 	FirstByteMs float64 `json:"first_byte_ms,omitempty"`
 	LimitMs     float64 `json:"limit_ms,omitempty"`
-	DiesMs      float64 `json:"dies_ms,omitempty"` // when WiFi had died
+	DiesMs      float64 `json:"dies_ms,omitempty"` // time of WiFi's death
 	Error       string  `json:"error,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (w Workload) Run(ctx context.Context, env Env) []Sample {
 	}
 }
 
-// transfer fetches or uploads one file.
+// transfer downloads or uploads one file.
 func (w Workload) transfer(ctx context.Context, env Env, label string, size int, timeout time.Duration, observe bool) Sample {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func abort(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// bundle fetches all files, so many at a time.
+// bundle transfers all files, Ways at a time.
 func (w Workload) bundle(ctx context.Context, env Env) Sample {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout())
 	defer cancel()
@@ -149,7 +149,7 @@ func (w Workload) bundle(ctx context.Context, env Env) Sample {
 	return sample
 }
 
-// during runs short transfers beside a long one. Only those count that ended before the long one did.
+// during runs short transfers during a long one. Only those that end before the long one count.
 func (w Workload) during(ctx context.Context, env Env) []Sample {
 	bulk := w.background(ctx, env, LabelBulk)
 	var samples []Sample
@@ -176,7 +176,7 @@ func (w Workload) background(ctx context.Context, env Env, label string) <-chan 
 	return done
 }
 
-// dying lets WiFi die during a file. While it is dead, and after its return, it fetches others.
+// dying kills WiFi during a file, and transfers other files while WiFi is dead and after its return.
 func (w Workload) dying(ctx context.Context, env Env) []Sample {
 	start := time.Now()
 	running := w.background(ctx, env, LabelDies)
@@ -191,7 +191,7 @@ func (w Workload) dying(ctx context.Context, env Env) []Sample {
 		one.LimitMs = w.fileDying(deadSize, 0)
 		samples = append(samples, one)
 		if one.Error != "" {
-			break // the next would wait as long
+			break // the next would take as long
 		}
 	}
 	revived := env.ReviveWiFi()
@@ -203,7 +203,7 @@ func (w Workload) dying(ctx context.Context, env Env) []Sample {
 	back.LimitMs = w.file(backSize)
 	samples = append(samples, back)
 	for _, err := range []error{killed, revived} {
-		if err != nil { // WiFi was not what the samples say
+		if err != nil { // WiFi was not in the expected state
 			for i := range samples {
 				samples[i].Error = err.Error()
 			}

@@ -17,11 +17,11 @@ import (
 // loopback is an environment whose origin is on this machine, without links.
 type loopback struct {
 	address netip.AddrPort
-	wrap    func(dial int, conn net.Conn) (net.Conn, error) // of each connection, counted from 1; nil: as it is
+	wrap    func(dial int, conn net.Conn) (net.Conn, error) // wraps each connection, counted from 1; nil: no wrapping
 	kill    error
 
 	mu       sync.Mutex
-	dials    int // and what follows; guarded by mu
+	dials    int // guarded by mu, with the following fields
 	open     int
 	mostOpen int
 	observed int
@@ -136,10 +136,10 @@ func TestOneFailureFailsTheBundle(t *testing.T) {
 	}
 }
 
-// silent is a connection on which nothing comes.
+// silent is a connection that never receives data.
 type silent struct{ net.Conn }
 
-func (s silent) Write(b []byte) (int, error) { return len(b), nil } // the origin never hears of the request
+func (s silent) Write(b []byte) (int, error) { return len(b), nil } // the origin never receives the request
 
 func TestEndedTransfer(t *testing.T) {
 	e := newLoopback(t)
@@ -160,7 +160,7 @@ func (s slow) Read(b []byte) (int, error) {
 	return s.Conn.Read(b[:min(len(b), 1000)])
 }
 
-// Short files are fetched until the long one has ended, and only those count that ended before.
+// Short files are transferred until the long one ends, and only those that ended before count.
 func TestShortFilesDuringALongOne(t *testing.T) {
 	e := newLoopback(t)
 	e.wrap = func(dial int, conn net.Conn) (net.Conn, error) {
@@ -205,7 +205,7 @@ func TestDyingWiFi(t *testing.T) {
 	}
 }
 
-// When WiFi could not be killed, nothing that was measured is what it is called.
+// If WiFi could not be killed, no sample is valid.
 func TestWiFiThatCannotBeKilled(t *testing.T) {
 	e := newLoopback(t)
 	e.kill = errors.New("no such table")

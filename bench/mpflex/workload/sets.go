@@ -1,6 +1,6 @@
 package workload
 
-// Default are the workloads of the whole benchmark, those of each profile of links together.
+// Default returns the workloads of the whole benchmark, grouped by link profile.
 func Default() []string {
 	return []string{
 		"f:10000", "f:50000", "f:100000", "f:250000", "f:500000", "f:1000000", "f:2000000", "f:5000000", "f:10000000",
@@ -16,7 +16,7 @@ func Default() []string {
 	}
 }
 
-// Quick are a few of every sort.
+// Quick returns a small selection of every kind.
 func Quick() []string {
 	return []string{
 		"f:10000", "f:100000", "f:1000000", "f:5000000", "c:20:4:10000", "c:40:8:50000", "s:10:10000",

@@ -14,17 +14,17 @@ import (
 // Kind is the shape of a workload.
 type Kind string
 
-// The kinds. Every file has a connection of its own.
+// Kinds of workloads. Every file uses a separate connection.
 const (
 	File     Kind = "f"    // f:SIZE                one file
 	Sequence Kind = "s"    // s:COUNT:SIZE          COUNT files, one after the other
 	Bundle   Kind = "c"    // c:COUNT:WAYS:SIZE     COUNT files, WAYS at a time
-	During   Kind = "bulk" // bulk:SHORT:SIZE       files of SHORT bytes, one after the other, while one of SIZE is under way
-	Dying    Kind = "dies" // dies:SIZE             one file; WiFi dies on the way; files while it is dead, one after its return
-	Rate     Kind = "rate" // rate:SIZE             one file, where the processor is the limit
+	During   Kind = "bulk" // bulk:SHORT:SIZE       files of SHORT bytes, one after the other, during one of SIZE
+	Dying    Kind = "dies" // dies:SIZE             WiFi dies during one file; files while it is dead, one after its return
+	Rate     Kind = "rate" // rate:SIZE             one file, limited by the CPU
 )
 
-// Workload is what one measurement does.
+// Workload describes one measurement.
 type Workload struct {
 	Kind    Kind
 	Up      bool // an upload
@@ -35,10 +35,10 @@ type Workload struct {
 	Profile links.Profile
 }
 
-// mostBytes bounds a workload.
+// mostBytes is the maximum number of bytes of a workload.
 const mostBytes = 20_000_000_000
 
-// shapes are the numbers that each kind takes.
+// shapes maps each kind to its notation and numbers.
 var shapes = map[Kind]struct {
 	form   string
 	assign func(*Workload) []*int
@@ -62,7 +62,7 @@ func Forms() string {
 	return strings.Join(forms, ", ")
 }
 
-// Parse reads the notation: [up/]KIND:NUMBERS[@LINKS]. Its errors quote the workload.
+// Parse parses the notation [up/]KIND:NUMBERS[@LINKS]. Its errors quote the workload.
 func Parse(text string) (Workload, error) {
 	w, err := parse(text)
 	if err != nil {
@@ -112,7 +112,7 @@ func parse(text string) (Workload, error) {
 	return w, nil
 }
 
-// ParseList reads workloads that are separated by commas, and refuses one that comes twice.
+// ParseList parses comma-separated workloads. A duplicate is an error.
 func ParseList(text string) ([]Workload, error) {
 	var all []Workload
 	var names []string
@@ -129,7 +129,7 @@ func ParseList(text string) ([]Workload, error) {
 	return all, nil
 }
 
-// String is the notation.
+// String returns the notation.
 func (w Workload) String() string {
 	text := string(w.Kind)
 	if w.Up {
@@ -144,13 +144,13 @@ func (w Workload) String() string {
 	return text
 }
 
-// NeedsTwoPaths says whether the workload makes no sense over one link.
+// NeedsTwoPaths reports whether the workload requires two links.
 func (w Workload) NeedsTwoPaths() bool { return w.Kind == Dying }
 
-// Limit is the physical limit of the workload, ms, on lossless links; 0 when it has none that can be computed.
+// Limit returns the physical limit of the workload on lossless links in ms; 0 if it cannot be computed.
 func (w Workload) Limit() float64 {
 	switch w.Kind {
-	case File, Dying: // that of Dying is known only once WiFi is dead
+	case File, Dying: // the limit of Dying is only known once WiFi is dead
 		return w.file(w.Size)
 	case Sequence, Bundle:
 		return links.Bundle(w.file, w.Count, w.Ways, w.Size)
@@ -162,7 +162,7 @@ func (w Workload) limits() links.Limits {
 	return links.Limits{Profile: w.Profile, Request: origin.MessageSize}
 }
 
-// file is the limit of one file.
+// file returns the limit of one file.
 func (w Workload) file(size int) float64 {
 	if w.Up {
 		return w.limits().Upload(size)
@@ -170,7 +170,7 @@ func (w Workload) file(size int) float64 {
 	return w.limits().Download(size)
 }
 
-// fileDying is the limit of one file when WiFi is dead from a time on; 0: it is dead from the start.
+// fileDying returns the limit of one file if WiFi dies at diesMs; 0: it is dead from the start.
 func (w Workload) fileDying(size int, diesMs float64) float64 {
 	if w.Up {
 		return w.limits().UploadDying(size, diesMs)
@@ -178,16 +178,16 @@ func (w Workload) fileDying(size int, diesMs float64) float64 {
 	return w.limits().DownloadDying(size, diesMs)
 }
 
-// What is assumed of durations, beyond the limits.
+// Assumptions about durations.
 const (
-	usualFactor  = 1.6 // of a shaped transfer, to its limit
+	usualFactor  = 1.6 // duration of a shaped transfer relative to its limit
 	timeoutFloor = 10 * time.Second
 	timeoutTimes = 6
-	usualRate    = 300e6 // bytes/s where the processor is the limit
+	usualRate    = 300e6 // bytes/s if the CPU is the limit
 	slowestRate  = 15e6
 )
 
-// Expect is about how long one run takes.
+// Expect returns the expected duration of one run.
 func (w Workload) Expect() time.Duration {
 	switch w.Kind {
 	case Rate:
@@ -200,7 +200,7 @@ func (w Workload) Expect() time.Duration {
 	return ms(usualFactor * w.Limit())
 }
 
-// Timeout is after what time one transfer of the workload counts as failed.
+// Timeout returns the duration after which one transfer of the workload counts as failed.
 func (w Workload) Timeout() time.Duration {
 	switch w.Kind {
 	case Rate:
@@ -213,7 +213,7 @@ func (w Workload) Timeout() time.Duration {
 	return timeoutFloor + ms(timeoutTimes*w.Limit())
 }
 
-// Bound is how long one run can take at the very most.
+// Bound returns the maximum duration of one run.
 func (w Workload) Bound() time.Duration {
 	switch w.Kind {
 	case During:

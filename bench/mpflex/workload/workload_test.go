@@ -25,7 +25,7 @@ func TestNotation(t *testing.T) {
 	}
 }
 
-// Bad input, and the message that it must give.
+// Invalid input with the expected message.
 func TestBadNotation(t *testing.T) {
 	const kinds = "the kinds are f:SIZE, s:COUNT:SIZE, c:COUNT:WAYS:SIZE, bulk:SHORT:SIZE, dies:SIZE, rate:SIZE, each with up/ before it and @LINKS behind it if wanted"
 	for text, want := range map[string]string{
@@ -51,8 +51,7 @@ func TestBadNotation(t *testing.T) {
 	}
 }
 
-// An upload is slower than the download of the same bytes here, and every time that is planned with grows in the order
-// limit, expectation, bound.
+// Here an upload is slower than the download of the same bytes, and for every workload limit < expectation < bound.
 func TestTimes(t *testing.T) {
 	for _, text := range slices.Concat(Default(), Quick()) {
 		w, err := Parse(text)
@@ -74,7 +73,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What is read is written so that it reads the same again, and has times that are finite.
+// A parsed workload is formatted so that it parses to the same value, and its times are finite.
 func FuzzParse(f *testing.F) {
 	for _, text := range append(Default(), "c:4:8:10000", "f:1@r2", "up/dies:1", "s:1", "rate:20000000000", "::@", "up/up/f:1") {
 		f.Add(text)

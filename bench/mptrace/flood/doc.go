@@ -1,3 +1,4 @@
-// Package flood makes hostile traces: very many flows that take memory and
-// have little to say. They are written as a stream, so that none needs a file.
+// Package flood generates hostile traces: very many flows that need memory but
+// carry little information. Traces are written as a stream, so no file is
+// needed.
 package flood

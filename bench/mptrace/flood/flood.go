@@ -6,19 +6,19 @@ import (
 	"io"
 )
 
-// Kind is what the flows of a flood consist of.
+// Kind defines the flows of a flood.
 type Kind struct {
 	Name, What string
-	packets    []packet // of each flow
+	packets    []packet // packets of each flow
 }
 
 // packet is a segment of a flow.
 type packet struct {
 	flags   byte
 	answer  bool   // sent by the server
-	payload int    // bytes, which are not captured
-	later   uint32 // how far its number is behind the first
-	acked   uint32 // and its acknowledgement
+	payload int    // in bytes, not captured
+	later   uint32 // offset of its sequence number from the first one
+	acked   uint32 // offset of its acknowledgement
 	option  func(b []byte, flow uint64) []byte
 }
 
@@ -29,7 +29,7 @@ const (
 	ack = 16
 )
 
-// Kinds are all floods.
+// Kinds lists all floods.
 var Kinds = []Kind{
 	{"syn", "SYN", []packet{{flags: syn}}},
 	{"capable-v1", "SYN with MP_CAPABLE, version 1", []packet{{flags: syn, option: capable}}},
@@ -50,7 +50,7 @@ var Kinds = []Kind{
 	}},
 }
 
-// Find returns the kind of a name; false when there is none.
+// Find returns the kind with a name, or false.
 func Find(name string) (Kind, bool) {
 	for _, k := range Kinds {
 		if k.Name == name {
@@ -63,15 +63,15 @@ func Find(name string) (Kind, bool) {
 // size is the payload of data segments in bytes.
 const size = 1000
 
-// PerFlow is how many packets a flow consists of.
+// PerFlow returns the number of packets per flow.
 func (k Kind) PerFlow() int64 { return int64(len(k.packets)) }
 
-// Write writes so many packets as a capture (pcap, Ethernet), stepNS
-// nanoseconds apart. Each flow has addresses and ports of its own. The error
-// is that of the writer.
+// Write writes a capture (pcap, Ethernet) of the given number of packets,
+// stepNS nanoseconds apart. Flows have different addresses and ports. It
+// returns the error of the writer.
 func (k Kind) Write(out io.Writer, packets, stepNS int64) error {
 	w := bufio.NewWriterSize(out, 1<<18)
-	_, _ = w.Write(fileHeader()) // errors are told by the last write
+	_, _ = w.Write(fileHeader()) // the last write returns the error
 	var b []byte
 	for n := range packets {
 		flow, i := n/k.PerFlow(), n%k.PerFlow()
@@ -93,7 +93,7 @@ func fileHeader() []byte {
 	return le.AppendUint32(b, ethernet)
 }
 
-// Where the headers of a record begin.
+// Offsets of the headers in a record.
 const (
 	etherAt = 16
 	ipAt    = etherAt + 14
@@ -102,7 +102,7 @@ const (
 	startNS = 1_700_000_000e9
 )
 
-// record appends the packet of a flow as a record.
+// record appends a packet of a flow as a record.
 func (p *packet) record(b []byte, flow uint64, timeNS int64) []byte {
 	le, be := binary.LittleEndian, binary.BigEndian
 	b = append(b, make([]byte, tcpAt+20)...)
@@ -155,15 +155,15 @@ func (e endpoint) put(address, port []byte) {
 
 var server = endpoint{0xc0a80001, 443}
 
-// clientOf scatters flows over 10.0.0.0/8 and the upper half of the ports: 39
-// bits of an odd multiple of their number, so that no two of the first 2³⁹ are
-// the same.
+// clientOf scatters flows over 10.0.0.0/8 and the upper half of the ports. It
+// uses 39 bits of an odd multiple of the flow number, so the first 2³⁹ flows
+// are all different.
 func clientOf(flow uint64) endpoint {
 	scattered := flow * 0x9e3779b97f4a7c15
 	return endpoint{10<<24 | uint32(scattered)&(1<<24-1), 1<<15 | uint16(scattered>>24)}
 }
 
-// random is a number that follows from another one in no obvious way (splitmix64).
+// random returns a pseudo-random number derived from n (splitmix64).
 func random(n uint64) uint64 {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -171,11 +171,11 @@ func random(n uint64) uint64 {
 	return n ^ n>>31
 }
 
-// The keys of a flow's two ends.
+// clientKey and serverKey return the keys of a flow's two ends.
 func clientKey(flow uint64) uint64 { return random(flow + 1<<32) }
 func serverKey(flow uint64) uint64 { return random(flow + 2<<32) }
 
-// The options of MPTCP, RFC 8684 §3.1 and §3.2, RFC 6824 §3.1.
+// MPTCP options, RFC 8684 §3.1 and §3.2, RFC 6824 §3.1.
 func capable(b []byte, _ uint64) []byte { return append(b, 30, 4, 1, 1) }
 
 func capableV0(b []byte, flow uint64) []byte {

@@ -9,8 +9,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// TestFlowsAreWhatTheirKindSays: each flow is a connection of its own, with
-// the handshake, the close and the data that it should have.
+// TestFlowsAreWhatTheirKindSays: each flow is a separate connection with the
+// handshake, close and data of its kind.
 func TestFlowsAreWhatTheirKindSays(t *testing.T) {
 	const flows = 300
 	type facts struct {

@@ -14,7 +14,7 @@ import (
 	"mplab/linkem/model"
 )
 
-// Bounds of what can be asked for.
+// Limits of the configuration.
 const (
 	maxRateKbps      = 500_000 // measured: docs/linkem.md, Limits
 	minRateKbps      = 1
@@ -23,13 +23,13 @@ const (
 	maxInterfaceName = 15 // IFNAMSIZ - 1
 )
 
-// Link is one link: the interfaces A and B and what happens between them.
+// Link is a link between the interfaces A and B, with its conditions.
 type Link struct {
 	Name string
 	A, B string
 	Up   model.Params // A → B
 	Down model.Params // B → A
-	// DelayByPrefix adds a one-way delay in milliseconds, both ways, by the longest prefix that holds the address on side B.
+	// DelayByPrefix adds a one-way delay in ms, in both directions, by the longest prefix of the address on side B.
 	DelayByPrefix map[netip.Prefix]float64
 }
 
@@ -39,7 +39,7 @@ type Config struct {
 	Links []Link
 }
 
-// Load reads and checks a configuration file. Its errors name the file and the field, and carry exit.Config.
+// Load reads and checks a configuration file. Its errors contain file and field, and carry exit.Config.
 func Load(file string) (Config, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -52,7 +52,7 @@ func Load(file string) (Config, error) {
 	return config, nil
 }
 
-// Parse reads and checks a configuration. Its errors are those of package strict, or tell line and column.
+// Parse reads and checks a configuration. Its errors are those of package strict, or contain line and column.
 func Parse(raw []byte) (Config, error) {
 	if err := strict.CheckSyntax(raw); err != nil {
 		return Config{}, err
@@ -100,7 +100,7 @@ func readLink(path string, raw json.RawMessage) (Link, error) {
 	return link, nil
 }
 
-// checkLinks refuses two links of one name and an interface that is used twice.
+// checkLinks returns an error if two links have the same name or an interface is used twice.
 func checkLinks(links []Link) error {
 	if len(links) == 0 {
 		return strict.Errorf("links", "must have at least one link")
@@ -123,7 +123,7 @@ func checkLinks(links []Link) error {
 	return nil
 }
 
-// paramsInto reads the conditions of one direction and fills in the default queue.
+// paramsInto reads the conditions of one direction and sets the default queue.
 func paramsInto(target *model.Params) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		var params model.Params
@@ -150,7 +150,7 @@ func paramsInto(target *model.Params) func(string, json.RawMessage) error {
 	}
 }
 
-// checkParams refuses conditions that contradict each other.
+// checkParams returns an error if conditions contradict each other.
 func checkParams(p model.Params, path string) error {
 	switch {
 	case p.RateKbps > 0 && p.RateKbps < minRateKbps:

@@ -1,3 +1,3 @@
-// Package config reads what a user asks for: the configuration file and the requests of the control socket. It checks all
-// of it, so that the model need not.
+// Package config reads the configuration file and the requests of the control socket. It checks everything, so the
+// model need not.
 package config

@@ -9,19 +9,19 @@ import (
 	"mplab/linkem/model"
 )
 
-// Request is what a line of the control socket asks for.
+// Request is a request of the control socket.
 type Request struct {
 	Op        string
 	Link      string
 	Up, Down  model.Params
 	Seed      *uint64
-	Continues bool // chance and traces are not started again
+	Continues bool // do not restart random sequences and traces
 }
 
 var operations = []string{"apply", "counters", "state"}
 
-// ParseRequest reads a request strictly: only "apply" has more fields than "op", and it needs all of them but "seed"
-// and "continue".
+// ParseRequest reads a request strictly. Only "apply" has fields besides "op"; all of them except "seed" and "continue"
+// are required.
 func ParseRequest(line []byte) (Request, error) {
 	var asked Request
 	if err := strict.CheckSyntax(line); err != nil {
@@ -43,7 +43,7 @@ func ParseRequest(line []byte) (Request, error) {
 	var only struct {
 		Op string `json:"op"`
 	}
-	_ = json.Unmarshal(line, &only) // an op that is not a text is told below
+	_ = json.Unmarshal(line, &only) // an op that is not a string is reported below
 	allowed, required := strict.Fields{"op": all["op"]}, []string{"op"}
 	if only.Op == "apply" {
 		allowed, required = all, []string{"op", "link", "up", "down"}

@@ -7,7 +7,7 @@ type clock struct{ base time.Time }
 
 func newClock() clock { return clock{time.Now()} }
 
-// now gives nanoseconds since the start, and since the epoch.
+// now returns the ns since the start, and since the epoch.
 func (c clock) now() (monotonic, wall int64) {
 	t := time.Now()
 	return int64(t.Sub(c.base)), t.UnixNano()

@@ -5,10 +5,10 @@ import (
 	"mplab/linkem/model"
 )
 
-// The commands that the control socket gives to a link; they run on its thread.
+// Commands of the control socket for a link; they run on its thread.
 
-// apply replaces the conditions of both directions. Unless it continues, it starts the random sequences again, with a new
-// seed if one is given.
+// apply replaces the conditions of both directions. Unless the request continues, it restarts the random sequences,
+// with a new seed if one is given.
 func (l *link) apply(now int64, asked config.Request) {
 	l.config.Up, l.config.Down = asked.Up, asked.Down
 	if asked.Continues {

@@ -9,7 +9,7 @@ import (
 	"mplab/linkem/model"
 )
 
-// controller answers what comes over the control socket.
+// controller answers the requests of the control socket.
 type controller struct{ links []*link }
 
 // LinkState is the answer to "state", for one link.
@@ -23,7 +23,7 @@ type LinkState struct {
 	Scheduling    string                   `json:"scheduling"`
 }
 
-// LinkCounters are the answer to "counters", for one link.
+// LinkCounters is the answer to "counters", for one link.
 type LinkCounters struct {
 	Up   model.Counters `json:"up"`
 	Down model.Counters `json:"down"`

@@ -1,3 +1,3 @@
-// Package emulator runs links: one thread per link feeds the model from the receive rings of its ports, sleeps until the
-// next departure and sends. It also answers the control socket.
+// Package emulator runs links. One thread per link passes frames from the receive rings of its ports to the model,
+// sleeps until the next departure and sends. The package also answers the control socket.
 package emulator

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	linkPriority = 10           // of SCHED_FIFO: above everything ordinary, below the kernel's own threads
-	receiveBatch = 128          // frames taken from one ring before due ones are sent
-	longestSleep = int64(1e9)   // ns; only bounds what a bug could cost
+	linkPriority = 10           // SCHED_FIFO priority: above ordinary processes, below the kernel's threads
+	receiveBatch = 128          // maximum number of frames taken from one ring before due ones are sent
+	longestSleep = int64(1e9)   // ns; only limits the damage of a bug
 	staleArrival = int64(500e6) // ns; an older stamp means that the wall clock was set
-	waitingMost  = 16           // commands
-	restTime     = int64(500e3) // ns without looking at a busy ring whose frames have a longer way to go anyway
+	waitingMost  = 16           // capacity of commands
+	restTime     = int64(500e3) // ns to ignore a busy ring whose frames have a longer delay anyway
 )
 
 var errLinkEnded = errors.New("the link has ended")
 
-// link relays between two ports. Everything but commands and done belongs to the goroutine of run.
+// link relays frames between two ports. All fields except commands and done belong to the goroutine of run.
 type link struct {
 	config   config.Link
 	seed     uint64
 	clock    clock
 	a, b     *port.Port
 	up, down *model.Direction
-	how      string // scheduling of the thread
+	how      string // scheduling of the thread, see system.TuneThread
 
-	wake     int              // eventfd: something is in commands, or stop
-	commands chan func(int64) // run with the time, on the thread of the link
+	wake     int              // eventfd: there is a command, or stop was called
+	commands chan func(int64) // called with the time, on the thread of the link
 	stopping chan struct{}    // closed by stop
 	started  chan struct{}    // closed when the thread is set up
 	done     chan struct{}    // closed when run has returned
-	warn     func(string)     // tells the user; may be called from the thread of the link
-	warned   map[string]bool  // what was told already
+	warn     func(string)     // logs a warning; called from any thread
+	warned   map[string]bool  // warnings already logged
 	polled   [3]unix.PollFd   // a, b, wake
 }
 
@@ -72,9 +72,9 @@ func openLink(config config.Link, seed uint64, clock clock, warn func(string)) (
 	return l, nil
 }
 
-// run relays until stop, or until an interface is gone.
+// run relays frames until stop is called or an interface disappears.
 func (l *link) run() error {
-	// Never unlocked: the thread has a priority of its own and ends with the goroutine.
+	// Never unlocked: the thread has a priority and ends with the goroutine.
 	runtime.LockOSThread()
 	defer close(l.done)
 	l.how = system.TuneThread(linkPriority)
@@ -98,8 +98,8 @@ func (l *link) run() error {
 	}
 }
 
-// rest says whether the ring of a port need not wake the thread for restTime: frames that came in meanwhile are stamped,
-// and none of them can be due by then. On a busy link that spares half of the wake-ups.
+// rest reports whether the ring of a port need not wake the thread for restTime: the kernel stamps frames that arrive
+// during that time, and none of them can be due by then. On a busy link this saves half of the wake-ups.
 func (l *link) rest(index int, some bool, d *model.Direction) bool {
 	rest := some && d.ShortestWay() >= 2*restTime
 	l.polled[index].Events = unix.POLLIN
@@ -109,7 +109,8 @@ func (l *link) rest(index int, some bool, d *model.Direction) bool {
 	return rest
 }
 
-// receive takes frames from the ring of a port into a direction: whether there were some, and whether there may be more.
+// receive takes frames from the ring of a port into a direction. It reports whether there were some, and whether there
+// may be more.
 func (l *link) receive(p *port.Port, d *model.Direction, which model.Side) (some, more bool) {
 	now, wall := l.clock.now()
 	for n := range receiveBatch {
@@ -118,7 +119,7 @@ func (l *link) receive(p *port.Port, d *model.Direction, which model.Side) (some
 			return n > 0, false
 		}
 		if !in.Outgoing {
-			// The model runs on the time at which the kernel got the frame, not on that at which this thread woke up.
+			// Use the kernel's arrival time of the frame, not the time when this thread woke up.
 			age := wall - in.Wall
 			if age < 0 || age > staleArrival {
 				age = 0
@@ -144,7 +145,7 @@ func (l *link) take(in port.Arrival, at int64, p *port.Port, d *model.Direction,
 	d.Arrive(at, f)
 }
 
-// send sends what is due.
+// send sends the due frames.
 func (l *link) send(d *model.Direction, p *port.Port, now int64) {
 	for {
 		for f := d.Due(now); f != nil; f = d.Due(now) {
@@ -163,7 +164,8 @@ func (l *link) send(d *model.Direction, p *port.Port, now int64) {
 	}
 }
 
-// wait sleeps until a frame comes in, one is due, or a command is there; with rest at most restTime, with busy not at all.
+// wait sleeps until a frame arrives, one is due, or there is a command: with rest at most restTime, with busy not at
+// all.
 func (l *link) wait(busy, rest bool) error {
 	sleep := longestSleep
 	switch {
@@ -196,10 +198,10 @@ func (l *link) wait(busy, rest bool) error {
 	return nil
 }
 
-// obey runs the waiting commands; true if the link is to stop.
+// obey runs the waiting commands. It returns true if the link must stop.
 func (l *link) obey() bool {
 	var count [8]byte
-	_, _ = unix.Read(l.wake, count[:]) // resets the eventfd; EAGAIN is as good
+	_, _ = unix.Read(l.wake, count[:]) // resets the eventfd; EAGAIN is harmless
 	for {
 		select {
 		case command := <-l.commands:
@@ -213,7 +215,7 @@ func (l *link) obey() bool {
 	}
 }
 
-// do runs a command on the thread of the link, with the time, and waits for it.
+// do runs a command on the thread of the link, with the time, and waits for its end.
 func (l *link) do(command func(now int64)) error {
 	finished := make(chan struct{})
 	wrapped := func(now int64) {
@@ -244,7 +246,7 @@ func (l *link) kick() {
 	_, _ = unix.Write(l.wake, binary.NativeEndian.AppendUint64(nil, 1))
 }
 
-// tell warns once of each kind of trouble with a port.
+// tell logs a warning once per port and kind of problem.
 func (l *link) tell(port, format string, args ...any) {
 	kind := port + format
 	if !l.warned[kind] {
@@ -253,7 +255,7 @@ func (l *link) tell(port, format string, args ...any) {
 	}
 }
 
-// close frees what openLink opened; run must have returned, or never have started.
+// close closes what openLink opened. run must have returned, or must not have started.
 func (l *link) close() {
 	l.a.Close()
 	l.b.Close()

@@ -22,7 +22,7 @@ func Run(ctx context.Context, file, socket string, stdout, stderr io.Writer) err
 	warn := func(message string) {
 		select {
 		case warnings <- message:
-		default: // a full channel means that nobody can read them all anyway
+		default: // a full channel: drop the warning
 		}
 	}
 	links, err := openLinks(config, warn)

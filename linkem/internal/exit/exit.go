@@ -5,12 +5,12 @@ import "errors"
 // Exit codes of the program.
 const (
 	OK               = 0
-	Failed           = 1 // anything else, among it a probe without an answer
+	Failed           = 1 // any other error, including a probe without an answer
 	Config           = 2 // bad configuration file or command line
-	MissingInterface = 3 // an interface of the configuration does not exist
+	MissingInterface = 3 // an interface in the configuration does not exist
 )
 
-// Error is an error with the exit code that it ends the program with.
+// Error is an error with the exit code of the program.
 type Error struct {
 	Code int
 	Err  error
@@ -20,10 +20,10 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// With makes err end the program with a code.
+// With returns an error that ends the program with a code.
 func With(code int, err error) error { return &Error{code, err} }
 
-// Code gives the code for err: that of the innermost Error, else Failed.
+// Code returns the exit code for err: that of the outermost Error, otherwise Failed.
 func Code(err error) int {
 	if err == nil {
 		return OK

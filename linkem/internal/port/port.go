@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	socketBuffer = 32 << 20 // asked for; an unprivileged user gets net.core.rmem_max and wmem_max
+	socketBuffer = 32 << 20 // requested size; an unprivileged user gets net.core.rmem_max and wmem_max
 	largestFrame = model.VnetHeader + model.EthernetHeader + 256<<10
 )
 
-// Port is one interface of a link, opened for receiving and sending whole frames. The thread of its link uses it.
+// Port is an interface of a link, opened to receive and send complete frames. Only the thread of its link uses it.
 type Port struct {
 	Name     string
 	MTU      int
-	Oversize uint64 // frames that came in and are larger than MTU; its user counts them
+	Oversize uint64 // received frames larger than MTU; counted by the caller
 
 	sender
 	fd            int
@@ -31,7 +31,7 @@ type Port struct {
 	kernelDropped uint64
 }
 
-// Open opens the interface: up, promiscuous, with a receive ring.
+// Open opens an interface with a receive ring, brings it up and makes it promiscuous.
 func Open(name string) (*Port, error) {
 	iface, err := net.InterfaceByName(name)
 	if err != nil {
@@ -40,7 +40,7 @@ func Open(name string) (*Port, error) {
 	if err := system.BringUp(name); err != nil {
 		return nil, fmt.Errorf("interface %s: bring up: %w", name, err)
 	}
-	// Protocol 0 receives nothing until bind, so that no frame of another interface gets in.
+	// Protocol 0 receives nothing before bind, so that no frame of another interface is received.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("interface %s: packet socket: %w (CAP_NET_RAW is needed: be root or use a user namespace)", name, err)
@@ -66,7 +66,7 @@ func (p *Port) setUp(index int) error {
 		{"PACKET_IGNORE_OUTGOING", unix.SOL_PACKET, optNoOutgoing, 1},
 	} {
 		err := unix.SetsockoptInt(p.fd, option.level, option.id, option.value)
-		if err != nil && option.id != optNoOutgoing { // before Linux 4.20: such frames are skipped when read
+		if err != nil && option.id != optNoOutgoing { // before Linux 4.20: outgoing frames are skipped when read
 			return fmt.Errorf("set %s: %w", option.name, err)
 		}
 	}
@@ -87,14 +87,14 @@ func (p *Port) setUp(index int) error {
 	return nil
 }
 
-// FD gives the file descriptor to poll for frames.
+// FD returns the file descriptor to poll for frames.
 func (p *Port) FD() int { return p.fd }
 
-// Next gives the oldest frame that was not taken yet; false when there is none. Call Done before the next call.
+// Next returns the oldest frame in the ring, or false. Call Done before the next call.
 func (p *Port) Next() (Arrival, bool) { return p.ring.next() }
 
-// Complete gives all of a frame, which the ring may have had to cut: a virtio_net_hdr, then the frame. It is
-// valid until Done. False if the rest of it is lost; the frame then counts as dropped by the kernel.
+// Complete returns a complete frame, which may not fit into the ring: a virtio_net_hdr, then the frame. It is valid
+// until Done. It returns false if the rest of the frame is lost; the frame then counts as dropped by the kernel.
 func (p *Port) Complete(in Arrival) ([]byte, bool) {
 	if !in.copied {
 		return in.data, true
@@ -107,10 +107,10 @@ func (p *Port) Complete(in Arrival) ([]byte, bool) {
 	return p.whole[:n], true
 }
 
-// Done gives the memory of the last Next back to the kernel.
+// Done returns the memory of the last Next to the kernel.
 func (p *Port) Done() { p.ring.done() }
 
-// Dropped gives the number of frames that the kernel dropped because the ring was full, since the start.
+// Dropped returns the number of frames that the kernel dropped since the start because the ring was full.
 func (p *Port) Dropped() uint64 {
 	// Reading the statistics resets them.
 	if stats, err := unix.GetsockoptTpacketStats(p.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
@@ -119,8 +119,8 @@ func (p *Port) Dropped() uint64 {
 	return p.kernelDropped
 }
 
-// Troubled clears the pending error of the socket and says what it was; an interface that is gone is an error for good,
-// one that is down is not.
+// Troubled clears the pending error of the socket and returns it. An interface that has disappeared is an error; one
+// that is down is not.
 func (p *Port) Troubled() error {
 	number, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *Port) Troubled() error {
 	return nil
 }
 
-// Close frees what Open opened.
+// Close closes the socket and the ring.
 func (p *Port) Close() {
 	if p.ring != nil {
 		p.ring.close()
@@ -143,7 +143,7 @@ func (p *Port) Close() {
 	_ = unix.Close(p.fd)
 }
 
-// networkOrder gives v as the kernel wants it in a field of network byte order.
+// networkOrder converts v to network byte order, for a field that the kernel expects in that order.
 func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }

@@ -10,7 +10,7 @@ import (
 	"mplab/linkem/model"
 )
 
-// Receive ring: its memory does not count against net.core.rmem_max, so it is large in a user namespace as well.
+// Receive ring. Its memory does not count against net.core.rmem_max, so it can be large in a user namespace too.
 const (
 	ringBytes     = 8 << 20 // per interface; 4096 full Ethernet frames, a third of a second at 150 Mbit/s
 	ringBlock     = 64 << 10
@@ -21,7 +21,7 @@ const (
 
 // TPACKET_V2 header fields and the sockaddr_ll behind them (linux/if_packet.h).
 const (
-	statusCopy     = 1 << 1 // TP_STATUS_COPY: the frame did not fit in its slot; the whole of it is in the socket's queue
+	statusCopy     = 1 << 1 // TP_STATUS_COPY: the slot was too small; the complete frame is in the socket's queue
 	pktTypeOffset  = unix.SizeofTpacket2Hdr + 10
 	packetOutgoing = 4
 	optVnetHdr     = 15 // PACKET_VNET_HDR
@@ -40,12 +40,12 @@ type ring struct {
 // Arrival is a frame in the ring. data is valid until ring.done.
 type Arrival struct {
 	data     []byte // virtio_net_hdr, then the frame
-	Wall     int64  // when it came in, ns since the epoch
+	Wall     int64  // arrival time, ns since the epoch
 	Outgoing bool
-	copied   bool // data is cut; the whole frame can be read from the socket
+	copied   bool // data is truncated; the complete frame can be read from the socket
 }
 
-// newRing makes the receive ring of the socket fd for frames of an interface with the given MTU.
+// newRing creates the receive ring of the socket fd for an interface with the given MTU.
 func newRing(fd, mtu int) (*ring, error) {
 	frameSize := ringFrameMin
 	for frameSize < mtu+model.EthernetHeader+ringHeadroom && frameSize < ringFrameMost {
@@ -71,7 +71,7 @@ func (r *ring) slot() []byte { return r.memory[r.at*r.frameSize : (r.at+1)*r.fra
 
 func (r *ring) header() *unix.Tpacket2Hdr { return (*unix.Tpacket2Hdr)(unsafe.Pointer(&r.slot()[0])) }
 
-// next gives the oldest frame that was not taken yet; false when there is none. Call done before the next call.
+// next returns the oldest frame in the ring, or false. Call done before the next call.
 func (r *ring) next() (Arrival, bool) {
 	header := r.header()
 	status := atomic.LoadUint32(&header.Status)
@@ -88,7 +88,7 @@ func (r *ring) next() (Arrival, bool) {
 	}, true
 }
 
-// done gives the slot of the last next back to the kernel.
+// done returns the slot of the last next to the kernel.
 func (r *ring) done() {
 	atomic.StoreUint32(&r.header().Status, unix.TP_STATUS_KERNEL)
 	r.at++

@@ -34,7 +34,7 @@ func (s *sender) init(fd int) {
 	}
 }
 
-// Add puts a frame into the batch; the batch must not be full.
+// Add adds a frame to the batch, which must not be full.
 func (s *sender) Add(f *model.Frame) {
 	s.frames[s.count] = f
 	s.vectors[s.count].Base = &f.Data[0]
@@ -42,11 +42,11 @@ func (s *sender) Add(f *model.Frame) {
 	s.count++
 }
 
-// Full says whether the batch has to be flushed before the next Add.
+// Full reports whether the batch must be flushed before the next Add.
 func (s *sender) Full() bool { return s.count == sendBatch }
 
-// Flush sends the batch and tells d of each frame whether it was sent. It never waits: what the kernel does not take at
-// once has failed. It gives the last error, or 0.
+// Flush sends the batch and reports to d for each frame whether it was sent. It never waits: a frame that the kernel
+// does not accept immediately has failed. It returns the last error, or 0.
 func (s *sender) Flush(d *model.Direction) unix.Errno {
 	var last unix.Errno
 	for at := 0; at < s.count; {
@@ -59,7 +59,7 @@ func (s *sender) Flush(d *model.Direction) unix.Errno {
 				at++
 			}
 		case unix.EINTR:
-		default: // the error is that of the first frame
+		default: // the error concerns the first frame
 			last = errno
 			d.SendFailed(s.frames[at])
 			at++

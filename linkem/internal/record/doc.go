@@ -1,3 +1,3 @@
 // Package record turns a capture of a saturated path into a packet-delivery trace, by the method of deng2014 §5: the
-// packets of full size that a saturating flow gets through a path are the opportunities of that path.
+// full-size packets of a saturating flow are the opportunities of the path.
 package record

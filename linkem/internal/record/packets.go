@@ -28,8 +28,8 @@ type seen struct {
 	opens, isOpened bool // SYN; SYN and ACK
 }
 
-// read gives all packets of TCP and UDP over IP of a capture, without fragments, in the order of the file. cut says that
-// the capture ends inside a record.
+// read returns all TCP and UDP packets over IP in a capture, without fragments, in the order of the file. cut reports
+// that the capture ends inside a record.
 func read(file string) (packets []seen, cut bool, err error) {
 	in, err := capfile.Open(file)
 	if err != nil {
@@ -60,8 +60,8 @@ func read(file string) (packets []seen, cut bool, err error) {
 	}
 }
 
-// decode reads the headers of an IP packet; wire is its length as captured, for one whose header does not tell it
-// (segmentation offload).
+// decode reads the headers of an IP packet. wire is its captured length, for headers without a length (segmentation
+// offload).
 func decode(ip []byte, wire int) (p seen, ok bool) {
 	if len(ip) < 1 {
 		return p, false

@@ -13,37 +13,38 @@ import (
 	"mplab/linkem/internal/trace"
 )
 
-// Directions, as seen from the side that opened the flow.
+// Directions, from the view of the side that opened the flow.
 const (
 	Down = "down" // to it
 	Up   = "up"   // from it
 )
 
-// Options say what of a capture to use.
+// Options select the part of a capture to use.
 type Options struct {
 	Direction string
-	Skip      time.Duration // after the first packet of full size
+	Skip      time.Duration // after the first full-size packet
 	Duration  time.Duration // 0: to the end
 }
 
-// Result is a recorded trace and what it was made of.
+// Result is a recorded trace and a description of its source.
 type Result struct {
 	Trace    *trace.Trace
 	From, To netip.Addr
-	Flow     string // the busiest one between them, such as "TCP 10.0.0.1:80 → 10.0.0.2:4711"
-	MTU      int    // size of its full packets, IP bytes
-	Full     int    // packets of full size, each an opportunity
-	Small    int    // packets that are no opportunity
-	Bundles  int    // of several packets each, by receive offload: as many opportunities as packets
+	Flow     string // the busiest flow, such as "TCP 10.0.0.1:80 → 10.0.0.2:4711"
+	MTU      int    // size of full packets, IP bytes
+	Full     int    // number of full-size packets, each an opportunity
+	Small    int    // number of packets that are no opportunity
+	Bundles  int    // packets merged by receive offload: each counts as several opportunities
 	Cut      bool   // the capture ends inside a record
 }
 
-// fullShare is how much of the largest packet a packet of full size has: TCP options differ from packet to packet.
+// fullShare is the minimum size of a full-size packet relative to the largest packet: TCP options differ between
+// packets.
 const fullShare = 0.9
 
-// Capture reads a capture made where the packets arrived. It takes the flow that carries the most in the direction
-// asked for, and everything of TCP and UDP that goes the same way between the same two addresses, so that several
-// connections may saturate the path together.
+// Capture reads a capture made where the packets arrived. It uses the flow with the most bytes in the given direction,
+// and all other TCP and UDP packets in the same direction between the same two addresses, because several connections
+// may saturate the path together.
 func Capture(file string, options Options) (Result, error) {
 	packets, cut, err := read(file)
 	if err != nil {
@@ -77,7 +78,7 @@ func build(all []seen, options Options) (Result, error) {
 	for _, p := range packets {
 		count := opportunities(p.bytes, result.MTU)
 		if begin == math.MinInt64 && count > 0 {
-			// The first one only tells when it began: what counts are packets after it, or the rate would come out too high.
+			// The first packet only marks the start. Counting it would make the rate too high.
 			begin = p.timeNS + int64(options.Skip)
 			if options.Duration > 0 {
 				end = begin + int64(options.Duration)
@@ -106,7 +107,7 @@ func build(all []seen, options Options) (Result, error) {
 	return result, err
 }
 
-// opportunities says how many packets of full size a captured one stands for.
+// opportunities returns the number of full-size packets in a captured packet.
 func opportunities(bytes, full int) int {
 	if bytes > trace.MTU {
 		return int(math.Round(float64(bytes) / float64(full)))
@@ -117,7 +118,7 @@ func opportunities(bytes, full int) int {
 	return 0
 }
 
-// fullSize gives the size of the largest packets that are no bundles.
+// fullSize returns the size of the largest packets that are not merged by receive offload.
 func fullSize(packets []seen) int {
 	size := 0
 	for _, p := range packets {
@@ -126,7 +127,7 @@ func fullSize(packets []seen) int {
 		}
 	}
 	if largest := slices.MaxFunc(packets, func(a, b seen) int { return cmp.Compare(a.bytes, b.bytes) }); largest.bytes > trace.MTU && size < trace.MTU/2 {
-		return trace.MTU // bundles alone, and acknowledgements
+		return trace.MTU // only merged packets and acknowledgements
 	}
 	return size
 }
@@ -148,10 +149,10 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %s → %s", name, w.source, w.target)
 }
 
-// busiest gives the way of the direction asked for that carries the most bytes; of equals, the first.
+// busiest returns the way with the most bytes in the given direction; among equals, the first.
 func busiest(packets []seen, direction string) (way, error) {
 	bytes := map[way]int{}
-	opener := map[way]bool{} // by way from the opener; of the reverse it is false
+	opener := map[way]bool{} // whether the sender of the way opened the flow
 	var order []way
 	for _, p := range packets {
 		w := way{p.iface, p.protocol, p.source, p.target}
@@ -176,7 +177,7 @@ func busiest(packets []seen, direction string) (way, error) {
 	return best, nil
 }
 
-// Origin describes the trace, for the file beside it.
+// Origin returns the origin of the trace.
 func (r Result) Origin(capture string, options Options) trace.Origin {
 	span := "to the end"
 	if options.Duration > 0 {

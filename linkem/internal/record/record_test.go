@@ -17,7 +17,7 @@ var (
 	server = netip.MustParseAddrPort("10.0.0.1:80")
 )
 
-// capture is a list of packets that grows in order of time.
+// capture is a list of packets in the order of time.
 type capture []seen
 
 func (c *capture) add(at int64, source, target netip.AddrPort, bytes int) *seen {
@@ -25,14 +25,14 @@ func (c *capture) add(at int64, source, target netip.AddrPort, bytes int) *seen 
 	return &(*c)[len(*c)-1]
 }
 
-// transfer is a connection of the phone with a full packet each 2 ms down, and acknowledgements.
+// transfer returns a connection of the phone with a full packet every 2 ms down, and acknowledgements.
 func transfer() *capture {
 	c := &capture{}
 	c.add(-40*ms, phone, server, 60).opens = true
 	c.add(-20*ms, server, phone, 60).isOpened = true
 	c.add(-19*ms, phone, server, 52)
 	for i := range int64(500) {
-		c.add(i*2*ms, server, phone, 1500-12*int(i%2)) // now and then with a longer option
+		c.add(i*2*ms, server, phone, 1500-12*int(i%2)) // every second one with a longer option
 		c.add(i*2*ms+ms/2, phone, server, 52)
 	}
 	return c
@@ -61,12 +61,12 @@ func TestFullPacketsAreOpportunities(t *testing.T) {
 }
 
 func TestSpanOfACapture(t *testing.T) {
-	// From 101 ms on, for 200 ms: the packets at 102 to 300 ms, which are 1 to 199 ms after its begin.
+	// From 101 ms on, for 200 ms: the packets at 102 to 300 ms, which are 1 to 199 ms after the start.
 	r := built(t, transfer(), Options{Direction: Down, Skip: 101 * time.Millisecond, Duration: 200 * time.Millisecond})
 	if r.Full != 100 || r.Trace.At(0) != 1 || r.Trace.LengthMs() != 199 {
 		t.Errorf("%d opportunities from %d to %d ms", r.Full, r.Trace.At(0), r.Trace.LengthMs())
 	}
-	// A time within a millisecond counts up, so that nothing is delivered before it came.
+	// Times are rounded up to whole milliseconds, so that no packet is delivered before it arrived.
 	r = built(t, transfer(), Options{Direction: Down, Skip: 2*time.Millisecond + 1})
 	if r.Trace.At(0) != 2 {
 		t.Errorf("the first opportunity is at %d ms, want 2", r.Trace.At(0))
@@ -78,7 +78,7 @@ func TestDirectionsAreThoseOfTheOpener(t *testing.T) {
 	upload.add(0, phone, server, 60).opens = true
 	upload.add(1, server, phone, 60).isOpened = true
 	download := &capture{}
-	// A capture that begins with the server's answer.
+	// A capture that starts with the server's answer.
 	download.add(0, server, phone, 60).isOpened = true
 	datagrams := &capture{}
 	for i := range int64(10) {
@@ -113,7 +113,7 @@ func TestConnectionsOfTheSameHostsCountTogether(t *testing.T) {
 	for i := range int64(100) {
 		c.add(i*2*ms+ms, server, second, 1500)
 		c.add(i*2*ms+ms, stranger, phone, 1500)
-		c.add(i*2*ms+ms, server, phone, 1500).iface = 1 // the same again, captured on another interface
+		c.add(i*2*ms+ms, server, phone, 1500).iface = 1 // the same packet, captured on another interface
 	}
 	if r := built(t, c, Options{Direction: Down}); r.Full != 599 || r.Trace.LengthMs() != 998 {
 		t.Errorf("%d opportunities", r.Full)
@@ -173,10 +173,11 @@ func TestHeadersAreRead(t *testing.T) {
 	}
 }
 
-// write makes a pcap of raw IPv4 packets of TCP from the server to the phone at the given times, and cuts off so many bytes.
+// write writes a pcap of raw IPv4 TCP packets from the server to the phone at the given times, and cuts off the last
+// bytes.
 func write(t *testing.T, times []int64, cut int) string {
 	t.Helper()
-	file := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d) // nanoseconds
+	file := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d) // in nanoseconds
 	file = append(file, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0)
 	for _, at := range times {
 		ip := append([]byte{0x45, 0, 5, 0xdc, 0, 0, 0, 0, 64, protocolTCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, 0, 80, 0x12, 0x67)

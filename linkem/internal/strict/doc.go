@@ -1,2 +1,2 @@
-// Package strict reads JSON strictly: a key that is unknown, given twice or missing is an error, and errors name the field.
+// Package strict reads JSON strictly: an unknown, duplicate or missing key is an error, and errors contain the field.
 package strict

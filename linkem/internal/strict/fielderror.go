@@ -2,9 +2,9 @@ package strict
 
 import "fmt"
 
-// FieldError is a value that a configuration or a control request may not have.
+// FieldError reports an invalid value in a configuration or control request.
 type FieldError struct {
-	Field   string // path of the field, such as "links[0].up.rate_kbps"; empty for the whole
+	Field   string // path of the field, such as "links[0].up.rate_kbps"; empty for the whole document
 	Problem string
 }
 
@@ -15,7 +15,7 @@ func (e *FieldError) Error() string {
 	return e.Field + ": " + e.Problem
 }
 
-// Errorf makes a FieldError.
+// Errorf returns a FieldError.
 func Errorf(field, format string, args ...any) error {
 	return &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }

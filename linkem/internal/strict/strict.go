@@ -15,7 +15,7 @@ import (
 // Fields maps each allowed key of a JSON object to the function that reads its value.
 type Fields map[string]func(path string, raw json.RawMessage) error
 
-// CheckSyntax refuses what is not one JSON value, naming line and column.
+// CheckSyntax returns an error with line and column if raw is not one JSON value.
 func CheckSyntax(raw []byte) error {
 	var value json.RawMessage
 	err := json.Unmarshal(raw, &value)
@@ -32,7 +32,7 @@ func CheckSyntax(raw []byte) error {
 	return nil
 }
 
-// Object reads a JSON object strictly: a key that is unknown, given twice or missing though required is an error.
+// Object reads a JSON object strictly. An unknown, duplicate or missing required key is an error.
 func Object(path string, raw json.RawMessage, allowed Fields, required ...string) error {
 	seen := map[string]bool{}
 	err := Members(path, raw, func(key string, value json.RawMessage) error {
@@ -57,7 +57,7 @@ func Object(path string, raw json.RawMessage, allowed Fields, required ...string
 	return nil
 }
 
-// Members calls take for each member of a JSON object in order, also for a key that is there again.
+// Members calls take for each member of a JSON object in order, including duplicate keys.
 func Members(path string, raw json.RawMessage, take func(key string, value json.RawMessage) error) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	token, err := decoder.Token()
@@ -81,7 +81,7 @@ func Members(path string, raw json.RawMessage, take func(key string, value json.
 	return nil
 }
 
-// Array reads a JSON array, each element by read.
+// Array calls read for each element of a JSON array.
 func Array(path string, raw json.RawMessage, read func(path string, raw json.RawMessage) error) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil || elements == nil {
@@ -95,7 +95,7 @@ func Array(path string, raw json.RawMessage, read func(path string, raw json.Raw
 	return nil
 }
 
-// Number reads a finite number from low to high.
+// Number returns a reader of a finite number from low to high.
 func Number(target *float64, low, high float64) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		value, err := strconv.ParseFloat(string(raw), 64)
@@ -110,7 +110,7 @@ func Number(target *float64, low, high float64) func(string, json.RawMessage) er
 	}
 }
 
-// Integer reads a whole number from low to high.
+// Integer returns a reader of a whole number from low to high.
 func Integer(target *int, low, high int) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		value, err := strconv.Atoi(string(raw))
@@ -125,7 +125,7 @@ func Integer(target *int, low, high int) func(string, json.RawMessage) error {
 	}
 }
 
-// Seed reads a seed: a whole number from 0 to 2⁶⁴−1.
+// Seed returns a reader of a seed: a whole number from 0 to 2⁶⁴−1.
 func Seed(target *uint64) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		value, err := strconv.ParseUint(string(raw), 10, 64)
@@ -137,7 +137,7 @@ func Seed(target *uint64) func(string, json.RawMessage) error {
 	}
 }
 
-// String reads a string that is not empty.
+// String returns a reader of a non-empty string.
 func String(target *string) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		var value *string
@@ -149,7 +149,7 @@ func String(target *string) func(string, json.RawMessage) error {
 	}
 }
 
-// Bool reads true or false.
+// Bool returns a reader of true or false.
 func Bool(target *bool) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		value, err := strconv.ParseBool(string(raw))
@@ -161,7 +161,7 @@ func Bool(target *bool) func(string, json.RawMessage) error {
 	}
 }
 
-// OneOf reads one of the given texts.
+// OneOf returns a reader of one of the given strings.
 func OneOf(target *string, allowed []string) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		var value string
@@ -191,7 +191,7 @@ func sortedKeys[V any](m map[string]V) []string {
 
 func Plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// Excerpt is raw on one line, cut to what a message can bear.
+// Excerpt returns raw on one line, shortened for a message.
 func Excerpt(raw []byte) string {
 	const longest = 40
 	text := strings.Join(strings.Fields(string(raw)), " ")

@@ -1,3 +1,3 @@
-// Package system asks the kernel and the Go runtime for what emulator and probe both need: punctual threads, large socket
+// Package system configures the kernel and the Go runtime for emulator and probe: punctual threads, large socket
 // buffers, interfaces that are up.
 package system

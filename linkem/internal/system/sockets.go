@@ -2,16 +2,16 @@ package system
 
 import "golang.org/x/sys/unix"
 
-// SetBuffers asks for so many bytes of receive and send buffer, past the kernel's limits where that is allowed.
+// SetBuffers requests receive and send buffers of the given bytes, beyond the kernel's limits if permitted.
 func SetBuffers(fd, bytes int) {
 	for force, ordinary := range map[int]int{unix.SO_RCVBUFFORCE: unix.SO_RCVBUF, unix.SO_SNDBUFFORCE: unix.SO_SNDBUF} {
 		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes) // cut to the limit by the kernel
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes) // limited by the kernel
 		}
 	}
 }
 
-// BringUp sets an interface of this network namespace up.
+// BringUp brings up an interface of this network namespace.
 func BringUp(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Constant makes a trace of a constant rate in kbit/s of IP bytes, in packets of MTU bytes. It is as short as it can be
-// exact: its opportunities come as early in whole milliseconds as the rate allows.
+// Constant returns a trace of a constant rate in kbit/s of IP bytes, in packets of MTU bytes. It is the shortest exact
+// trace; its opportunities are at the earliest whole milliseconds that the rate allows.
 func Constant(kbps int) (*Trace, error) {
 	if kbps < 1 || kbps > 10_000_000 {
 		return nil, fmt.Errorf("a constant rate is from 1 to 10000000 kbit/s, not %d", kbps)
@@ -30,18 +30,19 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Walking is a Markov chain over levels of signal, from the best to the worst: at each step the level stays, or goes to
-// one of its neighbours with equal chance. In a level, opportunities come evenly. It begins at the best level. The same
-// seed goes through the same levels whatever their rates are, so that both directions of a link can fade together.
+// Walking is a Markov chain over signal levels, from the best to the worst. At each step the level stays, or changes to
+// a neighbour with equal probability. Within a level, opportunities are evenly spaced. It starts at the best level.
+// Equal seeds yield equal sequences of levels, independent of their rates, so that both directions of a link can fade
+// together.
 type Walking struct {
 	LevelsKbps []int   // at least two
-	StepMs     int     // how long a level lasts at least
-	Stay       float64 // chance that it lasts a step longer
+	StepMs     int     // minimum duration of a level
+	Stay       float64 // probability to stay for another step
 	Seconds    int
 	Seed       uint64
 }
 
-// Make makes the trace; it lasts as long as asked, since its last millisecond always has an opportunity.
+// Make returns a trace of exactly the requested duration: its last millisecond always has an opportunity.
 func (w Walking) Make() (*Trace, error) {
 	switch {
 	case len(w.LevelsKbps) < 2:
@@ -55,7 +56,7 @@ func (w Walking) Make() (*Trace, error) {
 		return nil, err
 	}
 	random := rand.New(rand.NewPCG(w.Seed, walkingStream))
-	level, credit := 0, 0 // credit in bits
+	level, credit := 0, 0 // credit is in bits
 	var ms []uint32
 	for at := 1; at <= w.Seconds*1000; at++ {
 		if at > 1 && (at-1)%w.StepMs == 0 {
@@ -83,9 +84,9 @@ func (w Walking) step(level int, chance float64) int {
 	}
 }
 
-// Driving is the model of a cellular link of Sprout (Winstein, Sivaraman and Balakrishnan, NSDI 2013, §3.1): packets are
-// delivered by a Poisson process whose rate wanders in Brownian motion between none and the most, and that stays at none
-// until it escapes from there. It begins at half of the most.
+// Driving is Sprout's model of a cellular link (Winstein, Sivaraman and Balakrishnan, NSDI 2013, §3.1). Packets are
+// delivered by a Poisson process whose rate follows a Brownian motion between 0 and MostKbps. At 0 it stays until it
+// escapes from the outage. It starts at half of MostKbps.
 type Driving struct {
 	MostKbps  float64
 	SigmaKbps float64 // per square root of a second
@@ -94,15 +95,15 @@ type Driving struct {
 	Seed      uint64
 }
 
-const drivingTick = 20 // ms, Sprout's
+const drivingTick = 20 // in ms, as in Sprout
 
-// Streams of numbers; any that differ do.
+// Streams of random numbers; they must differ.
 const (
 	walkingStream = 1
 	drivingStream = 2
 )
 
-// Make makes the trace; it lasts as long as asked, since its last millisecond always has an opportunity.
+// Make returns a trace of exactly the requested duration: its last millisecond always has an opportunity.
 func (d Driving) Make() (*Trace, error) {
 	if !(d.MostKbps > 0 && d.MostKbps <= 1_000_000) || !(d.SigmaKbps > 0 && d.SigmaKbps <= 1_000_000) || !(d.Escape > 0 && d.Escape <= 1000) {
 		return nil, errors.New("the most and sigma are above 0, up to 1000000 kbit/s, and the rate of escape above 0, up to 1000 per second")
@@ -133,7 +134,7 @@ func (d Driving) Make() (*Trace, error) {
 	return New(ended(ms, d.Seconds))
 }
 
-// poisson draws a number of events of which so many are expected: as many as fit, with exponential gaps.
+// poisson draws a Poisson-distributed number with the given expectation, from exponential gaps.
 func poisson(random *rand.Rand, expected float64) (n int) {
 	for sum := random.ExpFloat64(); sum < expected; sum += random.ExpFloat64() {
 		n++
@@ -148,7 +149,7 @@ func checkSeconds(seconds int) error {
 	return nil
 }
 
-// ended makes the last millisecond one with an opportunity.
+// ended adds a missing opportunity at the last millisecond.
 func ended(ms []uint32, seconds int) []uint32 {
 	end := uint32(seconds * 1000)
 	if len(ms) == 0 || ms[len(ms)-1] < end {

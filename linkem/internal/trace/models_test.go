@@ -27,7 +27,7 @@ func TestConstantIsExactAndShort(t *testing.T) {
 		if got := made.Summarise().MeanKbps; math.Abs(got/float64(kbps)-1) > 1e-12 {
 			t.Errorf("%d kbit/s: offers %g", kbps, got)
 		}
-		for i := range made.Len() { // never behind the rate by a millisecond, and never ahead of it
+		for i := range made.Len() { // less than 1 ms behind the rate, and never ahead of it
 			ideal := float64(i+1) * bitsPerPacket / float64(kbps)
 			if late := float64(made.At(i)) - ideal; late < -1e-6 || late >= 1 {
 				t.Fatalf("%d kbit/s: opportunity %d at %d ms, want %g", kbps, i, made.At(i), ideal)
@@ -61,7 +61,7 @@ func TestWalkingKeepsToItsLevels(t *testing.T) {
 		seconds[level]++
 		last = level
 	}
-	// A walk that turns back at its ends is twice as long in the levels between as at the ends.
+	// A walk that turns back at its ends is in each middle level twice as long as at an end.
 	for level, want := range []float64{1. / 6, 1. / 3, 1. / 3, 1. / 6} {
 		if share := float64(seconds[level]) / 3600; math.Abs(share-want) > 0.06 {
 			t.Errorf("%.3f of the time in level %d, want %.3f", share, level, want)
@@ -94,9 +94,9 @@ func TestDrivingWandersAndPauses(t *testing.T) {
 	for i, n := range ticks {
 		most = max(most, n)
 		if i >= 100 && n+ticks[i-1] == 0 && slices.Max(ticks[i-100:i+1]) == 0 {
-			still++ // two seconds without any
+			still++ // two seconds without an opportunity
 		}
-		// Neighbouring ticks have nearly the same rate, so that the variance of their difference is that of two draws.
+		// Neighbouring ticks have nearly the same rate, so the variance of their difference is that of two draws.
 		if i > 0 {
 			sum += n + ticks[i-1]
 			pairs += (n - ticks[i-1]) * (n - ticks[i-1])
@@ -105,7 +105,7 @@ func TestDrivingWandersAndPauses(t *testing.T) {
 	if ratio := pairs / sum; math.Abs(ratio-1) > 0.08 {
 		t.Errorf("variance over mean is %.3f, and 1 for Poisson's process", ratio)
 	}
-	if most < 30 || most > 50 { // 20 are expected at the most
+	if most < 30 || most > 50 { // at most 20 are expected
 		t.Errorf("at most %.0f opportunities in a tick", most)
 	}
 	if still == 0 || still > len(ticks)/2 {

@@ -7,18 +7,18 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Origin says where a trace comes from. It stands in a file beside it, since the format has no room for remarks.
+// Origin documents the source of a trace. It is in a separate file, because the trace format has no comments.
 type Origin struct {
 	Title   string  `yaml:"title"`
 	Source  string  `yaml:"source"`
-	MadeBy  string  `yaml:"made_by,omitempty"` // the command that makes the same trace again
+	MadeBy  string  `yaml:"made_by,omitempty"` // the command that reproduces the trace
 	Summary Summary `yaml:"summary"`
 }
 
-// OriginSuffix is what the name of the file beside a trace adds to it.
+// OriginSuffix is appended to the name of a trace to get the name of its origin file.
 const OriginSuffix = ".yaml"
 
-// Save writes a trace and its origin beside it; it fills in the summary. A file that is there already is an error.
+// Save writes a trace and its origin file, with the summary. It returns an error if a file already exists.
 func (t *Trace) Save(file string, origin Origin) error {
 	origin.Summary = t.Summarise()
 	remarks, err := yaml.Marshal(origin)
@@ -45,7 +45,7 @@ func create(name string, content []byte) error {
 	return out.Close()
 }
 
-// LoadOrigin reads the file beside a trace.
+// LoadOrigin reads the origin file of a trace.
 func LoadOrigin(file string) (Origin, error) {
 	var origin Origin
 	content, err := os.ReadFile(file + OriginSuffix)

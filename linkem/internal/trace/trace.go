@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// OpportunityBytes is what one opportunity delivers: an IP packet of 1500 bytes with HeaderBytes.
+	// OpportunityBytes is the size that one opportunity delivers: an IP packet of 1500 bytes with HeaderBytes.
 	OpportunityBytes = 1504
-	// HeaderBytes is what every packet takes besides its IP bytes: Mahimahi's packets come from a TUN device, with 4
-	// bytes of packet information.
+	// HeaderBytes is the overhead per packet: Mahimahi's packets come from a TUN device, with 4 bytes of packet
+	// information.
 	HeaderBytes = 4
-	// MTU is the IP bytes of a packet of full size.
+	// MTU is the IP bytes of a full-size packet.
 	MTU = OpportunityBytes - HeaderBytes
 
-	// LongestMs bounds the times in a trace: a week.
+	// LongestMs is the maximum time in a trace: a week.
 	LongestMs = 7 * 24 * 3600 * 1000
-	// MostLines bounds the opportunities of a trace: two hours at 33 Mbit/s.
+	// MostLines is the maximum number of opportunities in a trace: two hours at 33 Mbit/s.
 	MostLines = 20_000_000
 )
 
-// Trace is a packet-delivery trace. It is not changed once it is made.
+// Trace is a packet-delivery trace. It is immutable.
 type Trace struct {
 	ms []uint32
 }
 
-// New makes a trace of opportunities at the given times in milliseconds. They must not decrease, and the last must be
-// above 0; the error names the first that is wrong, counted from 1 as lines of a file are.
+// New returns a trace with opportunities at the given times in ms. Times must not decrease, and the last one must be
+// above 0. The error contains the number of the first wrong one, counted from 1, like the lines of a file.
 func New(ms []uint32) (*Trace, error) {
 	if len(ms) == 0 {
 		return nil, errors.New("no opportunities: a trace has at least one line")
@@ -52,16 +52,16 @@ func New(ms []uint32) (*Trace, error) {
 	return &Trace{ms}, nil
 }
 
-// Len is the number of opportunities.
+// Len returns the number of opportunities.
 func (t *Trace) Len() int { return len(t.ms) }
 
-// At gives the time of an opportunity, in milliseconds.
+// At returns the time of an opportunity, in ms.
 func (t *Trace) At(i int) uint32 { return t.ms[i] }
 
-// LengthMs is the time after which the trace is repeated.
+// LengthMs returns the time after which the trace repeats, in ms.
 func (t *Trace) LengthMs() uint32 { return t.ms[len(t.ms)-1] }
 
-// Load reads a file. Errors name it, and the line.
+// Load reads a file. An error contains file and line.
 func Load(file string) (*Trace, error) {
 	in, err := os.Open(file)
 	if err != nil {
@@ -78,7 +78,7 @@ func Load(file string) (*Trace, error) {
 	return t, nil
 }
 
-// Read reads a trace as strictly as Mahimahi does: digits alone on each line. Errors begin with the line's number.
+// Read reads a trace as strictly as Mahimahi does: only digits on each line. An error starts with the line number.
 func Read(r io.Reader) (*Trace, error) {
 	var ms []uint32
 	lines := bufio.NewScanner(r)
@@ -105,7 +105,7 @@ func Read(r io.Reader) (*Trace, error) {
 	return t, err
 }
 
-// parse reads one line. Its end has been taken off, with the carriage return of a file from Windows.
+// parse reads one line without its line end, which may include a carriage return.
 func parse(line []byte) (uint32, error) {
 	if len(line) == 0 {
 		return 0, errors.New("an empty line; each has a whole number of milliseconds")
@@ -130,7 +130,7 @@ func shorten(text string) string {
 	return text
 }
 
-// Write writes the trace, one line for each opportunity.
+// Write writes the trace, one line per opportunity.
 func (t *Trace) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	var line []byte
@@ -143,32 +143,32 @@ func (t *Trace) Write(w io.Writer) error {
 	return out.Flush()
 }
 
-// Bytes is the content of the trace's file.
+// Bytes returns the trace in the form of a file.
 func (t *Trace) Bytes() []byte {
 	var b bytes.Buffer
-	_ = t.Write(&b) // never fails
+	_ = t.Write(&b) // a buffer accepts every write
 	return b.Bytes()
 }
 
-// Summary is what a trace offers. Rates are of IP bytes, in packets of MTU bytes.
+// Summary describes a trace. Rates are of IP bytes, in packets of MTU bytes.
 type Summary struct {
 	Opportunities int     `json:"opportunities" yaml:"opportunities"`
 	Seconds       float64 `json:"seconds" yaml:"seconds"`
 	MeanKbps      float64 `json:"mean_kbps" yaml:"mean_kbps"`
-	LeastKbps     float64 `json:"least_kbps" yaml:"least_kbps"`         // of the whole seconds; the mean of a trace below one
-	MostKbps      float64 `json:"most_kbps" yaml:"most_kbps"`           // likewise
-	LongestGapMs  uint32  `json:"longest_gap_ms" yaml:"longest_gap_ms"` // without any opportunity, over the repetition as well
+	LeastKbps     float64 `json:"least_kbps" yaml:"least_kbps"`         // per whole second; of a short trace: the mean
+	MostKbps      float64 `json:"most_kbps" yaml:"most_kbps"`           // like LeastKbps
+	LongestGapMs  uint32  `json:"longest_gap_ms" yaml:"longest_gap_ms"` // without an opportunity, repetition included
 }
 
 const bitsPerPacket = MTU * 8
 
-// Summarise counts a trace.
+// Summarise computes the summary of a trace.
 func (t *Trace) Summarise() Summary {
 	length := float64(t.LengthMs())
 	s := Summary{Opportunities: t.Len(), Seconds: length / 1000, MeanKbps: math.Round(1000*bitsPerPacket*float64(t.Len())/length) / 1000}
 	s.LeastKbps, s.MostKbps = s.MeanKbps, s.MeanKbps
 	counts := make([]int, t.LengthMs()/1000)
-	last := uint32(0) // the end of the repetition before
+	last := uint32(0) // end of the previous repetition
 	for _, at := range t.ms {
 		s.LongestGapMs = max(s.LongestGapMs, at-last)
 		last = at
@@ -186,8 +186,8 @@ func (t *Trace) Summarise() Summary {
 	return s
 }
 
-// secondOf gives the second that an opportunity ends in: at 1000 ms it still belongs to the first, since it stands for the
-// time before it.
+// secondOf returns the second that an opportunity belongs to. An opportunity stands for the time before it, so the one
+// at 1000 ms belongs to the first second.
 func secondOf(ms uint32) int {
 	if ms == 0 {
 		return 0

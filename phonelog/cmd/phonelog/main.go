@@ -1,5 +1,6 @@
-// Command phonelog records what happens to a phone's networks: `phonelog logger`
-// runs on the phone, `phonelog collector` on the server takes what loggers upload.
+// Command phonelog records the events of a phone's networks: `phonelog logger`
+// runs on the phone; `phonelog collector` runs on the server and receives
+// uploads.
 package main
 
 import (
@@ -7,7 +8,7 @@ import (
 	"mplab/phonelog/internal/cli"
 )
 
-// version is set when the program is built.
+// version is set by the build.
 var version = "unknown"
 
 func main() {

@@ -18,7 +18,7 @@ import (
 // Version is what --version prints.
 var Version = "unknown"
 
-// Execute runs a command line until it ends or ctx does, and returns the exit
+// Execute runs a command line until it ends or ctx ends, and returns the exit
 // code.
 func Execute(ctx context.Context, args []string) int { return cmdline.Execute(ctx, command(), args) }
 
@@ -27,13 +27,13 @@ func command() *cobra.Command {
 		loggerCommand(), collectorCommand())
 }
 
-// readyLine is what logger and collector print once they run.
+// readyLine is printed when a logger or collector is ready.
 type readyLine struct {
-	Event  string                    `json:"event"` // "ready"
+	Event  string                    `json:"event"` // always "ready"
 	Role   string                    `json:"role"`
 	PID    int                       `json:"pid"`
 	Listen map[string]netip.AddrPort `json:"listen"`
-	Plain  bool                      `json:"plain,omitempty"` // anybody on the way can read the records
+	Plain  bool                      `json:"plain,omitempty"` // records are readable on the network
 }
 
 func announce(w io.Writer, line readyLine) {
@@ -41,7 +41,7 @@ func announce(w io.Writer, line readyLine) {
 	cmdline.PrintJSON(w, line)
 }
 
-// answerTimeout is how long a program may take to answer.
+// answerTimeout is the maximum time that a program may take to answer.
 const answerTimeout = 10 * time.Second
 
 // op is a request to a control socket.

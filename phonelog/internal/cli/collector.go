@@ -115,8 +115,8 @@ func askHealth(cmd *cobra.Command, c config.Collector) (health collector.Health,
 			return health, err
 		}
 		scheme = "https"
-		// The name in the certificate is not that of the loopback interface: the
-		// certificate itself is compared.
+		// The certificate's name is not that of the loopback interface, so
+		// compare the certificate itself.
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error { //nolint:gosec // verified here
 			if len(raw) == 0 || !bytes.Equal(raw[0], certificate.Certificate[0]) {
 				return errors.New("it serves another certificate than the file has; send it SIGHUP")

@@ -1,4 +1,4 @@
-// Package cli is the command line of phonelog: it parses arguments, starts logger or
-// collector, and prints results. What is recorded and what is taken is decided in
-// their packages.
+// Package cli is the command line of phonelog: it parses arguments, starts
+// logger or collector, and prints results. Their packages decide what is
+// recorded and accepted.
 package cli

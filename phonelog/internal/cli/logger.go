@@ -104,7 +104,7 @@ func loggerStatusCommand() *cobra.Command {
 // uploaded is what `phonelog logger upload` prints.
 type uploaded struct {
 	OK      bool   `json:"ok"`
-	Asked   bool   `json:"asked,omitempty"` // the logger that runs does it
+	Asked   bool   `json:"asked,omitempty"` // a running logger does the upload
 	Sent    uint64 `json:"sent"`
 	Refused uint64 `json:"refused"`
 	Waiting int    `json:"waiting"`

@@ -10,8 +10,9 @@ import (
 	"mplab/phonelog/internal/config"
 )
 
-// Batches of 200 records in gzip, as a phone sends them, from several phones at
-// once; each is checked, and on the disk before it is acknowledged.
+// BenchmarkBatch uploads gzip batches of 200 records, as a phone sends them,
+// from several phones concurrently. Each is checked, and is on the disk before
+// the acknowledgement.
 func BenchmarkBatch(b *testing.B) {
 	const records = 200
 	line := `{"kind":"wifi","t":1763837000.123456,"mono_s":12345.678901,"run":"0123456789abcdef","n":12345,"why":"change","source":"nl80211","interface":"wlan0","enabled":true,"connected":true,"ssid":"eduroam","bssid":"3c:37:12:aa:bb:01","rssi_dbm":-61,"frequency_mhz":5180,"tx_mbps":390,"rx_mbps":433}` + "\n"

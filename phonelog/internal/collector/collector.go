@@ -25,16 +25,16 @@ import (
 )
 
 const (
-	// A phone on a bad network needs its time; one that says nothing does not.
+	// A phone on a bad network is slow to send a body, but not a header.
 	headerTimeout = 10 * time.Second
 	readTimeout   = 2 * time.Minute
 	writeTimeout  = 3 * time.Minute
 	idleTimeout   = time.Minute
-	// graceTime is what requests are given at the end.
+	// graceTime is the maximum duration of open requests at shutdown.
 	graceTime = 10 * time.Second
 )
 
-// Collector is a collector with its listener open.
+// Collector is a collector with an open listener.
 type Collector struct {
 	config   config.Collector
 	store    *store.Store
@@ -44,7 +44,7 @@ type Collector struct {
 	listener net.Listener
 	server   *http.Server
 	control  *control.Server // nil: none
-	busy     chan struct{}   // an element for each batch that is being taken
+	busy     chan struct{}   // one element per batch in progress
 	hangup   chan os.Signal
 	started  time.Time
 
@@ -52,11 +52,11 @@ type Collector struct {
 	certificate atomic.Pointer[tls.Certificate]
 	counts      counts
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	limiters map[string]*rate.Limiter
 }
 
-// counts are since the start.
+// counts are totals since the start.
 type counts struct {
 	stored, repeated, refused, unauthorized, lines, bytes atomic.Uint64
 }
@@ -114,13 +114,13 @@ func (k *Collector) listen() (err error) {
 	return nil
 }
 
-// Listening is where it listens.
+// Listening returns the address of the listener.
 func (k *Collector) Listening() netip.AddrPort {
 	return k.listener.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// Run serves until ctx ends; then requests are given some time. SIGHUP reads
-// tokens and certificate again.
+// Run serves until ctx ends, and then waits up to graceTime for open requests.
+// SIGHUP reloads tokens and certificate.
 func (k *Collector) Run(ctx context.Context) error {
 	defer signal.Stop(k.hangup)
 	ended := make(chan error, 1)
@@ -157,8 +157,8 @@ func (k *Collector) Run(ctx context.Context) error {
 	return errors.Join(failure, k.store.Close())
 }
 
-// Reload reads tokens and certificate again. What cannot be read stays as it
-// was.
+// Reload reads tokens and certificate again. If one cannot be read, the old one
+// stays in use.
 func (k *Collector) Reload() {
 	tokens, err := k.config.ReadTokens()
 	if err == nil {
@@ -179,7 +179,7 @@ func (k *Collector) Reload() {
 	k.log.Write(event{Event: "reload", T: now(), Text: fmt.Sprintf("%d devices", len(tokens))})
 }
 
-// limiter is that of a device.
+// limiter returns the rate limiter of a device.
 func (k *Collector) limiter(device string) *rate.Limiter {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -191,14 +191,14 @@ func (k *Collector) limiter(device string) *rate.Limiter {
 	return l
 }
 
-// Status is how a collector is, as its control socket tells it.
+// Status is the state of a collector in the answer of its control socket.
 type Status struct {
-	Role         string  `json:"role"` // "collector"
+	Role         string  `json:"role"` // always "collector"
 	PID          int     `json:"pid"`
 	UptimeS      float64 `json:"uptime_s"`
-	Devices      int     `json:"devices"` // that ever uploaded
-	Batches      int     `json:"batches"` // that are stored
-	Stored       uint64  `json:"stored"`  // since the start, as all that follows
+	Devices      int     `json:"devices"` // devices that have ever uploaded
+	Batches      int     `json:"batches"` // stored batches
+	Stored       uint64  `json:"stored"`  // since the start, as are all following counters
 	Repeated     uint64  `json:"repeated"`
 	Refused      uint64  `json:"refused"`
 	Unauthorized uint64  `json:"unauthorized"`
@@ -225,7 +225,7 @@ type event struct {
 	Bytes    int     `json:"bytes,omitempty"`
 	Remote   string  `json:"remote,omitempty"`
 	Text     string  `json:"text,omitempty"`
-	Unlogged uint64  `json:"unlogged,omitempty"` // refusals that were too many to be written
+	Unlogged uint64  `json:"unlogged,omitempty"` // refusals omitted from the log by rate limiting
 }
 
 func now() float64 { return jsonlog.Unix(time.Now()) }

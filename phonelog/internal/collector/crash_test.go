@@ -33,7 +33,7 @@ import (
 	"mplab/phonelog/internal/cli"
 )
 
-// argsVariable makes the test binary play phonelog, with these arguments.
+// argsVariable makes the test binary run as phonelog with these arguments.
 const argsVariable = "COLLECTOR_TEST_ARGS"
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// phonelog is the program with some arguments.
+// phonelog returns the command of the program with some arguments.
 func phonelog(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), argsVariable+"="+strings.Join(args, "\n"))
@@ -85,7 +85,7 @@ func certify(t *testing.T, dir string) (certificate, key string, pool *x509.Cert
 	return certificate, key, pool
 }
 
-// start starts a collector and returns where it listens.
+// start starts a collector and returns its address.
 func start(t *testing.T, file string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := phonelog(t, "collector", "--config", file)
@@ -114,9 +114,9 @@ func content(device, batch, lines int) string {
 	return b.String()
 }
 
-// The collector is killed again and again while several phones upload over TLS,
-// and do what the logger does: they send a batch again until it is acknowledged.
-// In the end each that was acknowledged is there, once.
+// TestKilledUnderLoad kills the collector repeatedly while several phones
+// upload over TLS. Like the logger, they resend a batch until it is
+// acknowledged. In the end each acknowledged batch is stored exactly once.
 func TestKilledUnderLoad(t *testing.T) {
 	const phones, kills = 4, 8
 	dir := t.TempDir()
@@ -144,8 +144,8 @@ func TestKilledUnderLoad(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	var uploading sync.WaitGroup
-	var count atomic.Int64                            // acknowledged since the collector was started
-	acknowledged := make([]map[string]string, phones) // contents by ids
+	var count atomic.Int64                            // acknowledged since the start of the collector
+	acknowledged := make([]map[string]string, phones) // contents by ID
 	repeated := make([]int, phones)
 	for p := range phones {
 		acknowledged[p] = map[string]string{}
@@ -209,7 +209,7 @@ func TestKilledUnderLoad(t *testing.T) {
 				t.Errorf("phone %d: %s has another content", p, id)
 			}
 		}
-		if len(stored) > len(acknowledged[p])+1 { // the last may have been stored, its acknowledgement not heard
+		if len(stored) > len(acknowledged[p])+1 { // the last may have been stored without the acknowledgement arriving
 			t.Errorf("phone %d: %d stored, %d acknowledged", p, len(stored), len(acknowledged[p]))
 		}
 		total, again = total+len(acknowledged[p]), again+repeated[p]
@@ -217,7 +217,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	t.Logf("%d kills; %d batches acknowledged, of them %d that were stored before", kills, total, again)
 }
 
-// read reads the files of a device, strictly: nothing may be torn.
+// read reads the files of a device strictly: nothing may be torn.
 func read(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -252,7 +252,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A stranger's slow request, and one that only connects, do not stop a phone.
+// A slow request of a stranger, or a connection without a request, does not
+// block a phone.
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte("phone:token-of-the-phone\n"), 0o600))

@@ -1,6 +1,6 @@
-// Package collector takes what phones recorded: batches of JSON lines over
-// HTTPS, each device with its token. What it acknowledged is on the disk. Its
-// interface is docs/collector.yaml.
+// Package collector receives the records of phones: batches of JSON lines over
+// HTTPS, with one token per device. An acknowledged batch is on the disk. The
+// interface is documented in docs/collector.yaml.
 //
-// Checking lines belongs to lines, keeping them to store.
+// Package lines checks the lines, package store keeps them.
 package collector

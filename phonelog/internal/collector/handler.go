@@ -21,14 +21,14 @@ import (
 	"mplab/phonelog/internal/collector/store"
 )
 
-// busyRetry is when a device is to come again that met too many others.
+// busyRetry is the Retry-After time of a collector that is busy or shutting down.
 const busyRetry = 5 * time.Second
 
-// quiet is the log of package http: what strangers do wrong in TLS is of no
-// interest.
+// quiet returns a logger that discards the messages of package http: TLS errors
+// of strangers are irrelevant.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// Routes are what the handler answers, as docs/collector.yaml has them.
+// routes returns the handlers by pattern, as documented in docs/collector.yaml.
 func (k *Collector) routes() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"GET /health":                       k.health,
@@ -50,10 +50,10 @@ func (k *Collector) Handler() http.Handler {
 	})
 }
 
-// problem is the answer to a request that was not carried out.
+// problem is the answer to a request that failed.
 type problem struct {
 	Error string `json:"error"`
-	Line  int    `json:"line,omitempty"` // of the batch, from 1 on
+	Line  int    `json:"line,omitempty"` // in the batch, starts at 1
 
 	status int
 	retry  time.Duration
@@ -66,7 +66,7 @@ func refuse(status int, format string, args ...any) *problem {
 func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // nobody is left to tell
+	_ = json.NewEncoder(w).Encode(value) // the client is gone
 }
 
 func (k *Collector) fail(w http.ResponseWriter, p *problem) {
@@ -116,8 +116,8 @@ func (k *Collector) myIP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintln(w, remote.Addr().Unmap().WithZone(""))
 }
 
-// authorize returns the device that a token belongs to. All tokens are compared,
-// each in constant time.
+// authorize returns the device of a token. It compares all tokens, each in
+// constant time.
 func (k *Collector) authorize(r *http.Request) (device string, p *problem) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -137,7 +137,7 @@ func (k *Collector) authorize(r *http.Request) (device string, p *problem) {
 	return device, nil
 }
 
-// limit refuses a device that asks too often.
+// limit refuses a device that exceeds its rate limit.
 func (k *Collector) limit(device string) *problem {
 	reservation := k.limiter(device).Reserve()
 	delay := reservation.Delay()
@@ -153,7 +153,7 @@ func (k *Collector) limit(device string) *problem {
 // Stored is the answer to a batch.
 type Stored struct {
 	OK     bool `json:"ok"`
-	Stored bool `json:"stored"` // false: it was there already
+	Stored bool `json:"stored"` // false: it was already stored
 	Lines  int  `json:"lines"`
 }
 
@@ -258,7 +258,7 @@ func (k *Collector) read(w http.ResponseWriter, r *http.Request) ([]byte, *probl
 	return content, nil
 }
 
-// bodyProblem is why a body cannot be read.
+// bodyProblem returns the reason why a body cannot be read.
 func bodyProblem(err error, large *problem) *problem {
 	var limit *http.MaxBytesError
 	if errors.As(err, &limit) {
@@ -267,7 +267,7 @@ func bodyProblem(err error, large *problem) *problem {
 	return refuse(http.StatusBadRequest, "the body cannot be read: it ends too early, or is not gzip")
 }
 
-// note writes a refusal to the log, unless there are too many.
+// note logs a refusal, with rate limiting.
 func (k *Collector) note(r *http.Request, device, batch string, p *problem) {
 	k.counts.refused.Add(1)
 	if unlogged, ok := k.throttle.Take(time.Now()); ok {
@@ -275,5 +275,5 @@ func (k *Collector) note(r *http.Request, device, batch string, p *problem) {
 	}
 }
 
-// clip bounds what a stranger may write into the log.
+// clip limits the text that a stranger can write into the log.
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), 130)], "") }

@@ -26,7 +26,7 @@ const (
 	tokenB = "token-of-b-0123456789"
 )
 
-// open starts a collector without a server around it.
+// open returns a collector without a running server.
 func open(t testing.TB, change func(*config.Collector)) *Collector {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func packed(text string) string {
 	return b.String()
 }
 
-// request is one to a handler; header lines are NAME: VALUE.
+// request returns a request for a handler; header lines are NAME: VALUE.
 func request(method, path, token, body string, header ...string) *http.Request {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.RemoteAddr = "192.0.2.7:4711"
@@ -128,7 +128,7 @@ func readManual(t *testing.T) (m manual, schemas func(ref string) *jsonschema.Sc
 	}
 }
 
-// plain is a value of package yaml as package jsonschema takes it.
+// plain converts a value of package yaml for package jsonschema.
 func plain(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -151,9 +151,9 @@ func plain(v any) any {
 	return v
 }
 
-// The document names the routes of the handler, and each answer that can be
-// provoked is one that it describes; all that it describes but a broken disk are
-// provoked.
+// The document lists the routes of the handler, and describes every answer that
+// the test can cause. The test causes all described answers except a broken
+// disk.
 func TestDocument(t *testing.T) {
 	m, schema := readManual(t)
 	var documented, served []string
@@ -325,8 +325,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// Whatever the body, the answer is one of those of a batch, and what is stored
-// is what was checked.
+// FuzzBatch: for any body, the answer is one of those of a batch, and the
+// stored bytes are the checked ones.
 func FuzzBatch(f *testing.F) {
 	k := open(f, func(c *config.Collector) { c.Limits.Burst = 1e6; c.Limits.ContentBytes = 1 << 16 })
 	f.Add([]byte(record(1)), false)
@@ -350,13 +350,13 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// A disk that fails: a file is in the way of a device's directory.
+// TestBrokenDisk simulates a disk failure: a file blocks a device's directory.
 func TestBrokenDisk(t *testing.T) {
 	k := open(t, nil)
 	if err := os.WriteFile(filepath.Join(k.config.Store, "phone-a"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // nothing of the first try is left
+	for range 2 { // nothing is left of the first attempt
 		w := httptest.NewRecorder()
 		k.Handler().ServeHTTP(w, request("POST", "/v1/batches/phone-a/1", tokenA, record(1)))
 		if w.Code != 500 || !strings.Contains(w.Body.String(), "could not be stored") {

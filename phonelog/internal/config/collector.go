@@ -17,12 +17,12 @@ import (
 
 // Collector is the configuration of the collector.
 type Collector struct {
-	Listen       strictjson.Address `json:"listen"` // anywhere else than on the loopback interface it needs tls
+	Listen       strictjson.Address `json:"listen"` // any address other than loopback requires tls
 	TLS          *CollectorTLS      `json:"tls"`
-	TokensFile   string             `json:"tokens_file"` // a line DEVICE:TOKEN for each
-	Store        string             `json:"store"`       // the directory of what devices upload
+	TokensFile   string             `json:"tokens_file"` // lines DEVICE:TOKEN
+	Store        string             `json:"store"`       // directory of the uploads
 	Limits       CollectorLimits    `json:"limits"`
-	MinFreeBytes int64              `json:"min_free_bytes"` // that stay free on the disk
+	MinFreeBytes int64              `json:"min_free_bytes"` // minimum free space on the disk
 	Log          string             `json:"log"`            // "": no log
 	Control      string             `json:"control"`
 
@@ -31,26 +31,26 @@ type Collector struct {
 
 // CollectorTLS is the collector's certificate.
 type CollectorTLS struct {
-	CertificateFile string `json:"certificate_file"` // with what leads to the authority
+	CertificateFile string `json:"certificate_file"` // with its chain to the authority
 	KeyFile         string `json:"key_file"`
 }
 
-// CollectorLimits bound what devices may do. Values of 0 stand for the defaults.
+// CollectorLimits bound the requests of devices. 0 selects the default.
 type CollectorLimits struct {
-	BatchBytes       int64   `json:"batch_bytes"` // as sent
+	BatchBytes       int64   `json:"batch_bytes"` // compressed size
 	ContentBytes     int64   `json:"content_bytes"`
 	LineBytes        int     `json:"line_bytes"`
-	BatchesPerMinute float64 `json:"batches_per_minute"` // of a device, in the long run; a request for /myip counts as one
-	Burst            int     `json:"burst"`              // of a device, at once
-	Concurrent       int     `json:"concurrent"`         // batches that are being taken
+	BatchesPerMinute float64 `json:"batches_per_minute"` // average per device; a request for /myip counts as one
+	Burst            int     `json:"burst"`              // per device, at once
+	Concurrent       int     `json:"concurrent"`         // maximum number of concurrent batches
 }
 
-// Tokens are the devices that may upload, by the hash of their token: finding
-// one takes as long as not finding it.
+// Tokens maps the hash of each token to the device that may upload with it.
+// Lookups of known and unknown tokens take equal time.
 type Tokens map[[sha256.Size]byte]string
 
-// LoadCollector reads and checks the configuration of a collector, its secrets
-// included.
+// LoadCollector reads and checks the configuration of a collector, including
+// its secrets.
 func LoadCollector(path string) (Collector, error) {
 	var c Collector
 	if err := strictjson.Load(path, &c); err != nil {
@@ -86,11 +86,11 @@ func (t CollectorTLS) Read() (tls.Certificate, error) {
 	return certificate, nil
 }
 
-// mostTokens bounds the file of tokens.
-const mostTokens = 16 << 20 // bytes
+// mostTokens is the maximum size of the tokens file.
+const mostTokens = 16 << 20 // in bytes
 
-// ReadTokens reads who may upload from a file that nobody else can use. No
-// error shows a token.
+// ReadTokens reads the tokens of all devices from a file that only its owner
+// can access. No error contains a token.
 func (c Collector) ReadTokens() (Tokens, error) {
 	data, err := secretfile.ReadBytes(c.TokensFile, mostTokens)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Collector) check() error {
 	return numbers([]number{{"limits.batches_per_minute", &l.BatchesPerMinute, 120, 0.01, 1e6}})
 }
 
-// loopback tells whether a host is this machine, by its address or as localhost.
+// loopback reports whether a host is this machine, by address or as localhost.
 func loopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()

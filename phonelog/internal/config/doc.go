@@ -1,3 +1,4 @@
-// Package config reads and checks the files of logger and collector, their secrets
-// included, and fills in defaults. How strict JSON is read belongs to strictjson.
+// Package config reads and checks the configuration files of logger and
+// collector, including their secrets, and sets defaults. Package strictjson
+// reads the JSON.
 package config

@@ -17,17 +17,17 @@ import (
 	"mplab/internal/strictjson"
 )
 
-// What a logger can record.
+// Sources that a logger can record.
 const (
 	RecordNetwork  = "network" // interfaces, addresses, default routes
 	RecordWiFi     = "wifi"
 	RecordCell     = "cell"    // technology, operator, signal
-	RecordCellID   = "cell-id" // which cell it is
+	RecordCellID   = "cell-id" // identity of the cell
 	RecordBattery  = "battery"
 	RecordLocation = "location"
 )
 
-// When a logger may upload.
+// Conditions for uploads.
 const (
 	WhenWiFi     = "wifi"
 	WhenCharging = "charging"
@@ -35,37 +35,37 @@ const (
 
 var (
 	recordable     = []string{RecordNetwork, RecordWiFi, RecordCell, RecordCellID, RecordBattery, RecordLocation}
-	recordedBefore = []string{RecordNetwork, RecordWiFi, RecordCell, RecordCellID, RecordBattery} // where nothing is said
+	recordedBefore = []string{RecordNetwork, RecordWiFi, RecordCell, RecordCellID, RecordBattery} // default
 )
 
-// Logger is the configuration of the on-phone logger.
+// Logger is the configuration of the logger on the phone.
 type Logger struct {
-	Device          string        `json:"device"` // its name at the collector
-	Store           string        `json:"store"`  // the directory of its files
-	Record          []string      `json:"record"` // nil: all but the location
+	Device          string        `json:"device"` // name at the collector
+	Store           string        `json:"store"`  // directory of its files
+	Record          []string      `json:"record"` // nil: everything except location
 	HashSSIDKeyFile string        `json:"hash_ssid_key_file"`
 	Periods         LoggerPeriods `json:"periods"`
 	HeartbeatS      float64       `json:"heartbeat_s"`
 	Steps           LoggerSteps   `json:"steps"`
-	Interfaces      []string      `json:"interfaces"` // patterns; nil: all but the loopback
+	Interfaces      []string      `json:"interfaces"` // patterns; nil: all except loopback
 	Files           LoggerFiles   `json:"files"`
 	Upload          *LoggerUpload `json:"upload"` // nil: none
-	MyIP            *LoggerMyIP   `json:"myip"`   // nil: not asked
+	MyIP            *LoggerMyIP   `json:"myip"`   // nil: disabled
 	Control         string        `json:"control"`
 
-	HashKey []byte `json:"-"` // nil: names are written as they are
+	HashKey []byte `json:"-"` // nil: names are not hashed
 }
 
-// LoggerPeriods are how often each source is read.
+// LoggerPeriods are the periods at which sources are read.
 type LoggerPeriods struct {
-	NetworkS  float64 `json:"network_s"` // besides at each notice of the kernel
+	NetworkS  float64 `json:"network_s"` // in addition to kernel notifications
 	WiFiS     float64 `json:"wifi_s"`
 	CellS     float64 `json:"cell_s"`
 	BatteryS  float64 `json:"battery_s"`
 	LocationS float64 `json:"location_s"`
 }
 
-// LoggerSteps are by how much a value must change to be worth a record.
+// LoggerSteps are the minimum changes of values that cause a record.
 type LoggerSteps struct {
 	SignalDB     float64 `json:"signal_db"`
 	TemperatureC float64 `json:"temperature_c"`
@@ -74,35 +74,37 @@ type LoggerSteps struct {
 
 // LoggerFiles bound the files.
 type LoggerFiles struct {
-	Bytes      int64   `json:"bytes"` // of one, before it is compressed
-	AgeS       float64 `json:"age_s"` // of one
+	Bytes      int64   `json:"bytes"` // of one file, before compression
+	AgeS       float64 `json:"age_s"` // of one file
 	TotalBytes int64   `json:"total_bytes"`
-	SyncS      float64 `json:"sync_s"` // what the phone loses when its power fails
+	SyncS      float64 `json:"sync_s"` // maximum loss when the phone's power fails
 }
 
-// LoggerUpload says where files go, and when.
+// LoggerUpload configures the destination and the conditions of uploads.
 type LoggerUpload struct {
 	URL            string             `json:"url"`
-	Connect        strictjson.Address `json:"connect"` // instead of what the name in the URL resolves to
+	Connect        strictjson.Address `json:"connect"` // replaces the resolved address of the URL's host
 	TokenFile      string             `json:"token_file"`
-	CAFile         string             `json:"ca_file"`         // the only authorities that are trusted; "": the system's
-	When           *[]string          `json:"when"`            // nil: on WiFi and charging; empty: at any time
-	BatteryPercent float64            `json:"battery_percent"` // at least
+	CAFile         string             `json:"ca_file"`         // the only trusted authorities; "": the system's
+	When           *[]string          `json:"when"`            // nil: on WiFi and charging; empty: always
+	BatteryPercent float64            `json:"battery_percent"` // minimum level
 	WiFiInterfaces []string           `json:"wifi_interfaces"` // patterns
-	EveryS         float64            `json:"every_s"`         // how often it looks whether it may
-	TimeoutS       float64            `json:"timeout_s"`       // of one file
-	BackoffS       float64            `json:"backoff_s"`       // after the first failure; it doubles
+	EveryS         float64            `json:"every_s"`         // period of checking the conditions
+	TimeoutS       float64            `json:"timeout_s"`       // per file
+	BackoffS       float64            `json:"backoff_s"`       // after the first failure; doubles each time
 	BackoffMostS   float64            `json:"backoff_most_s"`
 
 	Token string `json:"-"`
 }
 
-// LoggerMyIP says how often the collector is asked over each interface.
+// LoggerMyIP configures how often the collector is asked for the phone's
+// address on each interface.
 type LoggerMyIP struct {
 	EveryS float64 `json:"every_s"`
 }
 
-// LoadLogger reads and checks the configuration of a logger, its secrets included.
+// LoadLogger reads and checks the configuration of a logger, including its
+// secrets.
 func LoadLogger(file string) (Logger, error) {
 	var c Logger
 	if err := strictjson.Load(file, &c); err != nil {
@@ -130,9 +132,9 @@ func LoadLogger(file string) (Logger, error) {
 }
 
 var (
-	// DeviceForm is what a device may be called.
+	// DeviceForm is the form of device names.
 	DeviceForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	// tokenForm is what may stand in a header (RFC 6750 §2.1).
+	// tokenForm is the form of a token in a header (RFC 6750 §2.1).
 	tokenForm = regexp.MustCompile(`^[A-Za-z0-9._~+/-]{16,512}=*$`)
 )
 
@@ -141,10 +143,10 @@ const (
 	tokenRule  = "a token has 16 to 512 of A-Z, a-z, 0-9 and ._~+/-, then any number of =, drawn at random"
 )
 
-// Records tells whether something is recorded.
+// Records reports whether a source is recorded.
 func (c Logger) Records(what string) bool { return slices.Contains(c.Record, what) }
 
-// Needs tells whether uploads need something (WhenWiFi, WhenCharging).
+// Needs reports whether uploads require a condition (WhenWiFi, WhenCharging).
 func (u LoggerUpload) Needs(what string) bool { return slices.Contains(*u.When, what) }
 
 func (c *Logger) check() error {
@@ -247,7 +249,7 @@ func (u *LoggerUpload) check() error {
 	return err
 }
 
-// number is a setting whose 0 stands for a default.
+// number is a setting for which 0 means the default.
 type number struct {
 	key                    string
 	value                  *float64
@@ -266,7 +268,8 @@ func numbers(all []number) error {
 	return nil
 }
 
-// each refuses what is not allowed in a list, or there twice.
+// each returns an error if a list has a value that is not allowed or a
+// duplicate.
 func each(key string, list, allowed []string) error {
 	for i, item := range list {
 		switch {

@@ -102,7 +102,7 @@ func TestBadCollectors(t *testing.T) {
 	}
 }
 
-// No message shows a token.
+// No message contains a token.
 func TestBadTokens(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "has no device; a line is DEVICE:TOKEN",
@@ -126,8 +126,8 @@ func TestBadTokens(t *testing.T) {
 	}
 }
 
-// FuzzLogger and FuzzCollector: whatever the file, it is taken or there is one
-// line of an error.
+// FuzzLogger and FuzzCollector: any file is accepted or yields a one-line
+// error.
 func FuzzLogger(f *testing.F) {
 	f.Add([]byte(`{"device": "d", "store": "s", "record": ["wifi"], "upload": {"url": "https://c:1", "when": null, "token_file": "x"}, "myip": {"every_s": 1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -155,8 +155,8 @@ func FuzzCollector(f *testing.F) {
 	})
 }
 
-// taken says whether data is taken as a configuration, and that the error is one
-// line when it is not.
+// taken reports whether data is accepted as a configuration, and checks that
+// the error is a single line.
 func taken(t *testing.T, data []byte, c interface{ check() error }) bool {
 	t.Helper()
 	err := strictjson.Decode(data, c)

@@ -9,7 +9,7 @@ import (
 	"mplab/internal/strictjson"
 )
 
-// The manual names every key of logger and collector.
+// The manual documents every key of logger and collector.
 func TestManual(t *testing.T) {
 	for file, of := range map[string]reflect.Type{"../../../docs/logger.md": reflect.TypeFor[Logger](), "../../../docs/collector.md": reflect.TypeFor[Collector]()} {
 		text, err := os.ReadFile(file)
@@ -24,7 +24,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// keys are those of a structure, and of those in it.
+// keys returns the keys of a structure, including nested ones.
 func keys(of reflect.Type) (all []string) {
 	for i := range of.NumField() {
 		field := of.Field(i)

@@ -9,14 +9,13 @@ import (
 	"mplab/phonelog/internal/logger/upload"
 )
 
-// conditions are what uploads depend on, as it was read last.
+// conditions returns the upload conditions, from the latest states.
 func (l *Logger) conditions() upload.Conditions {
 	return ConditionsOf(l.set.Snapshot(), l.config.Upload.WiFiInterfaces, l.recorder.now(record.KindWiFi), l.recorder.now(record.KindBattery))
 }
 
-// ConditionsOf puts the conditions of uploads together: the first usable
-// interface that matches a pattern is WiFi, unless WiFi says that it is not
-// connected.
+// ConditionsOf combines the upload conditions. WiFi is the first usable
+// interface that matches a pattern, unless the WiFi state is "not connected".
 func ConditionsOf(usable []ifaces.Interface, patterns []string, wifi, battery record.State) (c upload.Conditions) {
 	if w, known := wifi.(*record.WiFi); !known || w.Connected {
 		for _, pattern := range patterns {

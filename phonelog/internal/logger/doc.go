@@ -1,8 +1,8 @@
-// Package logger records what happens to a phone's networks: interfaces,
-// routes, WiFi, cellular, battery and, if asked for, its location, for minutes
-// or for days. It writes changes only, keeps them in files of bounded size, and
-// uploads them when it may.
+// Package logger records the events of a phone's networks: interfaces, routes,
+// WiFi, cellular, battery and, if configured, its location, for minutes or for
+// days. It writes only changes, keeps them in files of bounded size, and
+// uploads them when the conditions are met.
 //
-// Reading the phone belongs to source, deciding what is a change to record, keeping
-// files to store, sending them to upload.
+// Package source reads the phone, record decides which changes are recorded,
+// store keeps the files, and upload sends them.
 package logger

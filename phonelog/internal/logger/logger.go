@@ -21,17 +21,18 @@ import (
 )
 
 const (
-	// jitter is by how much of itself a period varies, so that the logger is in
-	// step with nothing.
+	// jitter is the relative random variation of a period, so that the logger
+	// is not synchronised with other periodic work.
 	jitter = 0.05
-	// failedMost is how often a source that fails is read: its period is doubled
-	// each time until then.
+	// failedMost is the maximum period of a failing source. Each failure
+	// doubles its period up to this limit.
 	failedMost = 10 * time.Minute
-	// tickPeriod is how often it looks whether a file is old or the clock was set.
+	// tickPeriod is the period of checking the age of the file and the wall
+	// clock.
 	tickPeriod = time.Second
 )
 
-// Logger is a logger that is about to run.
+// Logger is a logger that is ready to run.
 type Logger struct {
 	config   config.Logger
 	store    *store.Store
@@ -43,11 +44,11 @@ type Logger struct {
 	sources  []reading
 	started  time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following field
 	froms map[string]string
 }
 
-// reading is a source, and how often it is read.
+// reading is a source with its period.
 type reading struct {
 	name   string
 	source source.Source
@@ -55,8 +56,8 @@ type reading struct {
 	notice <-chan struct{} // nil: none
 }
 
-// New opens the store and begins to watch the interfaces. The version is that of
-// the program.
+// New opens the store and starts to watch the interfaces. version is the
+// version of the program.
 func New(ctx context.Context, c config.Logger, version string) (*Logger, error) {
 	s, err := OpenStore(c)
 	if err != nil {
@@ -104,7 +105,7 @@ func (l *Logger) close() {
 	_ = l.store.Close()
 }
 
-// describe is the first record: which phone this is.
+// describe returns the first record, which describes the phone.
 func (l *Logger) describe(ctx context.Context, version string) *record.Start {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	facts := source.Properties(ctx, "ro.build.version.release", "ro.build.version.sdk", "ro.product.model", "ro.build.id")
@@ -113,7 +114,7 @@ func (l *Logger) describe(ctx context.Context, version string) *record.Start {
 		Hashed: l.config.HashKey != nil, Android: facts[0], SDK: max(sdk, 0), Model: facts[2], Build: facts[3]}
 }
 
-// choose are the sources of what is to be recorded.
+// choose returns the sources that the configuration selects.
 func (l *Logger) choose(sdk int) (all []reading) {
 	p := l.config.Periods
 	add := func(what string, s source.Source, seconds float64, notice <-chan struct{}) {
@@ -129,7 +130,7 @@ func (l *Logger) choose(sdk int) (all []reading) {
 	return all
 }
 
-// Run records until ctx ends, whose cause is written as the reason.
+// Run records until ctx ends. The cause of ctx is recorded as the reason.
 func (l *Logger) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, r := range l.sources {
@@ -161,7 +162,7 @@ func (l *Logger) Run(ctx context.Context) error {
 	return l.store.Close()
 }
 
-// follow reads a source until ctx ends.
+// follow reads a source repeatedly until ctx ends.
 func (l *Logger) follow(ctx context.Context, r reading) {
 	period := r.period
 	for {
@@ -182,8 +183,8 @@ func (l *Logger) follow(ctx context.Context, r reading) {
 	}
 }
 
-// read reads a source once. What a text contains must not end the logger,
-// whatever it is.
+// read reads a source once. It recovers from panics, so that no text can end
+// the logger.
 func (l *Logger) read(ctx context.Context, r reading) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,14 +207,14 @@ func (l *Logger) read(ctx context.Context, r reading) (ok bool) {
 	return err == nil || len(states) > 0
 }
 
-// beat writes that the logger lives.
+// beat writes a heartbeat.
 func (l *Logger) beat() {
 	status := l.store.Status()
 	_, lost := l.recorder.counts()
 	l.recorder.event(&record.Heartbeat{Stored: status.Bytes, Unsent: status.Waiting, Refused: status.Refused, Dropped: status.Dropped, Lost: lost, Sources: l.readFrom()})
 }
 
-// readFrom is what each kind is read from.
+// readFrom returns the origin of each kind of state.
 func (l *Logger) readFrom() map[string]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +225,7 @@ func (l *Logger) readFrom() map[string]string {
 	return froms
 }
 
-// every calls f again and again until ctx ends.
+// every calls f periodically until ctx ends.
 func every(ctx context.Context, period time.Duration, f func()) {
 	timer := time.NewTimer(vary(period))
 	defer timer.Stop()

@@ -11,11 +11,12 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// settle is what interfaces are given before the collector is asked over them.
+// settle is the time that interfaces get to settle before the collector is
+// asked over them.
 const settle = 2 * time.Second
 
-// askMyIP asks the collector over each usable interface which address it sees:
-// every period, and when the interfaces have changed.
+// askMyIP asks the collector over each usable interface for the address that it
+// sees: periodically, and when the interfaces have changed.
 func (l *Logger) askMyIP(ctx context.Context) {
 	period := config.Duration(l.config.MyIP.EveryS)
 	look := time.NewTicker(settle)
@@ -43,7 +44,7 @@ func (l *Logger) askMyIP(ctx context.Context) {
 func (l *Logger) askOver(ctx context.Context, usable []ifaces.Interface) {
 	for _, i := range usable {
 		if !i.DefaultIPv4 && !i.DefaultIPv6 {
-			continue // nothing leads out
+			continue // no default route
 		}
 		answer, err := l.uploader.MyIP(ctx, i.Name)
 		if ctx.Err() != nil {

@@ -31,8 +31,8 @@ import (
 	"mplab/phonelog/internal/collector/lines"
 )
 
-// The program runs in namespaces of its own, where the machine permits them: the
-// test binary runs itself again, there and as phonelog.
+// The program runs in separate namespaces, if the machine permits them: the
+// test binary runs itself again, both inside and as phonelog.
 const (
 	insideVariable = "LOGGER_TEST_INSIDE"
 	argsVariable   = "LOGGER_TEST_ARGS"
@@ -62,16 +62,16 @@ func TestMain(m *testing.M) {
 	os.Exit(cmd.ProcessState.ExitCode())
 }
 
-// phone is what the test stands in: a phone with WiFi, Android's commands, and a
-// collector behind the WiFi in a network of its own.
+// phone is the test environment: a phone with WiFi, Android's commands, and a
+// collector behind the WiFi in a separate network.
 type phone struct {
 	t        *testing.T
 	dir      string
-	commands string // what they print is in files there
+	commands string // directory with their outputs
 	config   string
 	control  string
-	server   string // the collector's store
-	routerID int    // the process whose network the collector is in
+	server   string // store of the collector
+	routerID int    // process in the collector's network
 }
 
 func (p *phone) run(name string, args ...string) {
@@ -81,7 +81,7 @@ func (p *phone) run(name string, args ...string) {
 	}
 }
 
-// says changes what a command of Android prints.
+// says changes the output of an Android command.
 func (p *phone) says(command, text string) {
 	p.t.Helper()
 	temporary := filepath.Join(p.commands, command+".new")
@@ -130,7 +130,7 @@ func newPhone(t *testing.T) *phone {
 	p.says("telephony.registry", golden(t, "cell-11-nsa-two-slots.txt"))
 	p.says("location", golden(t, "location-12.txt"))
 	p.says("battery", discharging)
-	if _, err := os.Stat("/sys/class/power_supply"); err == nil { // that of a laptop
+	if _, err := os.Stat("/sys/class/power_supply"); err == nil { // the power supply of a laptop
 		if err := unix.Mount("tmpfs", "/sys/class/power_supply", "tmpfs", 0, ""); err != nil {
 			t.Skip("the machine's own battery cannot be hidden: ", err)
 		}
@@ -160,7 +160,8 @@ func newPhone(t *testing.T) *phone {
 	return p
 }
 
-// phonelog is the program on the phone; inRouter: where the collector is.
+// phonelog returns the command of the program on the phone; with inRouter, in
+// the collector's network.
 func (p *phone) phonelog(inRouter bool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), os.Args[0])
 	if inRouter {
@@ -224,7 +225,7 @@ func (p *phone) collector() {
 	p.start(true, "collector", "--config", config)
 }
 
-// configure writes the configuration of the logger; more are further keys.
+// configure writes the configuration of the logger; more holds further keys.
 func (p *phone) configure(more string) {
 	p.control = filepath.Join(p.dir, "control")
 	token := p.file("token", []byte("token-of-the-phone\n"))
@@ -235,14 +236,14 @@ func (p *phone) configure(more string) {
 		filepath.Join(p.dir, "store"), p.control, token, filepath.Join(p.dir, "ca.pem"), more)))
 }
 
-// status asks the logger.
+// status returns the status of the logger.
 func (p *phone) status() string {
 	out, _ := p.phonelog(false, "logger", "status", "--config", p.config).Output()
 	return string(out)
 }
 
-// collected are the records that the collector has, in the order of run and
-// number; all of them are checked.
+// collected returns the collector's records, ordered by run and number, and
+// checks all of them.
 func (p *phone) collected() []map[string]any {
 	p.t.Helper()
 	checker := lines.New(0)
@@ -272,7 +273,7 @@ func (p *phone) collected() []map[string]any {
 	return all
 }
 
-// has tells whether the collector has a record in which some fields are so.
+// has reports whether the collector has a record with the given field values.
 func (p *phone) has(fields ...any) bool {
 	return slices.ContainsFunc(p.collected(), func(r map[string]any) bool {
 		for i := 0; i < len(fields); i += 2 {
@@ -284,9 +285,9 @@ func (p *phone) has(fields ...any) bool {
 	})
 }
 
-// A phone from its start to its last upload: it records what changes, keeps it
-// while it may not upload, uploads over WiFi while it is charged, is killed, and
-// loses nothing.
+// TestPhone covers a phone from its start to its last upload. It records
+// changes, keeps them while uploads are blocked, uploads over WiFi while
+// charging, is killed, and loses nothing.
 func TestPhone(t *testing.T) {
 	p := newPhone(t)
 	p.collector()
@@ -329,7 +330,7 @@ func TestPhone(t *testing.T) {
 		t.Error("the location was recorded, and nobody asked for it")
 	}
 
-	// Without WiFi it waits; what happens meanwhile is kept, also over kill -9.
+	// Without WiFi it waits; the events are kept, even after kill -9.
 	p.run("ip", "link", "set", "wlan0", "down")
 	p.says("wifi", golden(t, "wifi-13-cmd-not-connected.txt"))
 	testkit.Eventually(t, "it waits for WiFi", func() bool { return strings.Contains(p.status(), "waits: there is no WiFi") })
@@ -378,7 +379,7 @@ func number(t *testing.T, v any) int {
 	return n
 }
 
-// complete wants all numbers of all runs, each once.
+// complete requires each number of each run exactly once.
 func complete(t *testing.T, records []map[string]any, runs int) {
 	t.Helper()
 	numbers := map[any][]int{}
@@ -399,8 +400,8 @@ func complete(t *testing.T, records []map[string]any, runs int) {
 	}
 }
 
-// A walk: location and hashed names, for a while, no collector in reach; later
-// it is uploaded by hand.
+// TestWalk: location and hashed names, for some time without a reachable
+// collector; later it is uploaded manually.
 func TestWalk(t *testing.T) {
 	p := newPhone(t)
 	p.collector()
@@ -445,8 +446,8 @@ func TestWalk(t *testing.T) {
 	complete(t, p.collected(), 1)
 }
 
-// A machine without Android and without WiFi: what is missing is said once, and
-// the rest is recorded.
+// TestNoPhone: on a machine without Android and WiFi, each missing source is
+// reported once, and the others are recorded.
 func TestNoPhone(t *testing.T) {
 	p := newPhone(t)
 	p.configure("")

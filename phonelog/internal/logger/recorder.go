@@ -17,41 +17,41 @@ import (
 )
 
 const (
-	// stepLeast is what the wall clock must be set by to be worth a record.
+	// stepLeast is the minimum step of the wall clock that is recorded.
 	stepLeast = 500 * time.Millisecond
-	// saidMost bounds how many problems are said in a run.
+	// saidMost is the maximum number of problems reported per run.
 	saidMost = 100
-	// problemMost bounds the text of a problem, in characters.
+	// problemMost is the maximum length of a problem in characters.
 	problemMost = 500
 )
 
-// recorder writes what is worth a record. Its methods may be called from
-// everywhere.
+// recorder decides what is recorded and writes it. It is safe for concurrent
+// use.
 type recorder struct {
 	store *store.Store
 	run   string
 	steps record.Steps
-	hash  []byte // key for SSIDs and BSSIDs; nil: as they are
-	cells bool   // say which cell it is
+	hash  []byte // key for SSIDs and BSSIDs; nil: not hashed
+	cells bool   // record the identity of the cell
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	n       uint64
-	last    map[string]record.State // as written, by key
-	seen    map[string]record.State // as read, by key
+	last    map[string]record.State // latest written states, by key
+	seen    map[string]record.State // latest read states, by key
 	said    map[string]bool
 	lost    uint64
-	offset  time.Duration // of the wall clock
+	offset  time.Duration // wall clock minus monotonic clock
 	stopped bool
 }
 
 func newRecorder(s *store.Store, steps record.Steps, hash []byte, cells bool) *recorder {
 	var id [8]byte
-	_, _ = rand.Read(id[:]) // does not fail
+	_, _ = rand.Read(id[:]) // never fails
 	return &recorder{store: s, run: hex.EncodeToString(id[:]), steps: steps, hash: hash, cells: cells,
 		last: make(map[string]record.State), seen: make(map[string]record.State), said: make(map[string]bool), offset: record.Now().Offset()}
 }
 
-// see writes the states that differ from those before.
+// see writes the states that differ from the last written ones.
 func (r *recorder) see(states ...record.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,20 +64,20 @@ func (r *recorder) see(states ...record.State) {
 		gone := isInterface && !i.Present
 		r.seen[key] = s
 		switch {
-		case gone && !known: // nobody was told of it
+		case gone && !known: // it was never recorded
 		case !known:
 			r.state(s, record.First)
 		case s.Differs(before, r.steps):
 			r.state(s, record.Change)
 		}
-		if gone { // names of tunnels come and go: they must not add up
+		if gone { // names of tunnels change: do not accumulate them
 			delete(r.last, key)
 			delete(r.seen, key)
 		}
 	}
 }
 
-// keep removes from a state what is not to be recorded.
+// keep removes the parts of a state that must not be recorded.
 func (r *recorder) keep(s record.State) {
 	switch s := s.(type) {
 	case *record.WiFi:
@@ -92,7 +92,7 @@ func (r *recorder) keep(s record.State) {
 	}
 }
 
-// digest is a keyed hash of a name; that of "" is "".
+// digest returns a keyed hash of a name; "" for "".
 func digest(key []byte, what, name string) string {
 	if name == "" {
 		return ""
@@ -108,7 +108,7 @@ func (r *recorder) state(s record.State, why string) {
 	r.write(s, why)
 }
 
-// event writes a record that is no state.
+// event writes a record that is not a state.
 func (r *recorder) event(e record.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (r *recorder) event(e record.Record) {
 	r.write(e, "")
 }
 
-// say writes why something is not recorded, once.
+// say records a problem and logs it to standard error, once.
 func (r *recorder) say(source string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +133,7 @@ func (r *recorder) say(source string, err error) {
 	r.write(&record.Problem{Source: source, Text: text}, "")
 }
 
-// tick closes a file that is old, and notes when the wall clock was set.
+// tick closes an old file, and records steps of the wall clock.
 func (r *recorder) tick() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,15 +146,15 @@ func (r *recorder) tick() {
 	r.begin()
 }
 
-// rotate closes the file that grows.
+// rotate closes the current file.
 func (r *recorder) rotate() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.next()
 }
 
-// begin begins another file when it is time, with all states: each file can be
-// read without those before it. mu is held.
+// begin starts a new file if one is due, with all states, so that each file can
+// be read without earlier ones. The caller holds mu.
 func (r *recorder) begin() {
 	if r.store.Due() {
 		if err := r.next(); err != nil {
@@ -179,7 +179,7 @@ func (r *recorder) next() error {
 	return err
 }
 
-// write numbers a record and writes it. One that cannot be written is counted.
+// write numbers and writes a record. It counts a record that cannot be written.
 func (r *recorder) write(rec record.Record, why string) {
 	r.n++
 	line, err := record.Encode(rec, record.Now(), r.run, r.n, why)
@@ -193,7 +193,7 @@ func (r *recorder) write(rec record.Record, why string) {
 	}
 }
 
-// stop writes the last record.
+// stop writes the final record.
 func (r *recorder) stop(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,14 +201,14 @@ func (r *recorder) stop(reason string) {
 	r.stopped = true
 }
 
-// now is how something was read last; nil is unknown.
+// now returns the latest state of a key; nil: unknown.
 func (r *recorder) now(key string) record.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seen[key]
 }
 
-// counts are how many records were numbered and lost in this run.
+// counts returns the numbers of written and lost records of this run.
 func (r *recorder) counts() (numbered, lost uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -41,7 +41,7 @@ type line struct {
 	Step                          float64 `json:"step_s"`
 }
 
-// written are the lines of the file that grows, which are checked by the schema.
+// written returns the lines of the current file, checked by the schema.
 func written(t *testing.T, dir string) (all []line) {
 	t.Helper()
 	files, err := filepath.Glob(dir + "/*.jsonl")
@@ -90,7 +90,7 @@ func TestChangesOnly(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 	gone := &record.Interface{Name: "tun0", Addresses: []string{}}
-	r.see(gone) // it was never there
+	r.see(gone) // it was never recorded
 	r.see(&record.Interface{Name: "tun0", Present: true, Addresses: []string{}}, gone)
 	r.see(gone)
 	if got := short(written(t, dir)[3:]); got != "4 interface first, 5 interface change" {
@@ -101,7 +101,7 @@ func TestChangesOnly(t *testing.T) {
 	}
 }
 
-// Each file begins with how everything is.
+// Each file starts with all current states.
 func TestEachFileCanBeReadAlone(t *testing.T) {
 	r, dir := recorderIn(t, store.Limits{Bytes: 300, Age: time.Hour, Total: 1 << 20}, nil, true)
 	r.see(wifi(-50), &record.Battery{Source: "test", Level: ptr(50.)})
@@ -153,7 +153,7 @@ func TestTheClockIsSet(t *testing.T) {
 	r, dir := recorderIn(t, roomy, nil, true)
 	r.event(&record.Stop{Reason: "x"})
 	r.tick()
-	r.offset -= time.Hour // as if it had been an hour behind
+	r.offset -= time.Hour // as if the clock had been an hour behind
 	r.tick()
 	r.tick()
 	all := written(t, dir)
@@ -171,7 +171,7 @@ func TestLostRecordsAreCounted(t *testing.T) {
 	if err := r.store.Rotate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(dir); err != nil { // nothing can be written any more
+	if err := os.RemoveAll(dir); err != nil { // no more writes are possible
 		t.Fatal(err)
 	}
 	r.see(wifi(-60))

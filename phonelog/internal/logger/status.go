@@ -15,9 +15,9 @@ import (
 	"mplab/phonelog/internal/logger/upload"
 )
 
-// Status is how a logger is, as its control socket tells it.
+// Status is the state of a logger in the answer of its control socket.
 type Status struct {
-	Role    string            `json:"role"` // "logger"
+	Role    string            `json:"role"` // always "logger"
 	PID     int               `json:"pid"`
 	Device  string            `json:"device"`
 	UptimeS float64           `json:"uptime_s"`
@@ -27,7 +27,7 @@ type Status struct {
 	Sources map[string]string `json:"sources"`
 	Store   store.Status      `json:"store"`
 	Upload  *upload.Status    `json:"upload,omitempty"`
-	Now     map[string]any    `json:"now"` // as read last; names are as they are recorded
+	Now     map[string]any    `json:"now"` // the latest states; names are as recorded (hashed or not)
 }
 
 func (l *Logger) status() Status {
@@ -41,7 +41,7 @@ func (l *Logger) status() Status {
 	return s
 }
 
-// all is how everything was read last.
+// all returns copies of the latest states, by key.
 func (r *recorder) all() map[string]any {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *recorder) all() map[string]any {
 	return states
 }
 
-// operations are what the control socket answers.
+// operations returns the operations of the control socket.
 func (l *Logger) operations() control.Operations {
 	return control.Operations{
 		"status": func() (any, error) { return l.status(), nil },
@@ -69,7 +69,7 @@ func (l *Logger) operations() control.Operations {
 	}
 }
 
-// Write writes the status for people.
+// Write writes the status as text.
 func (s Status) Write(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "logger of %s, process %d, since %s: %d records, %d lost\n", s.Device, s.PID, time.Duration(s.UptimeS*float64(time.Second)).Round(time.Second), s.Records, s.Lost)

@@ -123,7 +123,8 @@ func analyse(names []string, o analyseOptions, stdout io.Writer) error {
 	return nil
 }
 
-// tellUnread names the files that were not read to their end.
+// tellUnread logs the files that were not read to their end, and reports
+// whether there are any.
 func tellUnread(files []tables.File) bool {
 	bad := false
 	for _, f := range files {
@@ -135,7 +136,7 @@ func tellUnread(files []tables.File) bool {
 	return bad
 }
 
-// options reads what the flags name, before any capture is opened.
+// options converts the flags into options before any capture is opened.
 func (o *analyseOptions) options() (mptrace.Options, error) {
 	chosen, err := tables.ParseSet(o.tables)
 	if err != nil {
@@ -164,11 +165,12 @@ func (o *analyseOptions) options() (mptrace.Options, error) {
 	return a, o.evidence(&a)
 }
 
-// mostRows is how many rows --json holds in memory before it prints them: about
-// a gigabyte.
+// mostRows is the maximum number of rows that --json holds in memory before it
+// prints them: about 1 GB.
 const mostRows = 1_000_000
 
-// limit is how many connections a summary names.
+// limit returns the number of connections in the summary, as tables.NewSummary
+// takes it.
 func (o *analyseOptions) limit() int {
 	if o.all {
 		return -1
@@ -180,7 +182,7 @@ func (o *analyseOptions) prints() bool {
 	return o.json || o.summary || (o.dir == "" && o.xplot == "" && o.mptcptrace == "")
 }
 
-// evidence opens logs, keys and the password.
+// evidence opens the logs, the TLS keys and the password file.
 func (o *analyseOptions) evidence(a *mptrace.Options) (err error) {
 	if len(o.logs) > 0 {
 		if a.Log, err = proxied.Open(o.logs...); err != nil {

@@ -82,7 +82,7 @@ func TestTablesOfCutFile(t *testing.T) {
 	}
 }
 
-// TestManual: the manual has the columns that there are.
+// TestManual: the manual documents the existing columns.
 func TestManual(t *testing.T) {
 	var want bytes.Buffer
 	if err := tables.WriteSchemaMarkdown(&want); err != nil {

@@ -8,14 +8,14 @@ import (
 	"mplab/analysis/mptrace/internal/fixture"
 )
 
-// read returns a file that a laboratory left.
+// read returns a file from the directory of a lab.
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
 	return strings.TrimSpace(fixture.Read(t, dir, name))
 }
 
-// TestDrain: what was on the interface before SIGTERM is in the file, each
-// packet of the loopback interface once.
+// TestDrain: the file contains all packets that were on the interface before
+// SIGTERM, and each packet of the loopback interface once.
 func TestDrain(t *testing.T) {
 	dir := lab(t, `
 capture lo
@@ -57,7 +57,7 @@ finish
 	}
 }
 
-// TestName: a phone's interface bears in the file the name that it is given.
+// TestName: the file contains the given name of a phone's interface.
 func TestName(t *testing.T) {
 	dir := lab(t, `
 MPTRACE_TEST_ROLE=mptrace "$SELF" capture -i lo --name rmnet0 -w phone-rmnet0.pcapng >lo.events & PIDS=$!

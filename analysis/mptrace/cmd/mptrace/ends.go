@@ -81,7 +81,7 @@ func compare(o endsOptions, stdout io.Writer) error {
 	case err != nil:
 		return &exitError{exitPartial, err}
 	}
-	if o.json || o.dir != "" { // else the summary has them
+	if o.json || o.dir != "" { // the summary contains the doubts
 		for _, doubt := range r.Doubts {
 			fmt.Fprintln(os.Stderr, "mptrace: ends:", doubt)
 		}

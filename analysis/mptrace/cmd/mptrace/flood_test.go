@@ -20,9 +20,9 @@ import (
 	"mplab/bench/mptrace/flood"
 )
 
-// TestMemoryUnderFloods runs the program on floods through standard input: it
-// takes no more memory than docs/mptrace.md says, each flow has its row, and
-// the warnings count those that were ended early.
+// TestMemoryUnderFloods runs the program on floods through standard input. It
+// must not use more memory than docs/mptrace.md states, each flow must have a
+// row, and the warnings must count the flows that were ended early.
 func TestMemoryUnderFloods(t *testing.T) {
 	const (
 		atATime  = 1 << 16 // flows
@@ -34,14 +34,14 @@ func TestMemoryUnderFloods(t *testing.T) {
 		name        string
 		flows       int64
 		most        int64 // bytes
-		least, last int64 // how many flows are ended early
+		least, last int64 // number of flows ended early
 	}{
 		{"syn", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"capable-v1", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"capable-v0", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"join", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
 		{"data", halfOpen, 150e6, halfOpen - atATime, halfOpen - 1},
-		{"refused", halfOpen, 150e6, 0, 0}, // they were closed
+		{"refused", halfOpen, 150e6, 0, 0}, // they are closed
 		{"closed", halfOpen / 3, 150e6, 0, 0},
 		{"tcp", open, 400e6, open - atATime, open - atATime},
 		{"mptcp", open, 550e6, open - atATime, 2*(open-atATime) - waiting},
@@ -64,8 +64,8 @@ func TestMemoryUnderFloods(t *testing.T) {
 	}
 }
 
-// TestMemoryOfTheSummary: without -o, too, memory does not grow with the number
-// of connections.
+// TestMemoryOfTheSummary: memory does not grow with the number of connections
+// without -o either.
 func TestMemoryOfTheSummary(t *testing.T) {
 	var text bytes.Buffer
 	if memory := underFlood(t, "syn", 300_000, &text); memory > 150e6 {
@@ -76,8 +76,8 @@ func TestMemoryOfTheSummary(t *testing.T) {
 	}
 }
 
-// underFlood runs the program on a flood of so many flows. It returns how many
-// bytes of memory were in use at most.
+// underFlood runs the program on a flood with the given number of flows. It
+// returns the peak memory in bytes.
 func underFlood(t *testing.T, name string, flows int64, stdout io.Writer, arguments ...string) int64 {
 	t.Helper()
 	kind, ok := flood.Find(name)
@@ -109,7 +109,8 @@ func underFlood(t *testing.T, name string, flows int64, stdout io.Writer, argume
 	return int64(usage.Maxrss) << 10
 }
 
-// evicted is how many flows were ended early, by the file of sources.
+// evicted returns the number of flows that were ended early, from the sources
+// file.
 func evicted(t *testing.T, dir string) int64 {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, tables.SourcesFile))

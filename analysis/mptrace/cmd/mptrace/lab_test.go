@@ -17,8 +17,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// TestMain lets the test binary play all roles of a laboratory: the program
-// itself, a client and a server.
+// TestMain lets the test binary run as all programs of a lab: mptrace, a client
+// and a server.
 func TestMain(m *testing.M) {
 	switch os.Getenv("MPTRACE_TEST_ROLE") {
 	case "mptrace":
@@ -40,11 +40,11 @@ func exitOn(err error) {
 	os.Exit(0)
 }
 
-// secret fills all payload: no capture of headers may hold it.
+// secret fills all payload: no capture of headers may contain it.
 const secret = "TOPSECRETPAYLOAD"
 
-// serve takes one connection: it reads the two sizes and 16 bytes more, then
-// reads and writes that much.
+// serve accepts one connection: it reads the two sizes and 16 more bytes, then
+// reads and writes that many bytes.
 func serve(address string) error {
 	var config net.ListenConfig
 	config.SetMultipathTCP(true)
@@ -70,7 +70,8 @@ func serve(address string) error {
 	return exchange(c, down, up)
 }
 
-// transfer connects, waits for subflows to join, and moves the bytes.
+// transfer connects, waits for the additional subflows, and transfers the
+// bytes.
 func transfer(address, up, down string) error {
 	var d net.Dialer
 	d.SetMultipathTCP(os.Getenv("PLAIN") == "")
@@ -104,11 +105,12 @@ func exchange(c net.Conn, out, in int) error {
 	return <-sent
 }
 
-// helloSize is what client and server say before the transfer.
+// helloSize is the number of bytes that client and server exchange before the
+// transfer.
 const helloSize = 32
 
-// lab runs a shell script in network and mount namespaces of its own, in an
-// empty directory, and returns that directory. $M is the program.
+// lab runs a shell script in separate network and mount namespaces, in an empty
+// directory, and returns the directory. $M is the program.
 func lab(t *testing.T, script string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -144,7 +146,7 @@ finish() { for p in $PIDS; do kill -TERM $p; done; for p in $PIDS; do wait $p; d
 	return dir
 }
 
-// phone is a laboratory with two paths, wlan0 and rmnet0, to one server.
+// phone is a lab with two paths, wlan0 and rmnet0, to one server.
 const phone = `
 ip netns add srv
 ip -n srv link set lo up

@@ -1,4 +1,4 @@
-// Command mptrace captures packets, and turns captures into tables of TCP and
+// Command mptrace captures packets and turns captures into tables of TCP and
 // Multipath TCP connections.
 package main
 
@@ -8,17 +8,18 @@ import (
 	"os"
 )
 
-// version is set when a release is built.
+// version is set by the release build.
 var version = "0.1.0"
 
-// The exit codes.
+// Exit codes.
 const (
-	exitPartial    = 1 // some of the input was not readable, or the disk is full
+	exitPartial    = 1 // a part of the input could not be read, or an output could not be written
 	exitBadInput   = 2
 	exitPermission = 3
 )
 
-// exitError is an error with its exit code; err is nil when all was said.
+// exitError is an error with its exit code. If err is nil, nothing more is
+// printed.
 type exitError struct {
 	code int
 	err  error

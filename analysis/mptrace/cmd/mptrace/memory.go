@@ -6,32 +6,34 @@ import (
 	"runtime/metrics"
 )
 
-// memoryLimit is what the program tries to stay within: beyond it garbage is
-// collected as often as it takes. What it needs at a time is bounded elsewhere.
+// memoryLimit is the soft memory limit of the Go runtime: above it the garbage
+// collector runs as often as necessary. The live data is bounded elsewhere.
 const memoryLimit = 112 << 20
 
-// keepPace sets the limit, and moves it after each collection that left nearly
-// as much in use: else the program would do little but collect.
+// keepPace sets the limit and adapts it to the live heap after each collection.
+// Otherwise a program with a large live heap would spend most of its time
+// collecting.
 func keepPace() {
 	debug.SetMemoryLimit(memoryLimit)
 	afterCollections(func() { debug.SetMemoryLimit(limitFor(inUse())) })
 }
 
-// limitFor is the limit when so many bytes are in use: a quarter as much may be
-// garbage, and 16 MB are for what is not counted as in use.
+// limitFor returns the limit for a live heap of the given size: 25 % for
+// garbage and 16 MiB for memory outside the live heap.
 func limitFor(bytes int64) int64 { return max(memoryLimit, bytes+bytes/4+16<<20) }
 
-// inUse is how many bytes of the heap the last collection left.
+// inUse returns the number of heap bytes that the last collection left.
 func inUse() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
 }
 
-// afterCollections calls a function after every collection, as something that
-// nobody needs is found by it.
+// afterCollections calls a function after every garbage collection: it
+// allocates an unreachable object and is called back when the collector finds
+// it.
 func afterCollections(call func()) {
-	type garbage struct{ _ *garbage } // with a pointer, else it may share memory with others
+	type garbage struct{ _ *garbage } // with a pointer: the tiny allocator would combine it with other objects
 	runtime.AddCleanup(new(garbage), func(call func()) {
 		call()
 		afterCollections(call)

@@ -11,8 +11,8 @@ import (
 	"mplab/analysis/mptrace/internal/source"
 )
 
-// reading are the flags about how captures are read, and how much is kept of
-// what they say: --samples, which each command describes in its own words.
+// reading holds the flags that select how captures are read, and --samples, for
+// which each command has a separate help text.
 type reading struct {
 	samples  int
 	networks []string

@@ -33,7 +33,7 @@ finish
 	files := captures(t, dir)
 	noPayload(t, files)
 	r := result(t, files...)
-	r.Warnings.FramesHidden = 0 // multicast listeners of IPv6
+	r.Warnings.FramesHidden = 0 // IPv6 multicast listener reports
 	if len(r.Connections) != 1 || r.Warnings != (tables.Warnings{}) {
 		t.Fatalf("%d connections, warnings %+v", len(r.Connections), r.Warnings)
 	}
@@ -97,7 +97,7 @@ finish
 	oracle(t, files, r)
 }
 
-// noPayload fails when a capture holds bytes of payload.
+// noPayload fails if a capture contains payload bytes.
 func noPayload(t *testing.T, files []string) {
 	t.Helper()
 	for _, f := range files {
@@ -134,7 +134,7 @@ func tshark(t *testing.T, file, filter string, fields ...string) [][]string {
 	return rows
 }
 
-// oracle counts again, byte by byte, what tshark dissected.
+// oracle recounts, byte by byte, from the fields that tshark prints.
 func oracle(t *testing.T, files []string, r *tables.Result) {
 	t.Helper()
 	type count struct{ segments, payload, unique, retransmitted int64 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The errors of [Open], by what the user can do about them.
+// Errors of [Open], by the action that the user can take.
 var (
 	ErrInterface  = errors.New("interface")
 	ErrExists     = errors.New("the file exists already; raw captures are written once")
@@ -19,17 +19,17 @@ var (
 		"or after `setcap cap_net_raw+ep` on this program")
 )
 
-// MaxSnapLen is the most that is kept of a packet.
+// MaxSnapLen is the maximum number of bytes kept of a packet.
 const MaxSnapLen = blockSize - 1<<10
 
-// Options say what to capture.
+// Options of a capture.
 type Options struct {
 	Interface   string
-	Name        string // of the interface in the file; "": its own
+	Name        string // name of the interface in the file; "": its system name
 	File        string
-	Payload     bool   // keep whole packets, not their headers alone
+	Payload     bool   // keep whole packets instead of headers only
 	SnapLen     uint32 // 0: MaxSnapLen
-	Application string // named in the file
+	Application string // program name in the file
 }
 
 // Capture is a running capture.
@@ -37,13 +37,13 @@ type Capture struct {
 	ring   *ring
 	file   *os.File
 	out    *Writer
-	stop   [2]int // a pipe: closing its end wakes the reader
+	stop   [2]int // pipe; closing its write end wakes the reader
 	start  int64
 	frames uint64
 	notice func(string)
 }
 
-// hardware types, linux/if_arp.h.
+// Hardware types, linux/if_arp.h.
 const (
 	hwEther    = 1
 	hwLoopback = 772
@@ -53,7 +53,7 @@ const (
 	hwNone     = 0xfffe
 )
 
-// Open opens interface and file. From then on packets are queued.
+// Open opens interface and file. The kernel queues packets from then on.
 func Open(o Options, notice func(string)) (*Capture, error) {
 	iface, err := net.InterfaceByName(o.Interface)
 	if err != nil {
@@ -116,11 +116,11 @@ func (c *Capture) create(o Options, link uint16, snapLen uint32) error {
 	return nil
 }
 
-// Stop ends Run, once; what was queued before is still written.
+// Stop ends Run; packets queued before are still written. Call it once.
 func (c *Capture) Stop() { _ = unix.Close(c.stop[1]) }
 
-// Run captures until Stop, or until the file cannot be written. It returns
-// how many packets were written and how many the kernel had no room for.
+// Run captures until Stop, or until the file cannot be written. It returns the
+// number of packets written and the number that the kernel dropped.
 func (c *Capture) Run() (packets, dropped uint64, err error) {
 	defer c.close()
 	for stopped := false; !stopped; {
@@ -134,7 +134,7 @@ func (c *Capture) Run() (packets, dropped uint64, err error) {
 	return c.frames, c.ring.dropped, c.explain(err)
 }
 
-// explain names the file, once.
+// explain adds the file name to an error.
 func (c *Capture) explain(err error) error {
 	if err == nil {
 		return nil
@@ -146,10 +146,11 @@ func (c *Capture) explain(err error) error {
 	return fmt.Errorf("%s: %w; the capture ended, what was written before is valid", c.file.Name(), err)
 }
 
-// turn waits for packets and writes them; true when the capture is to stop.
+// turn waits for packets and writes them. It returns true when the capture must
+// stop.
 func (c *Capture) turn() (bool, error) {
 	if err := c.ring.wait(c.stop[0], time.Second); err != nil {
-		// Interfaces of phones come and go: the socket stays bound.
+		// A phone's interfaces come and go: the socket stays bound.
 		c.notice(fmt.Sprintf("interface: %v; the capture goes on", err))
 	}
 	for {
@@ -173,7 +174,7 @@ func (c *Capture) stopped() bool {
 	return n > 0
 }
 
-// drain closes the door and reads until each packet that came in is written.
+// drain blocks new packets and writes every packet that was queued before.
 func (c *Capture) drain() error {
 	if err := c.ring.stop(); err != nil {
 		return err

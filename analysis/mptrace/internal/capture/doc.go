@@ -1,4 +1,4 @@
 // Package capture writes the packets of a network interface to a pcapng file,
-// by default without their payload: a filter in the kernel cuts each packet
-// behind its last header.
+// by default without payload: a filter in the kernel cuts each packet after its
+// last header.
 package capture

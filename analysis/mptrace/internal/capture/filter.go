@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// The filter is a classic BPF program: it runs in the kernel on each packet
-// and returns how many of its bytes the capture gets to see.
+// The filter is a classic BPF program. It runs in the kernel on each packet and
+// returns the number of bytes that the capture receives.
 
 // Extensions of classic BPF, linux/filter.h.
 const outgoing = 4 // PACKET_OUTGOING
@@ -19,15 +19,15 @@ const (
 	protoICMPv6 = 58
 )
 
-// filterOptions say what a filter keeps.
+// filterOptions select the bytes that a filter keeps.
 type filterOptions struct {
-	ethernet     bool // frames start with an Ethernet header, else with IP
+	ethernet     bool // frames start with an Ethernet header; otherwise with IP
 	payload      bool
 	snapLen      uint32
-	dropOutgoing bool // on loopback every packet passes twice
+	dropOutgoing bool // on loopback the socket sees every packet twice
 }
 
-// program is a BPF program under construction: jumps go to labels ahead.
+// program is a BPF program under construction. Jumps lead forward to labels.
 type program struct {
 	code   []bpf.Instruction
 	labels map[string]int
@@ -38,9 +38,10 @@ func (p *program) add(code ...bpf.Instruction) { p.code = append(p.code, code...
 
 func (p *program) label(name string) { p.labels[name] = len(p.code) }
 
-// jumpIf goes to a label when the condition holds, and on otherwise.
+// jumpIf jumps to a label if the condition holds, and falls through otherwise.
 func (p *program) jumpIf(cond bpf.JumpTest, val uint32, to string) {
-	// A long jump under a short one: conditional jumps reach 255 steps only.
+	// Skip over an unconditional jump: conditional jumps reach at most 255
+	// steps.
 	p.add(bpf.JumpIf{Cond: cond, Val: val, SkipFalse: 1})
 	p.jump(to)
 }
@@ -61,7 +62,7 @@ func (p *program) assemble() ([]bpf.RawInstruction, error) {
 	return bpf.Assemble(p.code)
 }
 
-// filter makes the program for a link type.
+// filter returns the program for a link type.
 func filter(o filterOptions) ([]bpf.RawInstruction, error) {
 	p := &program{labels: map[string]int{}, jumps: map[int]string{}}
 	if o.dropOutgoing {
@@ -92,13 +93,13 @@ func filter(o filterOptions) ([]bpf.RawInstruction, error) {
 	return p.assemble()
 }
 
-// keep cuts at a fixed length.
+// keep cuts the packet at a fixed length.
 func (p *program) keep(length uint32) {
 	p.add(bpf.LoadConstant{Dst: bpf.RegA, Val: length})
 	p.jump("cut")
 }
 
-// ethernet looks behind at most two VLAN tags.
+// ethernet parses an Ethernet header with at most two VLAN tags.
 func (p *program) ethernet() {
 	for at := uint32(14); at <= 22; at += 4 {
 		p.label(fmt.Sprint("ether-", at))
@@ -119,7 +120,7 @@ func (p *program) ethernet() {
 	}
 }
 
-// ipv4 cuts behind the last header of an IPv4 packet at an offset.
+// ipv4 cuts after the last header of an IPv4 packet at an offset.
 func (p *program) ipv4(at uint32) {
 	name := func(s string) string { return fmt.Sprint(s, "-", at) }
 	p.label(name("ipv4"))
@@ -138,7 +139,8 @@ func (p *program) ipv4(at uint32) {
 	p.add(bpf.TXA{}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: at + 8})
 	p.jump("cut")
 	p.label(name("tcp4"))
-	// A packet that ends before the data offset would be dropped by the load.
+	// A load beyond the end of the packet would drop it: check the length
+	// first.
 	p.add(bpf.LoadExtension{Num: bpf.ExtLen}, bpf.ALUOpX{Op: bpf.ALUOpSub})
 	p.jumpIf(bpf.JumpLessThan, at+13, name("bare4"))
 	p.add(bpf.LoadIndirect{Off: at + 12, Size: 1})
@@ -152,8 +154,8 @@ func (p *program) ipv4(at uint32) {
 	p.keep(at)
 }
 
-// ipv6 cuts behind the last header of an IPv6 packet at an offset; where
-// extension headers follow it keeps the base header alone.
+// ipv6 cuts after the last header of an IPv6 packet at an offset. If extension
+// headers follow, it keeps only the base header.
 func (p *program) ipv6(at uint32) {
 	name := func(s string) string { return fmt.Sprint(s, "-", at) }
 	p.label(name("ipv6"))
@@ -177,7 +179,7 @@ func (p *program) ipv6(at uint32) {
 	p.keep(at)
 }
 
-// tcpHeader turns the byte of the data offset into bytes of header.
+// tcpHeader converts the data offset byte into the length of the TCP header.
 func (p *program) tcpHeader() {
 	p.add(bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf0}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 2})
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// run gives a packet to a filter, in the BPF machine of x/net.
+// run runs a filter on a packet, in the BPF machine of x/net.
 func run(t *testing.T, o filterOptions, packet []byte) int {
 	t.Helper()
 	raw, err := filter(o)
@@ -85,7 +85,7 @@ func TestHeadersOnly(t *testing.T) {
 	}
 }
 
-// TestShortPackets: what ends inside a header is not lost.
+// TestShortPackets: a packet that ends inside a header is not dropped.
 func TestShortPackets(t *testing.T) {
 	for _, headers := range []string{mac + "0800" + ip4 + tcp8, mac + "86dd" + ip6 + tcp8} {
 		whole := packetOf(t, headers, 0)

@@ -7,17 +7,17 @@ import (
 	"os"
 )
 
-// Writer writes one section of pcapng with one interface and nanosecond time
-// stamps (draft-ietf-opsawg-pcapng). What it has flushed is always a valid
-// file, also when the disk is full.
+// Writer writes one pcapng section with one interface and nanosecond time
+// stamps (draft-ietf-opsawg-pcapng). The flushed data is always a valid file,
+// even if the disk is full.
 type Writer struct {
 	out     io.Writer
 	buffer  []byte
-	written int64 // bytes of whole blocks in the file
+	written int64 // bytes of complete blocks in the file
 	err     error
 }
 
-// Description is what the file says of itself.
+// Description holds the metadata of the file.
 type Description struct {
 	Interface   string
 	LinkType    uint16
@@ -28,14 +28,14 @@ type Description struct {
 
 const flushSize = 1 << 18
 
-// NewWriter starts a file; out has to support Truncate to stay valid when it
-// cannot be written to its end.
+// NewWriter starts a file. If out supports Truncate, the file stays valid after
+// a failed write.
 func NewWriter(out io.Writer, d Description) (*Writer, error) {
 	w := &Writer{out: out, buffer: make([]byte, 0, flushSize+1<<17)}
 	w.block(0x0a0d0d0a, func(b []byte) []byte {
 		b = le32(b, 0x1a2b3c4d)
 		b = append(b, 1, 0, 0, 0) // version 1.0
-		b = le64(b, ^uint64(0))   // length of the section: not known
+		b = le64(b, ^uint64(0))   // unknown section length
 		b = option(b, 3, d.OS)
 		return endOfOptions(option(b, 4, d.Application))
 	})
@@ -49,7 +49,7 @@ func NewWriter(out io.Writer, d Description) (*Writer, error) {
 	return w, w.Flush()
 }
 
-// Packet adds a packet, given in two parts.
+// Packet adds a packet that is passed in two parts.
 func (w *Writer) Packet(timeNS int64, first, second []byte, origLen uint32) error {
 	captured := len(first) + len(second)
 	w.block(6, func(b []byte) []byte {
@@ -67,7 +67,7 @@ func (w *Writer) Packet(timeNS int64, first, second []byte, origLen uint32) erro
 	return w.err
 }
 
-// Statistics adds what the interface counted, and flushes.
+// Statistics adds the counters of the interface, and flushes.
 func (w *Writer) Statistics(startNS, endNS int64, received, dropped uint64) error {
 	stamp := func(ns int64) string {
 		var b [8]byte
@@ -86,8 +86,8 @@ func (w *Writer) Statistics(startNS, endNS int64, received, dropped uint64) erro
 	return w.Flush()
 }
 
-// Flush writes what is buffered. When that fails the file is cut behind its
-// last whole block, and nothing more is written.
+// Flush writes the buffer. If that fails, it cuts the file after its last
+// complete block and writes nothing more.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.buffer) == 0 {
 		return w.err
@@ -131,7 +131,7 @@ func option(b []byte, code uint16, value string) []byte {
 
 func endOfOptions(b []byte) []byte { return append(b, 0, 0, 0, 0) }
 
-// pad fills up to a multiple of four.
+// pad adds zeros up to a multiple of four bytes.
 func pad(b []byte, size int) []byte {
 	for ; size%4 != 0; size++ {
 		b = append(b, 0)

@@ -16,20 +16,19 @@ import (
 const (
 	ringSize  = 32 << 20
 	blockSize = 1 << 18
-	// retireMS is after how long the kernel hands over a block that is not
-	// full. Each such block is one of the ring's, so 128 blocks of 64 ms bear
-	// a stall of eight seconds.
+	// retireMS is the time after which the kernel hands over a partly filled
+	// block. Such a block uses up one block of the ring, so 128 blocks of 64 ms
+	// tolerate a stall of eight seconds.
 	retireMS = 64
 )
 
-// ring is a packet socket whose packets the kernel writes into shared memory
-// (TPACKET_V3).
+// ring is a packet socket with a ring buffer in shared memory (TPACKET_V3).
 type ring struct {
 	fd       int
 	memory   []byte
 	blocks   int
 	next     int
-	received uint64 // by the socket, dropped ones included
+	received uint64 // by the socket, including dropped packets
 	dropped  uint64
 }
 
@@ -38,10 +37,11 @@ type frame struct {
 	timeNS  int64
 	data    []byte
 	origLen uint32
-	vlan    []byte // the tag that the kernel took out of the frame; nil: none
+	vlan    []byte // VLAN tag that the kernel removed from the frame; nil: none
 }
 
-// linkType finds how frames of an interface start.
+// linkType returns the hardware type of an interface, which determines how its
+// frames start.
 func linkType(name string) (hardware uint16, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -58,8 +58,8 @@ func linkType(name string) (hardware uint16, err error) {
 	return request.Uint16(), nil
 }
 
-// openRing opens a socket that sees nothing yet: filter and ring are in place
-// before it is bound to the interface.
+// openRing opens a packet socket. Filter and ring are in place before the
+// socket is bound to the interface, so no unfiltered packet is captured.
 func openRing(iface *net.Interface, program []bpf.RawInstruction) (r *ring, err error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func openRing(iface *net.Interface, program []bpf.RawInstruction) (r *ring, err 
 	return r, err
 }
 
-// allocate asks for the whole ring, and for less when there is no memory.
+// allocate requests the full ring size, and smaller sizes if memory is short.
 func (r *ring) allocate() error {
 	var err error
 	for r.blocks = ringSize / blockSize; r.blocks >= 4; r.blocks /= 2 {
@@ -120,12 +120,12 @@ func (r *ring) setFilter(program []bpf.RawInstruction) error {
 		&unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})
 }
 
-// stop lets nothing more into the ring.
+// stop blocks new packets.
 func (r *ring) stop() error {
 	return r.setFilter([]bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K}})
 }
 
-// wait waits until there is a block to read, or another descriptor readable.
+// wait waits until a block is ready or another descriptor is readable.
 func (r *ring) wait(other int, timeout time.Duration) error {
 	fds := []unix.PollFd{{Fd: int32(r.fd), Events: unix.POLLIN | unix.POLLERR}, {Fd: int32(other), Events: unix.POLLIN}}
 	_, err := unix.Poll(fds, int(timeout.Milliseconds()))
@@ -133,7 +133,7 @@ func (r *ring) wait(other int, timeout time.Duration) error {
 		return nil
 	}
 	if err == nil && fds[0].Revents&unix.POLLERR != 0 {
-		// The interface went down, or away: reading the error clears it.
+		// The interface went down or was removed: reading the error clears it.
 		if code, _ := unix.GetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ERROR); code != 0 {
 			return unix.Errno(code)
 		}
@@ -141,8 +141,8 @@ func (r *ring) wait(other int, timeout time.Duration) error {
 	return err
 }
 
-// read hands the packets of the next block to each and gives the block back;
-// false when the kernel has not filled one.
+// read passes the packets of the next block to each and releases the block. It
+// returns false if the kernel has no block ready.
 func (r *ring) read(each func(*frame) error) (bool, error) {
 	block := r.memory[r.next*blockSize : (r.next+1)*blockSize]
 	header := (*unix.TpacketHdrV1)(unsafe.Pointer(&block[8])) //nolint:gosec // the kernel's layout: version, offset, header
@@ -181,7 +181,7 @@ func (f *frame) set(h *unix.Tpacket3Hdr, b []byte) {
 	}
 }
 
-// count adds what the socket has counted since it was last asked.
+// count adds the socket counters since the last call.
 func (r *ring) count() error {
 	s, err := unix.GetsockoptTpacketStatsV3(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {

@@ -2,8 +2,8 @@ package hist
 
 import "math/bits"
 
-// A class of numbers is as wide as 1/64 of the power of two below them;
-// numbers below 128 have classes of their own.
+// A class spans 1/64 of the power of two below it. Each number below 128 has a
+// separate class.
 const (
 	perOctave = 64
 	octaves   = 58 // class(1<<63 − 1) is in the last
@@ -14,19 +14,20 @@ func class(v uint64) int {
 	return shift*perOctave + int(v>>shift)
 }
 
-// lower is the least number of a class.
+// lower returns the smallest number of a class.
 func lower(class int) uint64 {
 	shift := max(class/perOctave-1, 0)
 	return uint64(class-shift*perOctave) << shift
 }
 
-// middle is the number in the middle of a class.
+// middle returns the number in the middle of a class.
 func middle(class int) uint64 {
 	shift := max(class/perOctave-1, 0)
 	return lower(class) + (1<<shift-1)/2
 }
 
-// classes counts numbers by class. Octaves without numbers take no memory.
+// classes is a histogram of numbers by class. Octaves without numbers use no
+// memory.
 type classes struct {
 	octave [octaves]*[perOctave]int64
 }
@@ -41,7 +42,7 @@ func (c *classes) add(v int64) {
 	page[k%perOctave]++
 }
 
-// at is about the number of a rank in the order of all numbers, from 0.
+// at returns the approximate number at a rank; ranks start at 0.
 func (c *classes) at(rank int64) int64 {
 	last := 0
 	for i, page := range c.octave {

@@ -1,5 +1,4 @@
-// Package hist describes long sequences of numbers in little memory: moments,
-// quantiles and an even selection of them ([Series]), or how often each came
-// ([Sizes]). Zero values are ready for use and hold no storage until the first
-// number comes.
+// Package hist summarises long sequences of numbers in bounded memory: moments,
+// quantiles and an even sample ([Series]), or frequencies ([Sizes]). Zero
+// values are ready for use and allocate nothing before the first number.
 package hist

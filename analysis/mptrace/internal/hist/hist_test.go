@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// numbers are like round trips: many close together, some far away.
+// numbers returns numbers similar to round trips: many close together, some far
+// away.
 func numbers(n int) []int64 {
 	random := rand.New(rand.NewPCG(1, uint64(n)))
 	v := make([]int64, n)
@@ -28,7 +29,7 @@ func series(limit int32, values []int64) *Series {
 	return s
 }
 
-// exact is the quantile of sorted numbers, as Quantiles defines it.
+// exact returns the quantile of sorted numbers as defined by Quantiles.
 func exact(sorted []int64, q float64) float64 {
 	place := q * float64(len(sorted)-1)
 	i := int(place)
@@ -135,7 +136,7 @@ func TestSizesAgainstAMap(t *testing.T) {
 				}
 			}
 		}
-		for range 2 { // asking changes nothing
+		for range 2 { // a query changes nothing
 			last, n := int64(-1), 0
 			s.Each(func(size, count int64) {
 				if size <= last || want[size] != count {

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// DefaultLimit is the limit of a [Series] that has none.
+// DefaultLimit is the limit of a [Series] whose Limit is 0.
 const DefaultLimit = 1000
 
 // Point is a number with its time.
 type Point struct{ TimeNS, Value int64 }
 
-// Series describes a sequence of numbers that are not negative.
+// Series summarises a sequence of non-negative numbers.
 //
-// It keeps every first, second, fourth, … of them: all up to 2·Limit, then,
-// whenever 2·Limit are kept, every second of those is dropped. Quantiles are
-// exact as long as all are kept. Beyond that they come from a histogram whose
-// classes are at most 1/64 wide, so within 0.8 %.
+// It keeps every 2^k-th number, starting with k = 0: whenever 2·Limit numbers
+// are kept, it drops every second one and increments k. Quantiles are exact
+// while all numbers are kept. Afterwards they come from a histogram whose
+// classes are at most 1/64 wide, so they are within 0.8 %.
 type Series struct {
-	// Limit is how many numbers are kept at least; 0 is [DefaultLimit], and a
-	// negative one keeps all. Set it before the first Add.
+	// Limit is the minimum number of kept numbers. 0 means [DefaultLimit], a
+	// negative limit keeps all. Set it before the first Add.
 	Limit int32
 	shift uint8 // every 1<<shift-th number is kept
 
@@ -28,10 +28,10 @@ type Series struct {
 	squares                  float64 // of value − first
 
 	kept    []Point
-	classes *classes // of all numbers, once some were dropped
+	classes *classes // of all numbers; nil while all numbers are kept
 }
 
-// Add takes the next number; what is below zero counts as zero.
+// Add adds a number; a negative number counts as 0.
 func (s *Series) Add(timeNS, v int64) {
 	v = max(v, 0)
 	if s.n == 0 {
@@ -70,8 +70,8 @@ func (s *Series) limit() int {
 	return int(s.Limit)
 }
 
-// thin drops every second number that is kept; before the first time, all are
-// counted in classes.
+// thin drops every second kept number. On its first call it also builds the
+// histogram of all numbers.
 func (s *Series) thin() {
 	if s.classes == nil {
 		s.classes = new(classes)
@@ -87,19 +87,19 @@ func (s *Series) thin() {
 	s.shift++
 }
 
-// N is how many numbers came.
+// N returns the count of numbers.
 func (s *Series) N() int64 { return s.n }
 
-// Min is the least number, 0 without any.
+// Min returns the smallest number, or 0 if there are no numbers.
 func (s *Series) Min() int64 { return s.min }
 
-// Max is the greatest number, 0 without any.
+// Max returns the greatest number, or 0 if there are no numbers.
 func (s *Series) Max() int64 { return s.max }
 
-// Last is the number that came last, 0 without any.
+// Last returns the latest number, or 0 if there are no numbers.
 func (s *Series) Last() int64 { return s.last }
 
-// Mean is the arithmetic mean, 0 without numbers.
+// Mean returns the arithmetic mean, or 0 if there are no numbers.
 func (s *Series) Mean() float64 {
 	if s.n == 0 {
 		return 0
@@ -107,7 +107,8 @@ func (s *Series) Mean() float64 {
 	return float64(s.first) + float64(s.sum)/float64(s.n)
 }
 
-// Stdev is the standard deviation of the sample (n − 1), 0 below two numbers.
+// Stdev returns the sample standard deviation (n − 1), or 0 for fewer than two
+// numbers.
 func (s *Series) Stdev() float64 {
 	if s.n < 2 {
 		return 0
@@ -116,10 +117,10 @@ func (s *Series) Stdev() float64 {
 	return math.Sqrt(max(0, (s.squares-sum/n*sum)/(n-1)))
 }
 
-// Quantiles appends the quantile of every q from 0 to 1, linear between
-// neighbours in the order of the numbers; zeros without numbers.
+// Quantiles appends the quantile for each q in [0, 1], interpolated linearly
+// between neighbouring ranks. Without numbers, quantiles are 0.
 func (s *Series) Quantiles(to []float64, qs ...float64) []float64 {
-	var few [256]int64 // spares an allocation
+	var few [256]int64 // avoids an allocation
 	sorted := s.sorted(few[:0])
 	for _, q := range qs {
 		place := min(max(q, 0), 1) * float64(max(s.n-1, 0))
@@ -130,7 +131,8 @@ func (s *Series) Quantiles(to []float64, qs ...float64) []float64 {
 	return to
 }
 
-// sorted appends the numbers in their order, when all were kept.
+// sorted appends the numbers in ascending order, or returns nil if some were
+// dropped.
 func (s *Series) sorted(to []int64) []int64 {
 	if s.classes != nil {
 		return nil
@@ -142,7 +144,8 @@ func (s *Series) sorted(to []int64) []int64 {
 	return to
 }
 
-// at is the number at a rank; sorted are all numbers, when they were kept.
+// at returns the number at a rank. sorted holds all numbers if none were
+// dropped.
 func (s *Series) at(rank int64, sorted []int64) float64 {
 	v := int64(0)
 	switch {
@@ -155,12 +158,12 @@ func (s *Series) at(rank int64, sorted []int64) float64 {
 	return float64(min(max(v, s.min), s.max))
 }
 
-// Kept returns the numbers that were kept, in the order in which they came,
-// valid until the next Add.
+// Kept returns the kept numbers in their order of arrival. They are valid until
+// the next Add.
 func (s *Series) Kept() []Point { return s.kept }
 
-// Weight is how many numbers the i-th kept one stands for: itself and those
-// that were left out behind it. All weights together are N.
+// Weight returns how many numbers the i-th kept number represents: itself and
+// the dropped numbers after it. The sum of all weights is N.
 func (s *Series) Weight(i int) int32 {
 	return int32(min(1<<s.shift, s.n-int64(i)<<s.shift))
 }

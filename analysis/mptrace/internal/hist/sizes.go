@@ -2,17 +2,18 @@ package hist
 
 import "slices"
 
-// MaxSizes is how many different sizes a [Sizes] tells apart. When there are
-// more, all of them count as the least number of their class, 1/64 wide.
+// MaxSizes is the maximum number of distinct sizes in a [Sizes]. Beyond it,
+// each size is rounded down to the smallest number of its class, which is 1/64
+// wide.
 const MaxSizes = 4096
 
-// Sizes counts how often each size came.
+// Sizes counts the occurrences of each size.
 type Sizes struct {
-	last   uint64 // came run times since another one did
+	last   uint64 // the current size; it occurred run times in a row
 	run    int64
 	slots  []slot // hash table; its length is a power of two
 	used   int
-	coarse bool // sizes are classes
+	coarse bool // sizes are rounded to classes
 }
 
 type slot struct {
@@ -29,7 +30,7 @@ func (s *Sizes) Add(size uint64) {
 	s.turn(size)
 }
 
-// turn stores the run of the last size and begins another one.
+// turn stores the current run and starts another one.
 func (s *Sizes) turn(size uint64) {
 	if s.run > 0 {
 		s.store(s.last, s.run)
@@ -57,7 +58,7 @@ func (s *Sizes) store(size uint64, count int64) {
 	at.count += count
 }
 
-// find is the slot of a size, or the free one where it belongs.
+// find returns the slot of a size, or the free slot where it belongs.
 func (s *Sizes) find(size uint64) *slot {
 	mask := len(s.slots) - 1
 	for i := int(size*0x9e3779b97f4a7c15>>40) & mask; ; i = (i + 1) & mask {
@@ -77,7 +78,8 @@ func (s *Sizes) grow() {
 	}
 }
 
-// coarsen turns sizes into classes; there are fewer of these than MaxSizes.
+// coarsen rounds all sizes down to their classes; there are fewer classes than
+// MaxSizes.
 func (s *Sizes) coarsen() {
 	old := s.slots
 	s.slots, s.used, s.coarse = make([]slot, len(old)), 0, true
@@ -88,11 +90,11 @@ func (s *Sizes) coarsen() {
 	}
 }
 
-// Each calls each with every size that came and how often, in ascending order.
+// Each calls each with every size and its count, in ascending order of size.
 func (s *Sizes) Each(each func(size, count int64)) {
 	s.turn(0)
 	s.run = 0
-	var few [64]slot // spares an allocation
+	var few [64]slot // avoids an allocation
 	sorted := few[:0]
 	for _, o := range s.slots {
 		if o.count > 0 {

@@ -1,3 +1,3 @@
-// Package interval keeps sets of sequence numbers as merged intervals. It knows
-// nothing of TCP: callers turn sequence numbers into 64 bits first.
+// Package interval holds sets of sequence numbers as merged intervals. It does
+// not depend on TCP: callers first extend sequence numbers to 64 bits.
 package interval

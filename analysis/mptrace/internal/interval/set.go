@@ -2,33 +2,34 @@ package interval
 
 import "slices"
 
-// MaxSpans bounds the memory of one [Set]. Beyond it the gaps among the
-// lowest spans are filled: bytes that later arrive there count as seen.
+// MaxSpans bounds the memory of one [Set]. Beyond it, the gaps between the
+// lowest spans are filled: bytes that arrive there later count as seen.
 const MaxSpans = 1 << 16
 
 // Span is the half-open interval [Lo, Hi).
 type Span struct{ Lo, Hi uint64 }
 
-// Len is the number of bytes in the span.
+// Len returns the number of bytes in the span.
 func (s Span) Len() uint64 { return s.Hi - s.Lo }
 
 // Set is a set of byte numbers. The zero value is empty. A set without holes
-// is one span and has no list.
+// consists of one span and needs no list.
 type Set struct {
-	top    Span   // the highest span; its copy at the end of spans may be old
-	spans  []Span // all spans in ascending order; none: top is the only one
+	top    Span   // the highest span; its copy at the end of spans may be outdated
+	spans  []Span // all spans in ascending order; empty: top is the only span
 	bytes  uint64
 	filled uint64
 }
 
-// Bytes is the number of bytes that were added, each counted once.
+// Bytes returns the number of distinct bytes that were added.
 func (s *Set) Bytes() uint64 { return s.bytes }
 
-// Filled is the number of bytes that were never added but are held as seen,
-// because the set had grown to [MaxSpans].
+// Filled returns the number of bytes that were never added but count as seen
+// because the set exceeded [MaxSpans].
 func (s *Set) Filled() uint64 { return s.filled }
 
-// Spans returns the merged spans in ascending order, valid until the next Add.
+// Spans returns the merged spans in ascending order. They are valid until the
+// next Add.
 func (s *Set) Spans() []Span {
 	switch n := len(s.spans); {
 	case n > 0:
@@ -39,7 +40,7 @@ func (s *Set) Spans() []Span {
 	return s.spans
 }
 
-// keep stores the list of spans after a change.
+// keep stores the changed list of spans.
 func (s *Set) keep(spans []Span) {
 	s.spans, s.top = spans, Span{}
 	if n := len(spans); n > 0 {
@@ -47,10 +48,10 @@ func (s *Set) keep(spans []Span) {
 	}
 }
 
-// Top is the highest span; it is empty when the set is.
+// Top returns the highest span, or an empty span if the set is empty.
 func (s *Set) Top() Span { return s.top }
 
-// First is the lowest span; it is empty when the set is.
+// First returns the lowest span, or an empty span if the set is empty.
 func (s *Set) First() Span {
 	if len(s.spans) > 1 {
 		return s.spans[0]
@@ -65,8 +66,9 @@ func (s *Set) Clone() Set {
 	return c
 }
 
-// Extend adds [lo, hi), hi not below lo, when it follows the highest span at
-// once, and says whether it did. Nearly all data comes so.
+// Extend adds [lo, hi) if it starts where the highest span ends, and reports
+// whether it did; hi must not be below lo. This is the fast path: nearly all
+// data arrives in order.
 func (s *Set) Extend(lo, hi uint64) bool {
 	if lo != s.top.Hi {
 		return false
@@ -76,7 +78,7 @@ func (s *Set) Extend(lo, hi uint64) bool {
 	return true
 }
 
-// Add adds [lo, hi) and returns the number of bytes that were new.
+// Add adds [lo, hi) and returns the number of new bytes.
 func (s *Set) Add(lo, hi uint64) uint64 {
 	if lo >= hi {
 		return 0
@@ -132,7 +134,7 @@ func (s *Set) New(lo, hi uint64, gaps []Span) []Span {
 	return gaps
 }
 
-// In appends to parts what of [lo, hi) is in the set.
+// In appends the parts of [lo, hi) that are in the set to parts.
 func (s *Set) In(lo, hi uint64, parts []Span) []Span {
 	if lo >= s.top.Hi {
 		return parts
@@ -146,7 +148,7 @@ func (s *Set) In(lo, hi uint64, parts []Span) []Span {
 	return parts
 }
 
-// Overlap is the number of bytes of [lo, hi) that are in the set.
+// Overlap returns the number of bytes of [lo, hi) that are in the set.
 func (s *Set) Overlap(lo, hi uint64) uint64 {
 	if lo >= s.top.Hi {
 		return 0
@@ -162,7 +164,7 @@ func (s *Set) Overlap(lo, hi uint64) uint64 {
 	return sum
 }
 
-// Remove takes [lo, hi) out of the set.
+// Remove removes [lo, hi) from the set.
 func (s *Set) Remove(lo, hi uint64) {
 	if lo >= s.top.Hi {
 		return
@@ -190,7 +192,7 @@ func (s *Set) Remove(lo, hi uint64) {
 	s.keep(spans)
 }
 
-// Below takes all bytes below lo out of the set.
+// Below removes all bytes below lo from the set.
 func (s *Set) Below(lo uint64) {
 	if lo >= s.top.Hi {
 		s.spans, s.top, s.bytes = s.spans[:0], Span{}, 0
@@ -199,9 +201,9 @@ func (s *Set) Below(lo uint64) {
 	s.Remove(0, lo)
 }
 
-// first is the index of the first span that ends at or after lo. Most
-// questions are about the end of the set, so that is looked at first. The list
-// is up to date.
+// first returns the index of the first span that ends at or after lo. It checks
+// the end of the set first because most queries concern the end. The list must
+// be up to date.
 func (s *Set) first(lo uint64) int {
 	n := len(s.spans)
 	if n == 0 || s.spans[n-1].Hi < lo {
@@ -221,7 +223,8 @@ func (s *Set) first(lo uint64) int {
 	return a
 }
 
-// bound fills the gaps of the lowest eighth when there are too many spans.
+// bound fills the gaps of the lowest eighth of the spans if there are too many
+// spans.
 func (s *Set) bound(spans []Span) []Span {
 	if len(spans) <= MaxSpans {
 		return spans

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAgainstBitmap compares a set with one truth per byte.
+// TestAgainstBitmap compares a set with a bitmap.
 func TestAgainstBitmap(t *testing.T) {
 	const size = 300
 	random := rand.New(rand.NewPCG(1, 2))

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// tightWindow is below how many bytes left of the receive window a sender
-	// counts as blocked by it, as in Baerts and De Coninck, "Multipath
-	// TCP with real Smartphone applications", §5.3.3.
+	// tightWindow is the limit in bytes: with less left in the receive window,
+	// a sender counts as blocked by the window, as in Baerts and De Coninck,
+	// "Multipath TCP with real Smartphone applications", §5.3.3.
 	tightWindow = 5000
-	// minRTONS and firstRTONS are the least retransmission timeout of Linux,
-	// and the one without any round trip (RFC 6298 §2.1).
+	// minRTONS is the minimum retransmission timeout of Linux, firstRTONS the
+	// timeout before the first round-trip sample (RFC 6298 §2.1).
 	minRTONS   = 200e6
 	firstRTONS = 1e9
 )
 
-// takeDataAck takes the DATA_ACK of the side that sends h.
+// takeDataAck processes the DATA_ACK of the side that sends h.
 func (e *Engine) takeDataAck(h *half, seg *tcp.Segment) {
 	p, s, own := seg.Packet, h.sub, h.data
 	wide := p.DSS&packet.DSSAck64 != 0
@@ -31,8 +31,8 @@ func (e *Engine) takeDataAck(h *half, seg *tcp.Segment) {
 	e.acknowledge(s, d, 1-h.dir, d.relative(p.DataAck, wide), seg.Window)
 }
 
-// repeats counts a DATA_ACK and window that this side told just before, as it
-// does with most data, and says whether they are such.
+// repeats counts a DATA_ACK and window that are equal to the previous ones of
+// this side, as with most data, and reports whether they are.
 func (d *direction) repeats(ack uint64, window uint32) bool {
 	if ack != d.lastACK || window != d.lastWindow || d.windows == 0 {
 		return false
@@ -42,7 +42,7 @@ func (d *direction) repeats(ack uint64, window uint32) bool {
 	return true
 }
 
-// announced counts a receive window.
+// announced updates the receive window statistics.
 func (d *direction) announced(window uint32) {
 	if window < d.windowMin || d.windows == 0 {
 		d.windowMin = window
@@ -57,8 +57,8 @@ func (d *direction) announced(window uint32) {
 	d.windows++
 }
 
-// acknowledge takes the acknowledgement of all data of a direction below a
-// relative number, and the window behind it.
+// acknowledge processes the acknowledgement of all data of a direction below a
+// relative number, and the window beyond it.
 func (e *Engine) acknowledge(s *Sub, d *direction, dir uint8, upTo uint64, window uint32) {
 	if upTo > d.edge+maxJump {
 		return
@@ -66,7 +66,7 @@ func (e *Engine) acknowledge(s *Sub, d *direction, dir uint8, upTo uint64, windo
 	if upTo > d.acked {
 		e.advance(d, upTo)
 	}
-	if s.syn != synMissing { // else the scale of the window is not known
+	if s.syn != synMissing { // otherwise the window scale is unknown
 		if right := upTo + uint64(window); right > d.right {
 			d.right = right
 		}
@@ -79,7 +79,7 @@ func (e *Engine) acknowledge(s *Sub, d *direction, dir uint8, upTo uint64, windo
 	}
 }
 
-// advance takes an acknowledgement of more than before.
+// advance processes a DATA_ACK above the highest one so far.
 func (e *Engine) advance(d *direction, upTo uint64) {
 	now, size := e.nowNS, upTo-d.acked
 	if d.finNS != 0 && upTo > d.finAt {
@@ -109,8 +109,9 @@ func (e *Engine) advance(d *direction, upTo uint64) {
 	}
 }
 
-// acknowledged takes the round trips of the data that a subflow carried: one
-// for each segment, from its first sight to the DATA_ACK that covers it.
+// acknowledged adds the round trips of the data that a subflow carried. Each
+// segment yields one sample, from its first sight to the DATA_ACK that covers
+// it.
 func (h *half) acknowledged(upTo uint64, now int64) {
 	segments := h.sent.segments
 	n := h.sent.acked
@@ -124,7 +125,7 @@ func (h *half) acknowledged(upTo uint64, now int64) {
 	}
 }
 
-// smooth follows RFC 6298 §2.
+// smooth updates the smoothed round trip and its variation (RFC 6298 §2).
 func (h *half) smooth(rtt int64) {
 	if h.srttNS == 0 {
 		h.srttNS, h.varNS = rtt, rtt/2
@@ -135,7 +136,7 @@ func (h *half) smooth(rtt int64) {
 	h.varNS += (max(delta, -delta) - h.varNS) / 4
 }
 
-// rto estimates the retransmission timeout of the sender.
+// rto estimates the sender's retransmission timeout.
 func (h *half) rto() int64 {
 	if h.srttNS == 0 {
 		return firstRTONS
@@ -143,7 +144,7 @@ func (h *half) rto() int64 {
 	return max(minRTONS, h.srttNS+4*h.varNS)
 }
 
-// plainAck takes the ACK of a connection that fell back: data goes on being
+// plainAck processes the ACK of a connection that fell back: its data is now
 // acknowledged by TCP sequence number.
 func (e *Engine) plainAck(s *Sub, dir uint8, seg *tcp.Segment) {
 	h := s.half[1-dir]

@@ -12,9 +12,9 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// bulk makes the packets of a download over two subflows, as the phone sees
-// it: runs of segments on each subflow in turn, those of the second one late,
-// and an ACK with a DATA_ACK for every second segment of each.
+// bulk generates the packets of a download over two subflows, as captured on
+// the phone: runs of segments alternately on each subflow, late on the second
+// one, and an ACK with a DATA_ACK for every second segment of each.
 type bulk struct {
 	p       packet.Packet
 	now     int64
@@ -24,14 +24,14 @@ type bulk struct {
 	seq     [2]uint32
 	toACK   [2]int
 	got     uint64
-	pending int // 1 + the subflow whose ACK is due
+	pending int // 1 + the subflow of the next ACK
 	turn    int
 }
 
 const (
 	bulkSize = 1400
 	bulkRun  = 6
-	bulkLate = 60 // segments by which the second subflow is late
+	bulkLate = 60 // delay of the second subflow in segments
 )
 
 func (b *bulk) next() *packet.Packet {
@@ -99,7 +99,7 @@ var (
 	bulkUp   = (&script{version: 1}).first(keyC)
 )
 
-// handshakes brings a script to the point where the bulk of a transfer follows.
+// handshakes plays a script up to the start of the bulk transfer.
 func handshakes(b *testing.B, set tables.Set) *script {
 	k := newScript(b, 1)
 	k.sink = tables.NewMemorySink(set, 0)
@@ -115,7 +115,8 @@ func handshakes(b *testing.B, set tables.Set) *script {
 var benchSet = tables.TableConnections | tables.TableSubflows | tables.TableDirections | tables.TableEvents |
 	tables.TableRTT | tables.TableBursts | tables.TableReinjections | tables.TableThroughput | tables.TableACKSizes
 
-// threadTime is the processor time of this thread: what counts on a busy machine.
+// threadTime returns the CPU time of this thread, the right measure on a busy
+// machine.
 func threadTime() time.Duration {
 	var u syscall.Rusage
 	const thread = 1 // RUSAGE_THREAD

@@ -11,13 +11,13 @@ type burst struct {
 	packets         int64
 }
 
-// bursts are those of one direction that have ended.
+// bursts holds the finished bursts of one direction.
 type bursts struct {
 	count int64
 	kept  thinned[burstRow]
 }
 
-// burstRow is a burst that has ended.
+// burstRow is a finished burst.
 type burstRow struct {
 	sub               int32
 	startNS, duration int64
@@ -25,7 +25,7 @@ type burstRow struct {
 	bytes, packets    int64
 }
 
-// turn ends the burst at hand and begins one on another subflow.
+// turn ends the current burst and starts one on another subflow.
 func (d *direction) turn(s *Sub, offset uint64, timeNS int64, keep bool, limit int) {
 	d.endBurst(keep, limit)
 	d.burst = burst{sub: s, startNS: timeNS, offset: offset}
@@ -43,7 +43,7 @@ func (d *direction) endBurst(keep bool, limit int) {
 	b.sub = nil
 }
 
-// switches is how often the subflow changed; bursts have ended.
+// switches returns how often the subflow changed. All bursts must have ended.
 func (b *bursts) switches() int64 { return max(0, b.count-1) }
 
 func (e *Engine) burstRows(c *Conn, d *direction, dir int) {

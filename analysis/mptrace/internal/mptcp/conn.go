@@ -5,51 +5,51 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// Conn is a TCP or MPTCP connection. Fields change while it lives.
+// Conn is a TCP or MPTCP connection. Its fields change during its life.
 //
-// Offsets of a connection without MPTCP, and of one that fell back at the
-// handshake, are relative TCP sequence numbers: 0 is the byte behind the SYN,
-// or the first one seen when there was no SYN. An MPTCP connection whose keys
-// were not seen counts from the first data sequence number seen; what lies
-// below is in the rows and not told.
+// Offsets of a connection without MPTCP, or with a fallback in the handshake,
+// are relative TCP sequence numbers: 0 is the byte after the SYN, or the first
+// byte seen if there was no SYN. An MPTCP connection with unknown keys counts
+// from the first data sequence number seen; data below it is in the rows, but
+// is not reported to observers.
 type Conn struct {
 	ID    int32
 	MPTCP bool
-	Subs  []*Sub // in the order of their creation; of very many, those that ended go
+	Subs  []*Sub // in order of creation; if there are very many, those that ended are removed
 
 	startNS, lastNS int64
 	live            int32 // subflows whose flow has not ended
-	made            int32 // subflows ever
-	version         int32 // −1: not known, or plain TCP
-	plain           bool  // counted by TCP sequence number: no MPTCP, or refused in the handshake
-	orphan          bool  // its beginning was not seen: no fallback is concluded from what is missing
+	made            int32 // number of subflows ever created
+	version         int32 // −1: unknown, or plain TCP
+	plain           bool  // counted by TCP sequence number: no MPTCP, or fallback in the handshake
+	orphan          bool  // its start was not seen: conclude no fallback from missing packets
 	fastclose       bool
 	checksum        bool
 	payloadAsked    bool
-	capable         uint8 // which MP_CAPABLE were seen, by handshakeStep
+	capable         uint8 // the MP_CAPABLE options seen: sawSYN, sawSYNACK, sawACK
 	fallback        note  // cause
 	capableNS       int64 // the first MP_CAPABLE SYN; 0: not seen
 
-	multi     *multi // of MPTCP
+	multi     *multi // only for MPTCP
 	events    []event
 	payload   Payload
-	totals    *totals // of subflows whose rows are written
+	totals    *totals // sums over the subflows whose rows are written
 	handovers int32
 
-	prev, next *Conn // among those that wait
+	prev, next *Conn // in the queue of waiting connections
 
-	first Sub // the memory of the first subflow
+	first Sub // storage of the first subflow
 	slot  [1]*Sub
 }
 
-// multi is what only an MPTCP connection has.
+// multi is the part of a connection that only MPTCP needs.
 type multi struct {
 	key, idsn        [2]uint64
-	token            [2]uint32 // by which the other side addresses this one
+	token            [2]uint32 // the token that identifies this side
 	hasKey, hasToken [2]bool
-	data             *[2]direction // since the first data sequence signal
+	data             *[2]direction // nil before the first data sequence signal
 	waitingRows      []waitingReinjection
-	addresses        []packet.Addr // of events
+	addresses        []packet.Addr // referenced by events
 }
 
 // Sub is a subflow; a plain TCP connection has one.
@@ -59,70 +59,70 @@ type Sub struct {
 	Interface  string
 	Network    string
 	ID         int32
-	AddressID  int32 // −1: not known
+	AddressID  int32 // −1: unknown
 	Additional bool  // made by MP_JOIN
-	Turned     bool  // opened by the server: Flow's directions are the other way round
+	Turned     bool  // opened by the server: Flow's directions are reversed
 
-	turn        uint8 // 1 when turned: the flow's direction ^ turn is the connection's
+	turn        uint8 // 1 if Turned: flow direction ^ turn = connection direction
 	watch       watch
 	syn         synSeen
-	opened      bool // the TCP handshake has ended well
+	opened      bool // the TCP handshake is complete
 	reset       bool
-	removed     bool // REMOVE_ADDR named its address
+	removed     bool // REMOVE_ADDR contained its address
 	ended       bool
 	firstNewDir uint8
-	resetBy     uint8      // while reset: who sent the RST
+	resetBy     uint8      // the sender of the RST, if reset
 	resetReason int16      // −1: none
-	joined      *joinState // of additional subflows
+	joined      *joinState // only for additional subflows
 	side        [2]side
-	half        [2]*half // of MPTCP, since the first data sequence signal or payload
-	early       *early   // of plain TCP that may turn out to be MPTCP
+	half        [2]*half // only for MPTCP, after the first data sequence signal or payload
+	early       *early   // plain TCP that can still turn out to be MPTCP
 
-	progressNS int64 // last new payload or acknowledgement of new payload
-	firstNewNS int64 // first data that no subflow carried before; 0: none yet
+	progressNS int64 // last new payload, or last acknowledgement of new payload
+	firstNewNS int64 // first data that no other subflow had carried; 0: none yet
 }
 
-// synSeen says what is known of a subflow's SYN.
+// synSeen describes what was captured of a subflow's SYN.
 type synSeen uint8
 
 const (
 	synMissing synSeen = iota
-	synCut             // its options were not captured whole
+	synCut             // its options were cut off
 	synWhole
 )
 
-// watch says what a subflow still waits for.
+// watch is the set of conditions that a subflow waits for.
 type watch uint8
 
 const (
-	watchHandshake watch = 1 << iota // not established yet
-	watchSuspect                     // a reinjection from it waits to know whether it still lives
+	watchHandshake watch = 1 << iota // not yet established
+	watchSuspect                     // a reinjection of its data waits for a sign of life
 )
 
-// side is what one side does on a subflow, whether MPTCP or not.
+// side is the state of one side of a subflow, with or without MPTCP.
 type side struct {
 	heardNS    int64
 	isn        uint64 // unwrapped initial sequence number
 	origin     uint64 // unwrapped sequence number of offset 0 in plain TCP
-	plainTold  uint64 // unwrapped sequence number up to which bytes were told of as plain TCP
-	rate       *rate  // since the first payload, when the table is wanted
-	hasISN     bool   // the SYN was seen, or a mapping told
+	plainTold  uint64 // unwrapped sequence number up to which bytes were reported as plain TCP
+	rate       *rate  // nil before the first payload, or if the table is not wanted
+	hasISN     bool   // known from the SYN or from a mapping
 	hasOrigin  bool
-	carried    bool // payload
+	carried    bool // has sent payload
 	zeroWindow bool
 	fin        bool
-	backup     bool  // the B bit that it set last
-	addressID  int16 // −1: not known
+	backup     bool  // the last B bit that it sent
+	addressID  int16 // −1: unknown
 }
 
-// over says whether a subflow has ended, whatever may still come on it.
+// over reports whether a subflow has ended, even if packets still follow.
 func (s *Sub) over() bool {
 	return s.side[Up].fin || s.side[Down].fin || s.reset || s.removed || s.ended
 }
 
-// open makes the subflow of a flow, and finds or makes its connection.
+// open creates the subflow of a flow, and finds or creates its connection.
 func (e *Engine) open(seg *tcp.Segment) *Sub {
-	e.warnings.FlowsEvicted += e.missed // this flow might have been of one of them
+	e.warnings.FlowsEvicted += e.missed // this flow might belong to one of those connections
 	e.missed = 0
 	p := seg.Packet
 	syn := p.Flags&(packet.SYN|packet.ACK) == packet.SYN
@@ -153,7 +153,7 @@ func (e *Engine) becomeMPTCP(c *Conn, version int32) {
 	c.multi = e.spare.multis.get()
 }
 
-// add makes the next subflow of a connection.
+// add creates the next subflow of a connection.
 func (c *Conn) add(e *Engine, f *tcp.Flow) *Sub {
 	s := &c.first
 	if c.made > 0 {
@@ -176,8 +176,8 @@ func (e *Engine) announce(s *Sub) {
 	}
 }
 
-// established says whether a subflow could carry data of the connection. For
-// an additional one: SYN, SYN/ACK and an ACK with a sound HMAC, or a DSS.
+// established reports whether a subflow could carry data of the connection. An
+// additional subflow needs SYN, SYN/ACK and an ACK with a valid HMAC, or a DSS.
 func (s *Sub) established() bool {
 	if !s.Additional || s.Conn.plain {
 		return s.opened
@@ -192,5 +192,6 @@ func (s *Sub) signals(dir int) int64 {
 	return s.half[dir].signals
 }
 
-// flowDir is the flow's name of a connection's direction, and the other way round.
+// flowDir converts a direction of the connection to one of the flow, and vice
+// versa.
 func (s *Sub) flowDir(dir uint8) uint8 { return (dir ^ s.turn) & 1 }

@@ -5,36 +5,36 @@ import (
 	"mplab/analysis/mptrace/internal/tcp"
 )
 
-// direction is the data that one side sends on all subflows. Its bytes have
-// relative numbers: the data sequence number minus base. What every segment
-// needs comes first.
+// direction is the data that one side sends on all subflows. Bytes have
+// relative numbers: data sequence number minus base. The fields that every
+// segment needs come first.
 type direction struct {
 	started  bool
-	anywhere bool   // no data sequence number was seen: base means nothing
-	short    bool   // only 32-bit numbers were seen: base is a guess in its upper half
+	anywhere bool   // no data sequence number was seen: base is arbitrary
+	short    bool   // only 32-bit numbers were seen: the upper half of base is a guess
 	base     uint64 // data sequence number of relative number 0
 	edge     uint64 // the highest relative number seen
-	origin   uint64 // relative number of offset 0: 0, or unknownStart when the keys are not known
+	origin   uint64 // relative number of offset 0: 0, or unknownStart if the keys are unknown
 	acked    uint64 // the highest DATA_ACK, relative
-	right    uint64 // right edge of the receive window, relative; 0: not known
+	right    uint64 // right edge of the receive window, relative; 0: unknown
 	holes    holes  // between origin and edge
 
 	unique    uint64
-	freshNS   int64 // latest new data, and payload
+	freshNS   int64 // time of the latest new data; payloadNS: of the latest payload
 	payloadNS int64
 	idleNS    int64 // longest time without payload
-	tightNS   int64 // when there was less than tightWindow left of the receive window
+	tightNS   int64 // last time when less than tightWindow was left of the receive window
 	rate      rate
-	burst     burst // the one at hand
+	burst     burst // the current burst
 	flightMax uint64
 	flightSum uint64
 	flights   int64
 
-	carriers   []*half // of subflows with data that waits for its DATA_ACK
+	carriers   []*half // subflows with data that waits for its DATA_ACK
 	lastACKNS  int64
 	finNS      int64  // first DATA_FIN; 0: none
-	finAt      uint64 // its number
-	lastACK    uint64 // that this side told, as on the wire, with its window
+	finAt      uint64 // relative number of the DATA_FIN
+	lastACK    uint64 // last DATA_ACK of this side, as on the wire, with its window
 	lastWindow uint32
 	windowMin  uint32
 	windowMax  uint32
@@ -44,16 +44,16 @@ type direction struct {
 	ackSizes   hist.Sizes
 
 	reinjected   uint64
-	initial      uint64 // new data before the first acknowledgement of data
+	initial      uint64 // new data before the first DATA_ACK
 	zeroWindows  int64
 	firstFreshNS int64
 	firstACKNS   int64
 	finACKNS     int64
 	bursts       bursts
-	below        holes // below origin, when the beginning was not seen
+	below        holes // below origin, if the start was not seen
 }
 
-// start fixes the numbers of a direction at the first data sequence number seen.
+// start fixes base when the first data sequence number is seen.
 func (d *direction) start(c *Conn, dir uint8, dsn uint64, wide bool) {
 	if c.multi.hasKey[dir] {
 		d.startAnywhere(c, dir)
@@ -63,7 +63,7 @@ func (d *direction) start(c *Conn, dir uint8, dsn uint64, wide bool) {
 	d.short = !wide
 }
 
-// startAnywhere fixes them where no data sequence number was seen.
+// startAnywhere fixes base without a data sequence number.
 func (d *direction) startAnywhere(c *Conn, dir uint8) {
 	switch {
 	case d.started:
@@ -75,8 +75,8 @@ func (d *direction) startAnywhere(c *Conn, dir uint8) {
 	}
 }
 
-// firstByte is the relative number of the first byte of the data, as far as it
-// is known.
+// firstByte returns the relative number of the first byte of the data, as far
+// as known.
 func (d *direction) firstByte(c *Conn, dir uint8) uint64 {
 	if !c.multi.hasKey[dir] || d.anywhere {
 		return d.origin
@@ -90,8 +90,8 @@ func (d *direction) startUnknown(dsn uint64) {
 	d.below.open(0, unknownStart)
 }
 
-// relative makes a data sequence number, or DATA_ACK, of 32 or 64 bits
-// relative (RFC 8684 §3.3.1).
+// relative converts a data sequence number or DATA_ACK of 32 or 64 bits into a
+// relative number (RFC 8684 §3.3.1).
 func (d *direction) relative(dsn uint64, wide bool) uint64 {
 	if wide && !d.short {
 		return dsn - d.base
@@ -104,11 +104,12 @@ func (d *direction) relative(dsn uint64, wide bool) uint64 {
 	return relative
 }
 
-// row is a relative number as tables tell it: negative below the first byte
-// seen where the beginning is not known.
+// row converts a relative number to the form in the tables: it is negative
+// below the first byte seen if the start is unknown.
 func (d *direction) row(relative uint64) int64 { return int64(relative - d.origin) }
 
-// advances takes data in order: at the edge, or into the lowest hole.
+// advances adds data at the edge or at the start of the lowest hole, and
+// reports whether it could.
 func (d *direction) advances(lo, hi uint64) bool {
 	if lo == d.edge {
 		d.edge = hi
@@ -117,8 +118,9 @@ func (d *direction) advances(lo, hi uint64) bool {
 	return d.holes.fillLowest(lo, hi)
 }
 
-// account takes data that is new on its subflow: [lo, hi) of the connection's
-// data; e.shift is set. seg is nil when the bytes came in earlier segments.
+// account processes data that is new on its subflow: [lo, hi) of the
+// connection's data. e.shift must be set. seg is nil if the bytes came in
+// earlier segments.
 func (e *Engine) account(h *half, seg *tcp.Segment, lo, hi uint64) {
 	d := h.data
 	if lo > d.edge {
@@ -134,7 +136,7 @@ func (e *Engine) account(h *half, seg *tcp.Segment, lo, hi uint64) {
 	}
 }
 
-// overlapping takes data of which some may be old.
+// overlapping processes data that may be partly old.
 func (e *Engine) overlapping(h *half, seg *tcp.Segment, lo, hi uint64) {
 	d := h.data
 	spans := e.spans[0][:0]
@@ -165,7 +167,7 @@ func (e *Engine) overlapping(h *half, seg *tcp.Segment, lo, hi uint64) {
 	}
 }
 
-// fresh takes data that no subflow carried before.
+// fresh processes data that no subflow had carried before.
 func (e *Engine) fresh(h *half, lo, hi uint64) {
 	d, now := h.data, e.nowNS
 	d.unique += hi - lo
@@ -202,7 +204,7 @@ func (e *Engine) fresh(h *half, lo, hi uint64) {
 	}
 }
 
-// newBurst ends the burst of another subflow and begins one.
+// newBurst ends the burst of another subflow and starts a new one.
 func (e *Engine) newBurst(h *half, lo uint64) {
 	s, d := h.sub, h.data
 	if d.firstFreshNS == 0 {

@@ -5,7 +5,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// writeData writes the rows of a direction's data.
+// writeData writes the rows at level mptcp of a direction.
 func (e *Engine) writeData(c *Conn, dir uint8) {
 	row := e.out.Directions.Next()
 	row.ConnectionID, row.SubflowID, row.Level, row.Direction = c.ID, tables.NoSubflow, tables.LevelMPTCP, tables.Directions[dir]
@@ -21,7 +21,7 @@ func (e *Engine) writeData(c *Conn, dir uint8) {
 	}
 }
 
-// writeSeen writes what was seen of a direction's data.
+// writeSeen writes the statistics of a direction whose data was seen.
 func (e *Engine) writeSeen(c *Conn, dir uint8, row *tables.Direction) {
 	d := &c.multi.data[dir]
 	d.endBurst(e.out.Bursts != nil, e.options.Samples)
@@ -34,7 +34,7 @@ func (e *Engine) writeSeen(c *Conn, dir uint8, row *tables.Direction) {
 	e.seriesRows(c, tables.NoSubflow, tables.LevelMPTCP, dir, &d.rtt, &d.ackSizes)
 }
 
-// directionRow fills in what is known of a direction's data.
+// directionRow fills in the statistics of a direction.
 func (d *direction) directionRow(row *tables.Direction) {
 	row.UniqueBytes, row.MissingBytes, row.ReinjectedBytes = int64(d.unique), int64(d.holes.in(0)), int64(d.reinjected)
 	row.ZeroWindows, row.FlightMax, row.InitialWindow = d.zeroWindows, int64(d.flightMax), int64(d.initial)
@@ -54,7 +54,7 @@ func (d *direction) directionRow(row *tables.Direction) {
 	row.RoundTrips(&d.rtt)
 }
 
-// seriesRows writes round trips and sizes of acknowledgements.
+// seriesRows writes the round trips and acknowledgement sizes.
 func (e *Engine) seriesRows(c *Conn, subflow int32, level string, dir uint8, rtt *hist.Series, sizes *hist.Sizes) {
 	name := tables.Directions[dir]
 	if e.out.RTT != nil {

@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// patienceNS is how long an MPTCP connection without subflows waits for
-	// the next one: a handover may break before it makes.
+	// patienceNS is how long an MPTCP connection without subflows waits for the
+	// next one: a handover may close the old subflow before it opens the new
+	// one.
 	patienceNS = 60e9
-	// maxWaiting bounds the connections that wait.
+	// maxWaiting is the maximum number of waiting connections.
 	maxWaiting = 1024
-	// maxSubs is how many subflows a connection holds before those that end
-	// are written and forgotten at once.
+	// maxSubs is the maximum number of subflows in memory: above it, a subflow
+	// that ends is written and forgotten immediately.
 	maxSubs = 64
 )
 
-// endSub takes the end of a subflow's flow.
+// endSub processes the end of a subflow's flow.
 func (e *Engine) endSub(s *Sub) {
 	c := s.Conn
 	if s.ended {
@@ -36,7 +37,7 @@ func (e *Engine) endSub(s *Sub) {
 	}
 }
 
-// endOrWait takes a connection without live subflows.
+// endOrWait handles a connection without live subflows.
 func (e *Engine) endOrWait(c *Conn) {
 	if !c.mayGoOn() || e.nowNS-c.lastNS >= patienceNS {
 		e.endConn(c)
@@ -52,25 +53,25 @@ func (e *Engine) endOrWait(c *Conn) {
 	e.wakeNS = min(e.wakeNS, c.lastNS+patienceNS)
 }
 
-// mayGoOn says whether another subflow can still join.
+// mayGoOn reports whether another subflow can still join.
 func (c *Conn) mayGoOn() bool {
 	return !c.plain && c.fallback == noNote && !c.dataClosed() && slices.ContainsFunc(c.Subs, (*Sub).established)
 }
 
-// revive takes a connection back from those that wait.
+// revive removes a connection from the waiting queue.
 func (e *Engine) revive(c *Conn) {
 	if c.live == 0 && c.made > 0 {
 		e.waiting.remove(c)
 	}
 }
 
-// wake ends the connections that waited long enough.
+// wake ends the connections that have waited for patienceNS.
 func (e *Engine) wake() {
 	e.endWaiting(func(c *Conn) bool { return e.nowNS-c.lastNS >= patienceNS })
 }
 
-// endWaiting ends those of the waiting connections that are done, in the order
-// of their numbers.
+// endWaiting ends the waiting connections for which done returns true, in the
+// order of their numbers.
 func (e *Engine) endWaiting(done func(*Conn) bool) {
 	var over []*Conn
 	e.wakeNS = math.MaxInt64
@@ -88,7 +89,7 @@ func (e *Engine) endWaiting(done func(*Conn) bool) {
 	}
 }
 
-// queue is a list of connections in the order in which they came.
+// queue is a linked list of connections in the order of arrival.
 type queue struct {
 	head, tail *Conn
 	len        int
@@ -120,7 +121,7 @@ func (q *queue) remove(c *Conn) {
 	q.len--
 }
 
-// endConn writes what is left to write of a connection and forgets it.
+// endConn writes the remaining rows of a connection and forgets it.
 func (e *Engine) endConn(c *Conn) {
 	e.forgetTokens(c)
 	e.concludeFallback(c)

@@ -12,7 +12,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// handovers are the handover events of a connection: left → taken.
+// handovers returns the handover events of a connection: left → taken.
 func handovers(r *tables.Result) [][2]int64 {
 	var list [][2]int64
 	for _, e := range r.Events {
@@ -86,15 +86,15 @@ func TestHandovers(t *testing.T) {
 	}
 }
 
-// shortLived makes a tracker that forgets closed flows at once.
+// shortLived replaces the tracker by one that forgets closed flows immediately.
 func shortLived(k *script) {
 	k.tracker = tcp.NewTracker(tcp.Options{OnEnd: k.engine.EndFlow, OnRetransmission: k.engine.Retransmission, ClosedNS: 1e9, IdleNS: 20e9})
 }
 
-// noise is a packet of somebody else: time goes on.
+// noise sends a packet of another flow: time passes.
 func (k *script) noise() { k.send(server, end{lte.addr, 9}, packet.ACK, 1, 1, 0) }
 
-// TestBreakBeforeMake: a connection lives on for a minute without subflows.
+// TestBreakBeforeMake: a connection survives for a minute without subflows.
 func TestBreakBeforeMake(t *testing.T) {
 	for seconds, connections := range map[int64]int{30: 2, 70: 3} {
 		k := newScript(t, 1)
@@ -122,7 +122,7 @@ func TestBreakBeforeMake(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionsEnd: nothing is kept of a connection that is over.
+// TestClosedConnectionsEnd: nothing is kept of a closed connection.
 func TestClosedConnectionsEnd(t *testing.T) {
 	fin := func(k *script) {
 		k.send(server, wifi, packet.ACK|packet.FIN, 201, 101, 0, dataFIN(k.first(keyS), 0, 1))
@@ -171,8 +171,8 @@ func TestConnectionsEndInOrder(t *testing.T) {
 	}
 }
 
-// TestFloods sends very many handshakes that lead nowhere: what is kept of
-// them does not grow.
+// TestFloods sends very many handshakes that are never completed: the memory
+// for them does not grow.
 func TestFloods(t *testing.T) {
 	const n = 60000
 	other := func(i uint32) end {
@@ -230,8 +230,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestMissedConnections: connections that stop waiting early count when a
-// subflow comes later that might have been theirs, and so not at the end.
+// TestMissedConnections: a connection that stops waiting early is counted if a
+// later subflow might have been its own, and not counted at the end.
 func TestMissedConnections(t *testing.T) {
 	const n = maxWaiting + 400
 	for flows, want := range map[int]int64{100: n - 100 - maxWaiting, 0: 0} {
@@ -249,8 +249,8 @@ func TestMissedConnections(t *testing.T) {
 	}
 }
 
-// TestMemoryIsUsedAgain: a connection has the same rows when its memory was
-// that of others before.
+// TestMemoryIsUsedAgain: reused memory does not change the rows of a
+// connection.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	other := func(i int) end { return end{netip.AddrFrom4([4]byte{11, 0, byte(i >> 8), byte(i)}), 999} }
 	flood := func(k *script) {
@@ -301,7 +301,8 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// from returns the rows of the connections from first on, which is number 0.
+// from returns the rows of the connections from number first on; number first
+// becomes 0.
 func from[R any](rows []R, first int32) []R {
 	var later []R
 	for _, row := range rows {
@@ -314,8 +315,8 @@ func from[R any](rows []R, first int32) []R {
 	return later
 }
 
-// TestManySubflows: of very many subflows the rows of those that ended are
-// written before the connection's, and still counted in it.
+// TestManySubflows: if there are very many subflows, the rows of ended ones are
+// written before the connection's row, which still counts them.
 func TestManySubflows(t *testing.T) {
 	k := newScript(t, 1)
 	shortLived(k)
@@ -351,7 +352,7 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEndTwice: an end that is told twice counts once.
+// TestEndTwice: a repeated end counts once.
 func TestEndTwice(t *testing.T) {
 	k := newScript(t, 1)
 	k.open(wifi, server, 100, 200)

@@ -9,22 +9,22 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// The two sides of a connection, and the direction of what they send: the
-// client sends Up. A subflow that the server opened has its tcp.Flow turned
-// round; engine and observers always speak of the connection's directions.
+// Sides of a connection and the directions that they send: the client sends Up.
+// If the server opened a subflow, its tcp.Flow is reversed. Engine and
+// observers always use the connection's directions.
 const (
 	Up   = 0
 	Down = 1
 )
 
-// Options of an [Engine]. Zero values stand for the defaults.
+// Options of an [Engine]. Zero values select the defaults.
 type Options struct {
 	Samples    int                                    // as in tcp.Options; also bounds bursts and points
-	Interfaces func(int32) string                     // name of an interface number
-	Network    func(iface string, f *tcp.Flow) string // wifi, cellular, …; "" when not known
-	Observer   Observer                               // nil: nobody
-	Payload    func(c *Conn) Payload                  // asked when the first captured payload byte of a connection comes; nil: nobody
-	Describe   func(row *tables.Connection, c *Conn)  // last word on a connection's row: names and destinations; nil: nobody
+	Interfaces func(int32) string                     // returns the name of an interface
+	Network    func(iface string, f *tcp.Flow) string // wifi, cellular, …; "" if unknown
+	Observer   Observer                               // nil: none
+	Payload    func(c *Conn) Payload                  // called at a connection's first captured payload; nil: none
+	Describe   func(row *tables.Connection, c *Conn)  // completes a connection's row: names and destinations; nil: none
 }
 
 // Engine follows connections. It is not safe for concurrent use.
@@ -34,26 +34,26 @@ type Engine struct {
 	out      tables.Sink
 	warnings *tables.Warnings
 
-	nowNS     int64 // of the last packet
+	nowNS     int64 // time of the last packet
 	nextID    int32
 	tokens    map[uint32]tokenOwner
-	earlier   map[uint32][]tokenOwner // of tokens with several owners: those before the newest
-	orphans   map[uint32]*Conn        // joins whose connection was not seen, by the token that they bear
+	earlier   map[uint32][]tokenOwner // older owners of tokens with several owners
+	orphans   map[uint32]*Conn        // by token: connections of joins whose initial subflow was not seen
 	waiting   queue                   // connections without live subflows that may get another one
-	wakeNS    int64                   // when the first of them has waited long enough
-	missed    int64                   // of them, that ended early since the last flow began
+	wakeNS    int64                   // when the first of them has waited for patienceNS
+	missed    int64                   // number of them that ended early since the last new flow
 	rates     bool                    // the table throughput is wanted
-	eventful  bool                    // events are wanted, by the table or the observer
-	listening bool                    // an observer or payload is served
+	eventful  bool                    // events are wanted for the table or by the observer
+	listening bool                    // there is an observer or a payload reader
 	interest  Interest                // of the observer
 
 	spare  spares
 	spans  [2][]interval.Span // scratch
 	pieces []piece            // scratch
 
-	// Of the segment at hand, which may be accounted for in several parts:
-	counted bool   // it counts as one with new data
-	shift   uint64 // from relative data numbers to its subflow's sequence numbers
+	// Of the current segment, which may be accounted in several parts:
+	counted bool   // it was counted as a segment with new data
+	shift   uint64 // relative data number + shift = subflow sequence number
 }
 
 // New returns an engine that writes rows into a sink and counts warnings.
@@ -77,13 +77,13 @@ func New(o Options, out *tables.Sink, warnings *tables.Warnings) *Engine {
 
 const defaultSamples = 1000
 
-// rareFlags and rareOptions mark the segments that say more than data and ACK.
+// rareFlags and rareOptions mark segments with more than data, ACK and DSS.
 const (
 	rareFlags   = packet.SYN | packet.FIN | packet.RST
 	rareOptions = packet.HasSignal | packet.HasBad
 )
 
-// Add takes a segment.
+// Add processes a segment.
 func (e *Engine) Add(seg *tcp.Segment) {
 	p := seg.Packet
 	e.nowNS = p.TimeNS
@@ -139,7 +139,7 @@ func (e *Engine) Add(seg *tcp.Segment) {
 	}
 }
 
-// firstPayload notes the first payload of a side.
+// firstPayload records the first payload of a side.
 func (e *Engine) firstPayload(s *Sub, dir uint8) {
 	s.side[dir].carried = true
 	if e.rates {
@@ -166,7 +166,7 @@ func total(spans []interval.Span) uint64 {
 	return n
 }
 
-// leaveOut counts a segment that counts nowhere else.
+// leaveOut counts a segment that is otherwise ignored.
 func (e *Engine) leaveOut(seg *tcp.Segment) {
 	if seg.Late {
 		e.warnings.SegmentsLate++
@@ -178,22 +178,23 @@ func (e *Engine) leaveOut(seg *tcp.Segment) {
 	}
 }
 
-// EndFlow takes the end of a flow (tcp.Options.OnEnd).
+// EndFlow processes the end of a flow. Use it as tcp.Options.OnEnd.
 func (e *Engine) EndFlow(f *tcp.Flow) {
 	if s, _ := f.Owner.(*Sub); s != nil {
 		e.endSub(s)
 	}
 }
 
-// Retransmission takes tcp.Options.OnRetransmission.
+// Retransmission writes a retransmission. Use it as
+// tcp.Options.OnRetransmission.
 func (e *Engine) Retransmission(r *tcp.Retransmission) {
 	if s, _ := r.Flow.Owner.(*Sub); s != nil && e.out.Retransmissions != nil {
 		e.out.Retransmissions.Add(s.retransmissionRow(r))
 	}
 }
 
-// Close ends all connections, in the order of their numbers. The flows have
-// ended before.
+// Close ends all connections, in the order of their numbers. The flows must
+// have ended.
 func (e *Engine) Close() {
 	e.endWaiting(func(*Conn) bool { return true })
 }

@@ -9,7 +9,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// direction returns the row of a connection's only direction of a level.
+// direct returns the row of a connection's only direction at a level.
 func direct(t *testing.T, r *tables.Result, level, direction string, subflow int32) tables.Direction {
 	t.Helper()
 	for _, d := range r.Directions {
@@ -21,7 +21,7 @@ func direct(t *testing.T, r *tables.Result, level, direction string, subflow int
 	return tables.Direction{}
 }
 
-// names are the events of a connection in their order.
+// names returns the events of a connection in order.
 func names(r *tables.Result) []string {
 	var list []string
 	for _, e := range r.Events {
@@ -97,8 +97,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTwoSubflows plays what bytes of two subflows can be: new, told of late,
-// sent again by TCP, reinjected, and carried again by the same subflow.
+// TestTwoSubflows plays the possible kinds of bytes on two subflows: new, with
+// a late mapping, retransmitted by TCP, reinjected, and carried again by the
+// same subflow.
 func TestTwoSubflows(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version uint8) {
 		k := newScript(t, version)
@@ -110,7 +111,8 @@ func TestTwoSubflows(t *testing.T) {
 			k.send(wifi, server, packet.ACK, 101, 201, 50, dss(up, 1, 50))
 		}
 		k.joinFrom(lte, 300, 400, 1)
-		// One mapping of 3000 bytes over three segments; only the last tells it.
+		// One mapping of 3000 bytes for three segments; only the last segment
+		// contains it.
 		k.send(server, wifi, packet.ACK, 201, 151, 1000)
 		k.send(server, wifi, packet.ACK, 1201, 151, 1000)
 		k.send(server, wifi, packet.ACK, 2201, 151, 1000, dss(down, 1, 3000))
@@ -119,7 +121,7 @@ func TestTwoSubflows(t *testing.T) {
 		k.send(server, lte, packet.ACK, 1401, 301, 500, dss32(down+2000, 1001, 500))
 		k.wait(50)
 		k.send(server, lte, packet.ACK, 1401, 301, 500, dss32(down+2000, 1001, 500))
-		// The subflow's own bytes under new sequence numbers: neither.
+		// The subflow's bytes under new sequence numbers: neither.
 		k.send(server, lte, packet.ACK, 1901, 301, 100, dss32(down+3000, 1501, 100))
 		k.send(server, wifi, packet.ACK, 3201, 151, 10, dataFIN(down+4000, 3001, 11))
 		k.send(wifi, server, packet.ACK, 151, 3211, 0, dataFIN(up+50, 0, 1))
@@ -149,7 +151,8 @@ func TestTwoSubflows(t *testing.T) {
 	})
 }
 
-// TestOrderOfMappings plays the same segments in all orders: the bytes stay.
+// TestOrderOfMappings plays the same segments in all orders: the byte counts
+// are equal.
 func TestOrderOfMappings(t *testing.T) {
 	order := []int{0, 1, 2, 3}
 	permute(order, 0, func() {
@@ -240,8 +243,8 @@ func TestLongConnection(t *testing.T) {
 	}
 }
 
-// TestStartNotSeen begins in the middle: 32-bit numbers, then 64-bit ones,
-// a segment from before, and no SYN.
+// TestStartNotSeen starts in the middle: 32-bit numbers, then 64-bit ones, an
+// earlier segment, and no SYN.
 func TestStartNotSeen(t *testing.T) {
 	k := newScript(t, 1)
 	const dsn = 0x5_fffffff0
@@ -259,7 +262,8 @@ func TestStartNotSeen(t *testing.T) {
 	}
 }
 
-// TestBelowTheFirstByteSeen: a byte below all that was seen, and a hole above it.
+// TestBelowTheFirstByteSeen: a byte below the first one seen, with a hole above
+// it.
 func TestBelowTheFirstByteSeen(t *testing.T) {
 	k := newScript(t, 1)
 	k.send(server, wifi, packet.ACK, 2000, 101, 100, dss(1<<40, 1000, 100))
@@ -271,8 +275,8 @@ func TestBelowTheFirstByteSeen(t *testing.T) {
 	}
 }
 
-// TestEarlyBytesWithoutMapping: a connection turns out to be MPTCP after its
-// first bytes; a later mapping tells of these too.
+// TestEarlyBytesWithoutMapping: a connection is recognised as MPTCP after its
+// first bytes; a later mapping covers them too.
 func TestEarlyBytesWithoutMapping(t *testing.T) {
 	k := newScript(t, 1)
 	k.send(server, wifi, packet.ACK, 2000, 101, 100)

@@ -9,14 +9,16 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// maxEvents bounds the events of one connection; later ones are dropped.
+// maxEvents is the maximum number of events per connection; later ones are
+// dropped.
 const maxEvents = 10000
 
-// event is a row of the table events, as small as it can wait for its connection's end.
+// event is a row of the table events in a compact form; it waits for the end of
+// its connection.
 type event struct {
 	timeNS, value int64
 	sub           int32
-	address       int32 // index into Conn.addresses, −1: none
+	address       int32 // index in multi.addresses; −1: none
 	addressID     int16 // −1: none
 	port          uint16
 	kind          eventKind
@@ -57,10 +59,10 @@ var eventNames = [eventKinds]string{
 	"rst-ignored",
 }
 
-// hasValue are the events with a value.
+// hasValue is the set of events that have a value.
 const hasValue = 1<<evPrio | 1<<evFail | 1<<evReset | 1<<evHandover
 
-// note is what an event has to say besides.
+// note is the detail of an event.
 type note uint8
 
 const (
@@ -71,11 +73,11 @@ const (
 	noteSYNACKBackup
 	noteACK
 	noteTransient
-	noteHandshake // the causes of a fallback
+	noteHandshake // causes of a fallback
 	noteNoDSS
 	noteFail
 	noteInfinite
-	noteNotExpected // of a RST
+	noteNotExpected // reasons to ignore an RST
 	noteWentOn
 	notes
 )
@@ -86,7 +88,7 @@ var noteTexts = [notes]string{
 	"its number was not expected", "the connection went on",
 }
 
-// note writes an event down and tells the observer of it.
+// note records an event and reports it to the observer.
 func (e *Engine) note(s *Sub, ev event) {
 	if !e.eventful {
 		return
@@ -101,7 +103,7 @@ func (e *Engine) note(s *Sub, ev event) {
 	e.keep(c, ev)
 }
 
-// keep keeps an event until the connection's rows are written.
+// keep stores an event until the rows of the connection are written.
 func (e *Engine) keep(c *Conn, ev event) {
 	if e.out.Events == nil || len(c.events) >= maxEvents {
 		return
@@ -113,12 +115,12 @@ func (e *Engine) keep(c *Conn, ev event) {
 }
 
 const (
-	fewEvents   = 2  // of a connection that nobody answers
-	usualEvents = 8  // of one that is answered
-	mostEvents  = 96 // whose room is used again
+	fewEvents   = 2  // capacity for a connection without an answer
+	usualEvents = 8  // capacity for a connection with an answer
+	mostEvents  = 96 // maximum capacity of a slice that is reused
 )
 
-// moreEvents makes room for the next events of a connection.
+// moreEvents enlarges the list of events of a connection.
 func (e *Engine) moreEvents(c *Conn) {
 	before := c.events
 	switch len(before) {
@@ -132,7 +134,7 @@ func (e *Engine) moreEvents(c *Conn) {
 	}
 }
 
-// giveEvents takes the room of a connection's events back.
+// giveEvents returns the list of events of a connection for reuse.
 func (e *Engine) giveEvents(c *Conn) {
 	switch n := cap(c.events); {
 	case n == fewEvents:
@@ -143,7 +145,7 @@ func (e *Engine) giveEvents(c *Conn) {
 	c.events = nil
 }
 
-// happened notes an event that is nothing but its kind, now.
+// happened records an event at the current time without further details.
 func (e *Engine) happened(s *Sub, dir uint8, kind eventKind) {
 	e.note(s, event{timeNS: e.nowNS, kind: kind, dir: dir, address: -1, addressID: -1})
 }
@@ -166,7 +168,7 @@ func (c *Conn) eventRow(ev *event, row *tables.Event) {
 	}
 }
 
-// eventRows writes the events of a connection in the order of their time.
+// eventRows writes the events of a connection in the order of time.
 func (e *Engine) eventRows(c *Conn) {
 	if e.out.Events == nil {
 		return
@@ -177,7 +179,7 @@ func (e *Engine) eventRows(c *Conn) {
 	}
 }
 
-// windowTurned notes that a side closes its window, or opens it again.
+// windowTurned records that a side closes its window or opens it again.
 func (e *Engine) windowTurned(s *Sub, dir uint8, seg *tcp.Segment) {
 	if seg.Packet.Flags&(packet.SYN|packet.RST) != 0 {
 		return

@@ -6,12 +6,13 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// muteSegments is after how many segments without a DSS a side is asked
-// whether it knows MPTCP; what is asked earlier may be told late.
+// muteSegments is the number of segments without DSS after which a side is
+// checked for a fallback. For fewer segments, the check runs at the end of the
+// connection.
 const muteSegments = 16
 
-// fall notes that a connection goes on as plain TCP. The bytes for which there
-// is no mapping have their place by TCP sequence number from now on (RFC 8684 §3.7).
+// fall records that a connection continues as plain TCP. From now on, bytes
+// without a mapping are placed by TCP sequence number (RFC 8684 §3.7).
 func (e *Engine) fall(s *Sub, dir uint8, cause note) {
 	c := s.Conn
 	if c.fallback != noNote {
@@ -31,8 +32,7 @@ func (e *Engine) fall(s *Sub, dir uint8, cause note) {
 	}
 }
 
-// adopt gives the bytes of a half that have no mapping their place by TCP
-// sequence number.
+// adopt places the unmapped bytes of a half by TCP sequence number.
 func (e *Engine) adopt(h *half) {
 	spans := h.unmapped.Spans()
 	if len(spans) == 0 {
@@ -45,7 +45,7 @@ func (e *Engine) adopt(h *half) {
 	h.unmapped.Remove(0, spans[len(spans)-1].Hi)
 }
 
-// placeImplied gives new bytes without a mapping their place after a fallback.
+// placeImplied places new bytes without a mapping after a fallback.
 func (e *Engine) placeImplied(h *half, seg *tcp.Segment, lo, hi uint64) {
 	dsn := h.implied(lo)
 	if dsn > h.data.edge+maxJump {
@@ -56,8 +56,9 @@ func (e *Engine) placeImplied(h *half, seg *tcp.Segment, lo, hi uint64) {
 	e.account(h, seg, dsn, dsn+(hi-lo))
 }
 
-// implied is the place in the data of a byte without mapping after a fallback:
-// the last mapping goes on; without any, data begins with the flow.
+// implied returns the place in the data of an unmapped byte after a fallback.
+// The last mapping continues; without any mapping, the data starts with the
+// flow.
 func (h *half) implied(seq uint64) uint64 {
 	if n := len(h.maps); n > 0 {
 		m := &h.maps[n-1]
@@ -74,7 +75,7 @@ func (h *half) implied(seq uint64) uint64 {
 	return at
 }
 
-// mute counts a segment without DSS of a side that never sent one.
+// mute counts a segment without DSS from a side that has never sent one.
 func (e *Engine) mute(h *half, seg *tcp.Segment) {
 	p := seg.Packet
 	if p.Flags&packet.ACK == 0 || p.Flags&(packet.SYN|packet.RST) != 0 || p.Quirks&packet.OptionsCut != 0 {
@@ -86,15 +87,15 @@ func (e *Engine) mute(h *half, seg *tcp.Segment) {
 	}
 }
 
-// concludeFallback asks at a connection's end what may have been told late before.
+// concludeFallback checks for a fallback at the end of a connection.
 func (e *Engine) concludeFallback(c *Conn) {
 	if c.MPTCP && c.noDSS() {
 		e.fall(c.Subs[0], Up, noteNoDSS)
 	}
 }
 
-// noDSS says whether the first data, or its acknowledgement, came without DSS
-// on the only subflow. Cut options, and what was not captured, prove nothing.
+// noDSS reports whether the first data or its acknowledgement came without DSS
+// on the only subflow. Cut options and missing packets prove nothing.
 func (c *Conn) noDSS() bool {
 	if c.plain || c.orphan || c.fallback != noNote || c.made != 1 {
 		return false
@@ -108,8 +109,8 @@ func (c *Conn) noDSS() bool {
 	return silent(down) || s.side[Up].carried && silent(up)
 }
 
-// upgrade makes a connection MPTCP whose SYN was not seen (or was cut) once
-// its segments carry what plain TCP never has.
+// upgrade turns a connection into MPTCP if its SYN was not seen (or was cut)
+// and a segment has an MPTCP option.
 func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	c, has := s.Conn, seg.Packet.Has
 	if c.MPTCP || s.syn == synWhole || has&packet.HasMPTCP == 0 {
@@ -131,11 +132,11 @@ func (e *Engine) upgrade(s *Sub, seg *tcp.Segment) bool {
 	return true
 }
 
-// early is the payload of a subflow that was seen before it was known to be one.
+// early is the payload of a subflow before it is known whether it is MPTCP.
 type early [2]interval.Set
 
-// keepEarly keeps where payload was, until the connection is known to be MPTCP
-// or not: its SYN has not been seen whole.
+// keepEarly records payload ranges until the connection is known to be MPTCP or
+// not, because its SYN was not completely captured.
 func (e *Engine) keepEarly(s *Sub, dir uint8, seg *tcp.Segment) {
 	if seg.Fresh == tcp.None {
 		return

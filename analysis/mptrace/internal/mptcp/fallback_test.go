@@ -20,7 +20,7 @@ func TestFallback(t *testing.T) {
 		k.send(wifi, server, packet.ACK, 101, 201, 30, capableData(30))
 		k.send(server, wifi, packet.ACK, 201, 131, 0)
 	}
-	noDSSAtAll := func(k *script) { // noticed while it lasts
+	noDSSAtAll := func(k *script) { // detected before the end
 		k.openMPTCP()
 		for i := range uint32(30) {
 			k.send(wifi, server, packet.ACK, 101+i, 201, 1)
@@ -49,7 +49,7 @@ func TestFallback(t *testing.T) {
 	for _, c := range []struct {
 		cause string
 		play  func(*script)
-		event bool // is known when it happens
+		event bool // detected when it happens
 	}{
 		{"handshake", plainServer, true},
 		{"no-dss", noDSS, false},
@@ -81,7 +81,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestRefusalTakenBack: a second SYN/ACK has what the first had lost.
+// TestRefusalTakenBack: a second SYN/ACK has the option that the first lacked.
 func TestRefusalTakenBack(t *testing.T) {
 	k := newScript(t, 1)
 	k.send(wifi, server, packet.SYN, 100, 0, 0, k.capable())
@@ -95,7 +95,7 @@ func TestRefusalTakenBack(t *testing.T) {
 	}
 }
 
-// TestFailOfASubflow: MP_FAIL with a RST ends one subflow, not MPTCP.
+// TestFailOfASubflow: MP_FAIL with an RST ends one subflow, not MPTCP.
 func TestFailOfASubflow(t *testing.T) {
 	k := newScript(t, 1)
 	k.openMPTCP()
@@ -113,8 +113,8 @@ func TestFailOfASubflow(t *testing.T) {
 	}
 }
 
-// TestOffsetsGoOnAfterFallback: data after a fallback follows what came before,
-// and is acknowledged by TCP.
+// TestOffsetsGoOnAfterFallback: data after a fallback continues the earlier
+// offsets and is acknowledged by TCP.
 func TestOffsetsGoOnAfterFallback(t *testing.T) {
 	log := &observed{}
 	k := newScript(t, 1, func(o *Options) { o.Observer = log })

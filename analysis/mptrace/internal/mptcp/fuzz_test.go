@@ -9,7 +9,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// input reads choices from the bytes of a fuzz test; behind the end all are 0.
+// input reads choices from the bytes of a fuzz test; after the end, all are 0.
 type input struct{ b []byte }
 
 func (in *input) byte() byte {
@@ -110,7 +110,7 @@ func (in *input) option(k *script, shape byte, dsn uint64, payload int) [][]byte
 	return nil
 }
 
-// FuzzEngine plays any packets; the rows agree with each other.
+// FuzzEngine plays arbitrary packets; the rows must be consistent.
 func FuzzEngine(f *testing.F) {
 	handshake := []byte{
 		0x20, 11, 0, 0, 0, 0, 0, 0x2c, 12, 0, 1, 0, 0, 0, 0x80, 13, 1, 1, 0, 0, 0, // MP_CAPABLE
@@ -138,7 +138,7 @@ func playAny(t *testing.T, version uint8, b []byte) {
 	}
 }
 
-// checkRows checks what holds of any rows.
+// checkRows checks the invariants of all rows.
 func checkRows(t *testing.T, r *tables.Result, watch *account) {
 	t.Helper()
 	subflows := map[int32]int32{}
@@ -179,7 +179,7 @@ func checkRows(t *testing.T, r *tables.Result, watch *account) {
 	for id, fresh := range watch.fresh {
 		c := r.Connections[id]
 		if watch.plain[id] && c.Kind == "mptcp" {
-			continue // its first bytes were told as plain TCP
+			continue // its first bytes were reported as plain TCP
 		}
 		if fresh > c.BytesUp+c.BytesDown {
 			t.Errorf("%d bytes are told of as new: %+v", fresh, c)
@@ -187,13 +187,13 @@ func checkRows(t *testing.T, r *tables.Result, watch *account) {
 	}
 }
 
-// account adds up what an observer is told.
+// account sums up the calls of an observer.
 type account struct {
 	observed
 	carried map[*Sub]int64
 	fresh   map[int32]int64
 	ends    map[int32]int
-	plain   map[int32]bool // at first
+	plain   map[int32]bool // plain at first
 }
 
 func newAccount() *account {
@@ -217,7 +217,7 @@ func (a *account) End(c *Conn, _ *tables.Connection) {
 	a.ends[c.ID]++
 }
 
-// TestAnyPackets plays what the fuzz test would, without its search.
+// TestAnyPackets plays random input of the fuzz test.
 func TestAnyPackets(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for n := range 400 {

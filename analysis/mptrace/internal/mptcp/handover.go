@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// handovers finds the handovers of a connection that has ended: the payload
-// moved for good, as in the analysis of Baerts and De Coninck. Subflow b is one
-// that was handed over to when it began to carry new data, in whatever
-// direction, behind the last progress of each subflow that had carried some
-// before: behind their last new payload and their last acknowledgement of new
-// payload. What TCP sends into the void after that, FIN and RST are no
-// progress. The one that was left is the one with the latest progress.
+// handovers finds the handovers of a connection that has ended: payload moved
+// permanently to another subflow, as defined by Baerts and De Coninck. Subflow
+// b received a handover if it first carried new data, in either direction,
+// after the last progress of every subflow that had carried new data before.
+// Progress is new payload or the acknowledgement of new payload; later
+// retransmissions, FIN and RST do not count. The subflow that was left is the
+// one with the latest progress.
 func (e *Engine) handovers(c *Conn) {
 	if c.made < 2 {
 		return

@@ -8,8 +8,8 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// rare takes what does not come with every segment: flags, signals, and
-// whatever the subflow waits for.
+// rare processes what few segments have: flags, signals, and events that the
+// subflow waits for.
 func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 	p, c := seg.Packet, s.Conn
 	if s.watch&watchSuspect != 0 {
@@ -23,7 +23,7 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 		e.note(s, event{timeNS: e.nowNS, kind: evRSTIgnored, dir: s.resetBy, note: noteWentOn, address: -1, addressID: -1})
 	}
 	if seg.Ignored {
-		if s.over() { // answers to what was under way
+		if s.over() { // answers to packets that were in flight
 			return
 		}
 		e.note(s, event{timeNS: e.nowNS, kind: evRSTIgnored, dir: dir, note: noteNotExpected, address: -1, addressID: -1})
@@ -51,7 +51,7 @@ func (e *Engine) rare(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 }
 
-// syn takes a SYN or SYN/ACK.
+// syn processes a SYN or SYN/ACK.
 func (e *Engine) syn(s *Sub, dir uint8, seg *tcp.Segment) {
 	c, p := s.Conn, seg.Packet
 	if p.Flags&packet.RST == 0 && seg.Lo != 0 {
@@ -74,14 +74,15 @@ func (e *Engine) syn(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 }
 
-// The steps of a handshake whose MP_CAPABLE was seen.
+// Steps of a handshake in which MP_CAPABLE was seen.
 const (
 	sawSYN = 1 << iota
 	sawSYNACK
 	sawACK
 )
 
-// takeCapable takes MP_CAPABLE: version, keys, and the mapping of first data.
+// takeCapable processes MP_CAPABLE: version, keys, and the mapping of the first
+// data.
 func (e *Engine) takeCapable(s *Sub, dir uint8, seg *tcp.Segment) {
 	c, p := s.Conn, seg.Packet
 	if s.Additional {
@@ -98,7 +99,7 @@ func (e *Engine) takeCapable(s *Sub, dir uint8, seg *tcp.Segment) {
 		}
 	default:
 		step, what = sawSYNACK, noteSYNACK
-		if c.fallback == noteHandshake && !s.side[Up].carried && !s.side[Down].carried { // an earlier SYN/ACK had none
+		if c.fallback == noteHandshake && !s.side[Up].carried && !s.side[Down].carried { // an earlier one had none
 			c.plain, c.fallback = false, noNote
 		}
 	}
@@ -121,8 +122,8 @@ func (e *Engine) takeCapable(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 }
 
-// join adds the flow of an MP_JOIN SYN to the connection of its token. The
-// token is the receiver's, so it tells which side opened the flow.
+// join adds the flow of an MP_JOIN SYN to the connection with its token. The
+// token is the receiver's, so it also shows which side opened the flow.
 func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 	owner, ok := e.tokens[j.Token]
 	for _, earlier := range e.earlier[j.Token] {
@@ -148,7 +149,7 @@ func (e *Engine) join(seg *tcp.Segment, j *packet.Join) *Sub {
 	return s
 }
 
-// newOrphan makes a connection of joins alone.
+// newOrphan creates a connection that consists only of joins.
 func (e *Engine) newOrphan(p *packet.Packet, token uint32) *Conn {
 	c := e.newConn(p)
 	e.becomeMPTCP(c, -1)
@@ -158,17 +159,17 @@ func (e *Engine) newOrphan(p *packet.Packet, token uint32) *Conn {
 	return c
 }
 
-// joinState is how far the handshake of an additional subflow has come.
+// joinState is the state of the handshake of an additional subflow.
 type joinState struct {
-	synNS            int64 // the first MP_JOIN SYN; 0: not seen
+	synNS            int64 // time of the first MP_JOIN SYN; 0: not seen
 	syn, synAck, ack bool
-	sound, wrong     bool // an HMAC belongs to the keys, or does not
+	sound, wrong     bool // an HMAC matches the keys, or does not
 	nonce            [2]uint32
 }
 
 func (j *joinState) complete() bool { return j.syn && j.synAck && j.ack && !j.wrong }
 
-// hmac is the column of that name.
+// hmac returns the value of the column hmac.
 func (j *joinState) hmac() string {
 	switch {
 	case j == nil || !j.sound && !j.wrong:
@@ -179,7 +180,7 @@ func (j *joinState) hmac() string {
 	return "ok"
 }
 
-// takeJoin takes MP_JOIN of an additional subflow.
+// takeJoin processes the MP_JOIN of an additional subflow.
 func (e *Engine) takeJoin(s *Sub, dir uint8, p *packet.Packet) {
 	if !s.Additional {
 		return
@@ -218,15 +219,14 @@ func (e *Engine) noteJoin(s *Sub, dir uint8, o *packet.Join, what note) {
 	if what != noteACK {
 		ev.addressID = int16(o.AddressID)
 		if o.Backup {
-			ev.note++ // the same, with backup
+			ev.note++ // the same note with backup
 		}
 	}
 	e.note(s, ev)
 }
 
-// verify compares an HMAC with the one that the keys make, when both are known.
-// When connections have the same token, the HMAC of the SYN/ACK tells which one
-// was joined.
+// verify checks an HMAC if both keys are known. If several connections have the
+// same token, the HMAC of the SYN/ACK identifies the joined one.
 func (e *Engine) verify(s *Sub, dir uint8, got []byte) {
 	j := s.joined
 	sound, known := j.matches(s.Conn, dir, got)
@@ -248,8 +248,8 @@ func (e *Engine) verify(s *Sub, dir uint8, got []byte) {
 	}
 }
 
-// matches compares the HMAC of a side with the one that the keys of a
-// connection make; known: there are keys to do so.
+// matches compares the HMAC of a side with the one computed from a connection's
+// keys. known is false if the keys are unknown.
 func (j *joinState) matches(c *Conn, dir uint8, got []byte) (sound, known bool) {
 	m := c.multi
 	if m == nil || !m.hasKey[Up] || !m.hasKey[Down] || !j.syn {
@@ -259,10 +259,12 @@ func (j *joinState) matches(c *Conn, dir uint8, got []byte) (sound, known bool) 
 	return hmac.Equal(want[:len(got)], got), true
 }
 
-// token is the one that a subflow bears: that of the side that did not open it.
+// token returns the token in a subflow's MP_JOIN: that of the side that did not
+// open it.
 func (s *Sub) token() uint32 { return s.Conn.multi.token[s.turn^1] }
 
-// rehome gives a subflow, of which only the SYNs were seen, to another connection.
+// rehome moves a subflow, of which only the SYNs were seen, to another
+// connection.
 func (e *Engine) rehome(s *Sub, to *Conn) {
 	from, id := s.Conn, s.ID
 	e.revive(to)

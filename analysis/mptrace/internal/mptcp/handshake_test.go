@@ -11,7 +11,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// The numbers of the next two tests were made with Python's hashlib and hmac.
+// The numbers of the next two tests were computed with Python's hashlib and
+// hmac.
 
 func TestTokenAndIDSN(t *testing.T) {
 	for _, c := range []struct {
@@ -42,8 +43,8 @@ func TestJoinHMAC(t *testing.T) {
 	}
 }
 
-// TestHandshakes opens a connection with parts of its handshake missing. Data
-// follows that tells whether the keys are known.
+// TestHandshakes opens connections with parts of the handshake missing. The
+// following data shows whether the keys are known.
 func TestHandshakes(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version uint8) {
 		const syn, synAck, ack = 1, 2, 4
@@ -136,7 +137,8 @@ func TestWrongHMAC(t *testing.T) {
 	})
 }
 
-// TestOrphans: joins of connections that were not captured are kept apart by token.
+// TestOrphans: joins of connections that were not captured are grouped by
+// token.
 func TestOrphans(t *testing.T) {
 	k := newScript(t, 1)
 	k.joinLTE()
@@ -276,7 +278,7 @@ func TestCutOptionsProveNothing(t *testing.T) {
 	}
 }
 
-// TestMalformedOption: an option that cannot be read changes nothing.
+// TestMalformedOption: an unreadable option changes nothing.
 func TestMalformedOption(t *testing.T) {
 	k := newScript(t, 1)
 	k.openMPTCP()
@@ -286,11 +288,11 @@ func TestMalformedOption(t *testing.T) {
 	}
 }
 
-// TestJoinOfOneOfTwoConnectionsWithTheSameToken: the HMAC tells which one.
+// TestJoinOfOneOfTwoConnectionsWithTheSameToken: the HMAC decides.
 func TestJoinOfOneOfTwoConnectionsWithTheSameToken(t *testing.T) {
 	const otherKey = 0x7777
 	for name, c := range map[string]struct {
-		key  uint64 // the client's, of the connection that is joined
+		key  uint64 // the client's key of the joined connection
 		hmac string
 		want [2]int64 // bytes up
 	}{
@@ -345,8 +347,8 @@ func TestJoinOfOneOfTwoConnectionsWithTheSameToken(t *testing.T) {
 	}
 }
 
-// TestDataOvertakesCapable: the first data counts though a data sequence signal
-// comes before the key.
+// TestDataOvertakesCapable: the first data counts, even if a data sequence
+// signal precedes the key.
 func TestDataOvertakesCapable(t *testing.T) {
 	for name, before := range map[string]func(k *script){
 		"64 bits": func(k *script) { k.send(wifi, server, packet.ACK, 201, 201, 320, dss(k.first(keyC)+100, 101, 320)) },
@@ -372,7 +374,8 @@ func TestDataOvertakesCapable(t *testing.T) {
 	}
 }
 
-// TestResetOfAFlowWhoseBeginningIsMissing: what no plain connection has makes it MPTCP.
+// TestResetOfAFlowWhoseBeginningIsMissing: an MPTCP option makes the flow
+// MPTCP.
 func TestResetOfAFlowWhoseBeginningIsMissing(t *testing.T) {
 	k := newScript(t, 1)
 	k.send(server, wifi, packet.RST|packet.ACK, 201, 101, 0, option(8, 0, byte(2)))
@@ -382,8 +385,8 @@ func TestResetOfAFlowWhoseBeginningIsMissing(t *testing.T) {
 	}
 }
 
-// TestMappingThatComesAgain counts once, though its first copy was dropped from
-// memory in between.
+// TestMappingThatComesAgain: a mapping counts once, even if its first copy was
+// dropped from memory.
 func TestMappingThatComesAgain(t *testing.T) {
 	k := newScript(t, 1)
 	k.openMPTCP()
@@ -399,7 +402,8 @@ func TestMappingThatComesAgain(t *testing.T) {
 	}
 }
 
-// TestRSTThatIsIgnored is told as an event, and does not end its subflow.
+// TestRSTThatIsIgnored: an ignored RST is an event and does not end its
+// subflow.
 func TestRSTThatIsIgnored(t *testing.T) {
 	k := newScript(t, 1)
 	k.openMPTCP()
@@ -425,7 +429,7 @@ func TestRSTThatIsIgnored(t *testing.T) {
 	}
 }
 
-// TestLateBytes: payload behind the end of a connection is told of.
+// TestLateBytes: payload after the end of a connection is reported.
 func TestLateBytes(t *testing.T) {
 	k := newScript(t, 1)
 	shortLived(k)

@@ -6,17 +6,17 @@ import (
 	"mplab/analysis/mptrace/internal/interval"
 )
 
-// maxHoles bounds the memory of one direction. Beyond it the lowest eighth is
-// taken as seen: bytes that later arrive there count as old.
+// maxHoles bounds the memory of one direction. Beyond it, the lowest eighth of
+// the holes is marked as seen: bytes that arrive there later count as old.
 const maxHoles = 1 << 16
 
-// holes are the parts of a direction's data, below the highest byte seen, that
-// were not seen. With two subflows the slower one fills the lowest hole all the
-// time, so that one is at hand.
+// holes are the missing parts of a direction's data below the highest byte
+// seen. With two subflows the slower one constantly fills the lowest hole, so
+// access to that hole is fast.
 type holes struct {
-	spans  []interval.Span // ascending; those before from are filled
+	spans  []interval.Span // ascending; those before index from are filled
 	from   int
-	filled uint64 // bytes taken as seen
+	filled uint64 // bytes marked as seen to bound memory
 }
 
 // open appends a hole above all others.
@@ -38,7 +38,7 @@ func (h *holes) bound() {
 	}
 }
 
-// fill takes [lo, hi) as seen and appends to fresh what of it was a hole.
+// fill marks [lo, hi) as seen and appends the parts that were holes to fresh.
 func (h *holes) fill(lo, hi uint64, fresh []interval.Span) []interval.Span {
 	if lo >= hi {
 		return fresh
@@ -72,7 +72,8 @@ func (h *holes) fill(lo, hi uint64, fresh []interval.Span) []interval.Span {
 	return fresh
 }
 
-// fillLowest fills the beginning of the lowest hole, the usual case.
+// fillLowest fills the start of the lowest hole, the usual case, and reports
+// whether it could.
 func (h *holes) fillLowest(lo, hi uint64) bool {
 	if h.from == len(h.spans) {
 		return false
@@ -87,7 +88,7 @@ func (h *holes) fillLowest(lo, hi uint64) bool {
 	return true
 }
 
-// in is the number of bytes in holes at or above lo.
+// in returns the number of bytes in holes at or above lo.
 func (h *holes) in(lo uint64) uint64 {
 	var n uint64
 	for _, s := range h.spans[h.from:] {
@@ -98,7 +99,7 @@ func (h *holes) in(lo uint64) uint64 {
 	return n
 }
 
-// after is the index of the first span that ends behind lo.
+// after returns the index of the first span that ends after lo.
 func after(spans []interval.Span, lo uint64) int {
 	a, b := 0, len(spans)
 	for a < b {

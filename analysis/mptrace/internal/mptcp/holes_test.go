@@ -7,7 +7,7 @@ import (
 	"mplab/analysis/mptrace/internal/interval"
 )
 
-// TestHolesAgainstBitmap compares holes with one truth per byte.
+// TestHolesAgainstBitmap compares holes with a bitmap.
 func TestHolesAgainstBitmap(t *testing.T) {
 	const size = 400
 	random := rand.New(rand.NewPCG(1, 2))

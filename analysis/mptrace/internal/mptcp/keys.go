@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// tokenAndIDSN derives the token, the first 32 bits of the key's hash, and the
-// initial data sequence number, its last 64 bits: SHA-256 in version 1
-// (RFC 8684 §3.1, §3.2), SHA-1 in version 0 (RFC 6824 §3.1, §3.2).
+// tokenAndIDSN derives the token (first 32 bits of the key's hash) and the
+// initial data sequence number (last 64 bits). The hash is SHA-256 in version 1
+// (RFC 8684 §3.1, §3.2) and SHA-1 in version 0 (RFC 6824 §3.1, §3.2).
 func tokenAndIDSN(version int32, key uint64) (uint32, uint64) {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], key)
@@ -23,7 +23,7 @@ func tokenAndIDSN(version int32, key uint64) (uint32, uint64) {
 	return binary.BigEndian.Uint32(sum[:]), binary.BigEndian.Uint64(sum[24:])
 }
 
-// joinHMAC is the HMAC that a side sends in MP_JOIN: its own key and nonce
+// joinHMAC returns the HMAC that a side sends in MP_JOIN. Its own key and nonce
 // come first (RFC 8684 §3.2).
 func joinHMAC(version int32, ownKey, peerKey uint64, ownNonce, peerNonce uint32) []byte {
 	var key [16]byte
@@ -41,13 +41,13 @@ func joinHMAC(version int32, ownKey, peerKey uint64, ownNonce, peerNonce uint32)
 	return mac.Sum(nil)
 }
 
-// tokenOwner is the side of a connection that a token stands for.
+// tokenOwner is the side of a connection that a token identifies.
 type tokenOwner struct {
 	conn *Conn
 	side uint8
 }
 
-// maxOwners bounds the connections with one token that are told apart.
+// maxOwners is the maximum number of connections per token.
 const maxOwners = 8
 
 // own makes a side of a connection the newest owner of its token.
@@ -88,8 +88,8 @@ func (e *Engine) disown(c *Conn, token uint32) {
 	}
 }
 
-// learn stores the key of a side and what follows from it: token and initial
-// data sequence number. The first key holds.
+// learn stores the key of a side and derives its token and initial data
+// sequence number. A later, different key is ignored and counted.
 func (e *Engine) learn(c *Conn, side uint8, key uint64) {
 	m := c.multi
 	if m.hasKey[side] {
@@ -104,7 +104,7 @@ func (e *Engine) learn(c *Conn, side uint8, key uint64) {
 	e.own(c, side)
 }
 
-// forgetTokens releases what a connection that ends could be joined by.
+// forgetTokens releases the tokens of a connection that ends.
 func (e *Engine) forgetTokens(c *Conn) {
 	if c.multi == nil {
 		return

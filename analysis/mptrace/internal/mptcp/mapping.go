@@ -8,30 +8,33 @@ import (
 )
 
 const (
-	// maxMappings bounds the memory of one direction of a subflow: beyond it
+	// maxMappings bounds the memory of one direction of a subflow. Beyond it,
 	// the oldest mappings are forgotten.
 	maxMappings = 1 << 16
-	// fewMappings are kept without a look at which of them are still of use.
+	// fewMappings is the number of mappings below which no search for obsolete
+	// ones is made.
 	fewMappings = 64
-	// maxJump is how far a mapping may lie ahead of all data seen so far.
+	// maxJump is the maximum distance of a mapping from the highest data seen
+	// so far.
 	maxJump = 1 << 36
-	// unknownStart leaves room below the first DSN seen when the initial DSN
-	// is not known.
+	// unknownStart leaves room below the first DSN seen if the initial DSN is
+	// unknown.
 	unknownStart = 1 << 40
-	// nowhere is no unwrapped sequence number.
+	// nowhere is a value that no unwrapped sequence number has.
 	nowhere = 1
 	// infinite is the size of an infinite mapping.
 	infinite = 1 << 62
 )
 
-// mapping says where [lo, hi) of a subflow's unwrapped sequence numbers lies
-// in the connection's data: byte lo is byte dsn, relative to direction.base.
+// mapping maps [lo, hi) of a subflow's unwrapped sequence numbers to the
+// connection's data: byte lo is byte dsn, relative to direction.base.
 type mapping struct{ lo, hi, dsn uint64 }
 
 func (m *mapping) holds(lo, hi uint64) bool { return m.lo <= lo && hi <= m.hi }
 
-// goesOn takes the mapping of a segment when it is that of exactly its payload
-// and goes on where the last one ended, as most do.
+// goesOn handles the usual mapping: it covers exactly the payload of its
+// segment and continues the last mapping. It returns false for any other
+// mapping.
 func (h *half) goesOn(seg *tcp.Segment) bool {
 	p := seg.Packet
 	if seg.Lo != h.nextSeq || p.DSN != h.nextDSN || p.Seq-p.SSN != h.isn || uint32(p.DSSLen) != p.Payload ||
@@ -44,7 +47,7 @@ func (h *half) goesOn(seg *tcp.Segment) bool {
 	return true
 }
 
-// expect tells goesOn where the last mapping ends.
+// expect stores the end of the last mapping for goesOn.
 func (h *half) expect() {
 	h.nextSeq = nowhere
 	if n := len(h.maps); n > 0 && h.hasISN && !h.data.short && h.unmapped.Bytes() == 0 {
@@ -53,7 +56,8 @@ func (h *half) expect() {
 	}
 }
 
-// takeMapping takes the mapping of a data sequence signal, RFC 8684 §3.3.1.
+// takeMapping processes the mapping of a data sequence signal (RFC 8684
+// §3.3.1).
 func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 	p, s, d := seg.Packet, h.sub, h.data
 	if !d.started {
@@ -72,13 +76,13 @@ func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 	lo := near + uint64(int64(int32(h.isn+p.SSN-uint32(near))))
 	if n := len(h.maps); n > 0 {
 		m := &h.maps[n-1]
-		if lo == m.hi && dsn == m.dsn+(m.hi-m.lo) && size != infinite && dsn <= d.edge+maxJump { // goes on
+		if lo == m.hi && dsn == m.dsn+(m.hi-m.lo) && size != infinite && dsn <= d.edge+maxJump { // continues mapping m
 			m.hi += size
 			h.mappings++
 			e.mapped(h, lo, lo+size, dsn)
 			return
 		}
-		if m.holds(lo, lo+size) { // said before
+		if m.holds(lo, lo+size) { // repeats a known mapping
 			e.tellMapping(h, dsn, size)
 			return
 		}
@@ -86,9 +90,9 @@ func (e *Engine) takeMapping(h *half, seg *tcp.Segment) {
 	e.addMapping(h, seg.Floor, lo, dsn, size)
 }
 
-// passed is how many bytes of the data lie before the first mapping seen. When
-// MP_CAPABLE with the key was overtaken, or lost, the subflow sequence number
-// tells it: until the data is acknowledged, the initial subflow carries all of it.
+// passed returns the number of data bytes before the first mapping seen. If the
+// MP_CAPABLE with the key was reordered or lost, the subflow sequence number
+// yields it: before the first DATA_ACK, the initial subflow carries all data.
 func (h *half) passed(ssn uint32) uint64 {
 	const mostPassed = 1 << 20
 	if s := h.sub; s.Additional || !s.side[h.dir].hasISN || ssn == 0 || ssn > mostPassed {
@@ -97,14 +101,14 @@ func (h *half) passed(ssn uint32) uint64 {
 	return uint64(ssn - 1)
 }
 
-// oddMapping takes a mapping that is infinite, or has a DATA_FIN or a
-// checksum, and returns how many bytes it maps.
+// oddMapping handles a mapping that is infinite or has a DATA_FIN or a
+// checksum. It returns the number of bytes that it maps.
 func (e *Engine) oddMapping(h *half, p *packet.Packet, dsn uint64) uint64 {
 	s, d, size := h.sub, h.data, uint64(p.DSSLen)
 	if p.DSS&packet.DSSChecksum != 0 {
 		s.Conn.checksum = true
 	}
-	if p.DSS&packet.DSSFin != 0 { // it takes the last number and no payload
+	if p.DSS&packet.DSSFin != 0 { // DATA_FIN occupies the last number and has no payload
 		if size > 0 {
 			size--
 		}
@@ -124,8 +128,9 @@ func (e *Engine) oddMapping(h *half, p *packet.Packet, dsn uint64) uint64 {
 	return infinite
 }
 
-// findISN gets the initial sequence number of a half; when its SYN was not
-// seen, from a mapping of exactly this segment.
+// findISN sets the initial sequence number of a half. Without its SYN, it
+// derives the number from a mapping of exactly this segment; otherwise it
+// returns false.
 func (h *half) findISN(seg *tcp.Segment, size uint64) bool {
 	p, side := seg.Packet, &h.sub.side[h.dir]
 	if !side.hasISN {
@@ -138,7 +143,7 @@ func (h *half) findISN(seg *tcp.Segment, size uint64) bool {
 	return true
 }
 
-// capableMapping takes the mapping of MP_CAPABLE with data: the first data of
+// capableMapping adds the mapping of an MP_CAPABLE with data: the first data of
 // the connection (RFC 8684 §3.1).
 func (e *Engine) capableMapping(s *Sub, dir uint8, seg *tcp.Segment, size uint64) {
 	h := s.half[dir]
@@ -158,9 +163,9 @@ func (e *Engine) capableMapping(s *Sub, dir uint8, seg *tcp.Segment, size uint64
 	h.expect()
 }
 
-// addMapping takes a mapping of size bytes from the unwrapped sequence number
-// lo to dsn. What an earlier mapping says of the same bytes stays. All below
-// floor was seen.
+// addMapping adds a mapping of size bytes from the unwrapped sequence number lo
+// to dsn. Earlier mappings of the same bytes take precedence. All bytes below
+// floor have been seen.
 func (e *Engine) addMapping(h *half, floor, lo, dsn, size uint64) {
 	if dsn > h.data.edge+maxJump {
 		e.warnings.MappingOutOfRange++
@@ -182,16 +187,16 @@ func (e *Engine) addMapping(h *half, floor, lo, dsn, size uint64) {
 	}
 }
 
-// countNew counts a mapping that ends at hi, unless it was forgotten and comes
-// again with a retransmission.
+// countNew counts a mapping that ends at hi, unless it is the retransmission of
+// a forgotten one.
 func (h *half) countNew(hi uint64) {
 	if hi > h.forgotten {
 		h.mappings++
 	}
 }
 
-// insertMapping takes the parts of a mapping that earlier ones leave, and says
-// whether there were any.
+// insertMapping adds the parts of a mapping that earlier ones do not cover, and
+// reports whether there were any.
 func (e *Engine) insertMapping(h *half, lo, dsn, size uint64) bool {
 	added := false
 	at := mappingAfter(h.maps, lo)
@@ -215,7 +220,7 @@ func (e *Engine) insertMapping(h *half, lo, dsn, size uint64) bool {
 	return added
 }
 
-// mapped tells of a new mapping, and gives their place to bytes that came before it.
+// mapped reports a new mapping and places the bytes that arrived before it.
 func (e *Engine) mapped(h *half, lo, hi, dsn uint64) {
 	if e.interest&Mappings != 0 {
 		e.tellMapping(h, dsn, hi-lo)
@@ -225,7 +230,7 @@ func (e *Engine) mapped(h *half, lo, hi, dsn uint64) {
 	}
 }
 
-// mapLate gives their place to the bytes of a mapping that came before it.
+// mapLate places the bytes of a mapping that arrived before it.
 func (e *Engine) mapLate(h *half, lo, hi, dsn uint64) {
 	if h.unmapped.Bytes() == 0 {
 		return
@@ -239,7 +244,7 @@ func (e *Engine) mapLate(h *half, lo, hi, dsn uint64) {
 	}
 }
 
-// place finds the data that new bytes of a subflow are.
+// place maps new bytes of a subflow to the data and accounts them.
 func (e *Engine) place(h *half, seg *tcp.Segment, lo, hi uint64) {
 	for at := mappingAfter(h.maps, lo); at < len(h.maps) && h.maps[at].lo < hi; at++ {
 		m := h.maps[at]
@@ -258,7 +263,7 @@ func (e *Engine) place(h *half, seg *tcp.Segment, lo, hi uint64) {
 	}
 }
 
-// unplaced takes new bytes without a mapping.
+// unplaced handles new bytes without a mapping.
 func (e *Engine) unplaced(h *half, seg *tcp.Segment, lo, hi uint64) {
 	if h.sub.Conn.fallback == noNote {
 		h.unmapped.Add(lo, hi)
@@ -268,7 +273,8 @@ func (e *Engine) unplaced(h *half, seg *tcp.Segment, lo, hi uint64) {
 	e.placeImplied(h, seg, lo, hi)
 }
 
-// forget drops mappings of which no byte can be new any more, all below floor.
+// forget drops mappings that are entirely below floor, whose bytes have all
+// been seen.
 func (h *half) forget(floor uint64) {
 	n := 0
 	for n < len(h.maps)-1 && h.maps[n].hi <= floor {
@@ -283,8 +289,8 @@ func (h *half) forget(floor uint64) {
 	}
 }
 
-// mappingAfter is the index of the first mapping that ends behind lo. Most
-// questions are about the last one.
+// mappingAfter returns the index of the first mapping that ends after lo. It
+// checks the last mapping first, because most queries concern it.
 func mappingAfter(maps []mapping, lo uint64) int {
 	n := len(maps)
 	if n > 0 && maps[n-1].lo <= lo {

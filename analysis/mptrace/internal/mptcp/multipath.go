@@ -15,20 +15,20 @@ type half struct {
 
 	hasISN   bool
 	isn      uint32 // initial sequence number
-	mute     int32  // segments without DSS before the first with one
+	mute     int32  // segments without DSS before the first DSS
 	signals  int64  // DSS options, and MP_CAPABLE with data
-	mappings int64  // that said something new
-	nextSeq  uint64 // where the last mapping ends, on the subflow and in the data
+	mappings int64  // without repetitions
+	nextSeq  uint64 // end of the last mapping, on the subflow; nextDSN: in the data
 	nextDSN  uint64
 
-	forgotten uint64    // where the last mapping ends that was dropped from maps
-	maps      []mapping // ascending, disjoint; those whose bytes were all seen may be gone
+	forgotten uint64    // end of the last mapping that was dropped from maps
+	maps      []mapping // ascending, disjoint; those with only seen bytes may be dropped
 	sent      sent
 
-	unmapped   interval.Set // payload whose mapping has not been seen (yet)
-	reinjected uint64       // bytes that another subflow carried before
-	rtoNS      int64        // latest retransmission by timeout
-	srttNS     int64        // smoothed time from data to DATA_ACK and its deviation, as in RFC 6298 §2
+	unmapped   interval.Set // payload without a mapping so far
+	reinjected uint64       // bytes that another subflow had carried before
+	rtoNS      int64        // time of the latest retransmission by timeout
+	srttNS     int64        // smoothed time from data to DATA_ACK; varNS: its variation (RFC 6298 §2)
 	varNS      int64
 }
 
@@ -43,8 +43,8 @@ func (e *Engine) newHalf(s *Sub, dir uint8) *half {
 	return h
 }
 
-// multipath takes a segment of an MPTCP connection: its data sequence signal,
-// and then its payload.
+// multipath processes a segment of an MPTCP connection: first its data sequence
+// signal, then its payload.
 func (e *Engine) multipath(s *Sub, dir uint8, seg *tcp.Segment) {
 	p := seg.Packet
 	h := s.half[dir]
@@ -74,7 +74,7 @@ func (e *Engine) multipath(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 }
 
-// takePayload counts payload at data level: what is new on its subflow.
+// takePayload accounts the payload that is new on its subflow at data level.
 func (e *Engine) takePayload(h *half, seg *tcp.Segment) {
 	d, now := h.data, seg.Packet.TimeNS
 	before := d.unique
@@ -107,8 +107,7 @@ func (e *Engine) takePayload(h *half, seg *tcp.Segment) {
 	}
 }
 
-// takeParts counts payload that is not as simple as most: partly old, or in
-// several mappings.
+// takeParts accounts payload that is partly old or covered by several mappings.
 func (e *Engine) takeParts(h *half, seg *tcp.Segment) {
 	switch seg.Fresh {
 	case tcp.All:

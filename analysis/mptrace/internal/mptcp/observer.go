@@ -5,47 +5,49 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Observer is told what the engine sees, as it sees it. Data is counted by
+// Observer receives the events of the engine as they occur. Data is counted by
 // offset: 0 is the first byte of the direction's data (DSN − IDSN − 1; for
-// plain TCP, and after a fallback, relative sequence number); see Conn for
+// plain TCP and after a fallback, the relative sequence number). See Conn for
 // connections without MPTCP.
 type Observer interface {
-	// Subflow tells of a new subflow, and so of a new connection with its first.
+	// Subflow reports a new subflow. The first one also starts its connection.
 	Subflow(s *Sub)
-	// Data tells of payload with its place: [lo, hi) on subflow s. Original is
-	// the subflow that carried its first byte before, s itself for what TCP
-	// sent again, nil for new data. Partly old payload comes in several calls.
+	// Data reports payload with its place: [lo, hi) on subflow s. original is
+	// the subflow that carried its first byte before, s itself for a TCP
+	// retransmission, or nil for new data. Partly old payload is reported in
+	// several calls.
 	Data(s *Sub, dir int, timeNS int64, lo, hi uint64, original *Sub)
-	// Mapping tells of a DSS mapping as announced, DATA_FIN left out.
+	// Mapping reports a DSS mapping as announced, without DATA_FIN.
 	Mapping(s *Sub, dir int, timeNS int64, lo, hi uint64)
-	// Ack tells that data of direction dir below offset is acknowledged (by
-	// DATA_ACK; for plain TCP by ACK), and the window in bytes beyond it. Every
-	// acknowledgement is told, also those that acknowledge nothing new.
+	// Ack reports that data of direction dir below offset is acknowledged (by
+	// DATA_ACK; for plain TCP by ACK), and the window in bytes beyond it. It
+	// reports every acknowledgement, also those that repeat earlier ones.
 	Ack(s *Sub, dir int, timeNS int64, offset uint64, window uint32)
-	// Event tells of the rows of the table events.
+	// Event reports a row of the table events.
 	Event(s *Sub, row *tables.Event)
-	// Segment tells of every segment, after all else about it was told.
+	// Segment reports every segment, after all other calls for it.
 	Segment(s *Sub, dir int, seg *tcp.Segment)
-	// End tells that no more of a connection comes; its row is final.
+	// End reports the end of a connection with its final row.
 	End(c *Conn, row *tables.Connection)
 }
 
-// Interest is what an observer wants to be told beside data, acknowledgements
-// that tell something new, and the begin and end of things.
+// Interest is the set of calls that an observer wants in addition to data, new
+// acknowledgements, and the start and end of subflows and connections.
 type Interest uint8
 
-// What an observer may do without.
+// Calls that are optional.
 const (
 	Mappings Interest = 1 << iota // Mapping
-	Repeats                       // Ack for what repeats the number and the window told before in the direction
+	Repeats                       // Ack with the same number and window as the previous one of the direction
 	Segments                      // Segment
 	Events                        // Event
 
 	everything = Mappings | Repeats | Segments | Events
 )
 
-// Choosy is an observer that says what it wants to be told; any other one is
-// told everything. Among several, what one of them wants all are told.
+// Choosy is an observer that declares its interest; any other observer receives
+// all calls. In a list of observers, each one receives all calls that at least
+// one wants.
 type Choosy interface {
 	Observer
 	Interest() Interest
@@ -61,21 +63,24 @@ func interestOf(o Observer) Interest {
 	return everything
 }
 
-// Payload takes the captured payload of a connection, in the order of arrival.
-// Pieces may overlap what came before, and there may be holes for ever.
+// Payload receives the captured payload of a connection in the order of
+// arrival. Pieces can overlap earlier ones, and holes can remain forever.
 type Payload interface {
-	// Data gets bytes from offset on (see [Observer]); they are valid during the call.
+	// Data passes bytes from offset on (see [Observer]). They are valid during
+	// the call.
 	Data(dir int, offset uint64, b []byte, timeNS int64, subflow int32)
-	// Skip tells of payload that was sent and not captured.
+	// Skip reports payload that was sent but not captured.
 	Skip(dir int, offset, size uint64, timeNS int64, subflow int32)
-	// End tells that no more comes, before the connection's row is written.
+	// End reports the end of the payload, before the connection's row is
+	// written.
 	End()
 }
 
-// Observers tells all of them, in their order.
+// Observers is a list of observers; it passes each call to all of them in
+// order.
 type Observers []Observer
 
-// Interest is what at least one of them wants.
+// Interest returns the union of the interests.
 func (o Observers) Interest() Interest {
 	all := Interest(0)
 	for _, each := range o {

@@ -11,7 +11,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// observed writes down what it is told.
+// observed records its calls.
 type observed struct {
 	data     []string // Data and Ack
 	rest     []string
@@ -61,7 +61,7 @@ func TestObserverOfMPTCP(t *testing.T) {
 	k.down(lte, 0, 100, 100)
 	k.down(lte, 100, 100, 50) // half of WiFi's, half its own
 	k.wait(50)
-	k.down(wifi, 0, 150, 0)                                                           // TCP sends 100 again with 50 that are not mapped
+	k.down(wifi, 0, 150, 0)                                                           // TCP retransmits 100 with 50 unmapped bytes
 	k.send(server, wifi, packet.ACK, 301, 101, 100, dss(k.first(keyS)+300, 101, 100)) // the last 50 of it, and 50 more
 	k.ack(lte, 200, 200)
 	k.send(server, wifi, packet.ACK, 401, 101, 0, dataFIN(k.first(keyS)+400, 0, 1))
@@ -102,7 +102,7 @@ func TestObserverOfTCP(t *testing.T) {
 	}
 }
 
-// TestObserverWithoutStart counts from what was seen first.
+// TestObserverWithoutStart: offsets count from the first byte seen.
 func TestObserverWithoutStart(t *testing.T) {
 	log := &observed{}
 	k := newScript(t, 1, func(o *Options) { o.Observer = log })
@@ -115,7 +115,7 @@ func TestObserverWithoutStart(t *testing.T) {
 	}
 }
 
-// pieces writes down the payload of a connection.
+// payloads records the payload of a connection.
 type payloads struct{ log []string }
 
 func (p *payloads) Data(dir int, offset uint64, b []byte, _ int64, subflow int32) {
@@ -137,7 +137,7 @@ func TestPayload(t *testing.T) {
 	down := k.first(keyS)
 	k.openMPTCP()
 	k.joinLTE()
-	k.down(wifi, 0, 5, 0) // nothing captured: nobody is asked yet
+	k.down(wifi, 0, 5, 0) // nothing captured: no reader yet
 	k.send(server, wifi, packet.ACK, 206, 101, "hello", dss(down+5, 6, 5))
 	k.send(server, lte, packet.ACK, 401, 301, "two mappings", dss(down+20, 1, 3))
 	k.send(server, lte, packet.ACK, 413, 301, 0, dss(down+40, 4, 9))

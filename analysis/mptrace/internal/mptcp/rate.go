@@ -2,7 +2,7 @@ package mptcp
 
 import "mplab/analysis/mptrace/tables"
 
-// rateSegments is how many segments with payload make a window of the table
+// rateSegments is the number of segments with payload per window of the table
 // throughput, as in the goodput of mptcptrace -G 250.
 const rateSegments = 250
 
@@ -13,7 +13,7 @@ type rate struct {
 	segments        int32
 }
 
-// add counts a segment and says whether the window is full.
+// add counts a segment and reports whether the window is full.
 func (r *rate) add(timeNS int64, fresh uint64) bool {
 	if r.startNS == 0 {
 		r.startNS = timeNS
@@ -24,7 +24,7 @@ func (r *rate) add(timeNS int64, fresh uint64) bool {
 	return r.segments == rateSegments
 }
 
-// rateRow writes a window and begins the next one where it ended.
+// rateRow writes a window and starts the next one at its end.
 func (e *Engine) rateRow(c *Conn, subflow int32, level string, dir uint8, r *rate) {
 	if r.segments == 0 {
 		return

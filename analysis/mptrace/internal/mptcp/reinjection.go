@@ -8,18 +8,19 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Causes of reinjections. The first that applies holds.
+// Causes of reinjections. The first one that applies is used:
 //
-//   - closed: the original's subflow had ended before: FIN or RST was seen, or
-//     REMOVE_ADDR named its address.
-//   - rto: after the original, its subflow retransmitted by timeout, not longer
-//     than recentRTONS ago or without a sign of the receiver since; or the
-//     receiver had been silent on it for a whole timeout, as estimated from
-//     data to DATA_ACK on that subflow by RFC 6298 §2.
-//   - window: not longer than tightForNS ago, less than tightWindow bytes were
-//     left of the data-level receive window.
-//   - closed again: the receiver was never heard on the original's subflow any
-//     more, though the connection went on for longer than the timeout.
+//   - closed: the original's subflow had ended before: it had a FIN or RST, or
+//     REMOVE_ADDR contained its address.
+//   - rto: after the original, its subflow retransmitted by timeout, at most
+//     recentRTONS ago or without a sign of the receiver since; or the receiver
+//     had been silent on it for a whole timeout, estimated from data to
+//     DATA_ACK on that subflow (RFC 6298 §2).
+//   - window: at most tightForNS ago, less than tightWindow bytes were left of
+//     the data-level receive window.
+//   - closed, in hindsight: the receiver never sent anything on the original's
+//     subflow again, although the connection continued for longer than the
+//     timeout.
 const (
 	causeClosed  = "closed"
 	causeRTO     = "rto"
@@ -29,12 +30,14 @@ const (
 	recentRTONS = 1e9
 	tightForNS  = 50e6 // see tightWindow
 
-	// maxWaitingRows bounds the reinjections of a connection that wait for a
-	// sign of the original's subflow; the oldest are unknown then.
+	// maxWaitingRows is the maximum number of reinjections of a connection that
+	// wait for a sign of life of the original's subflow; beyond it, the cause
+	// of the oldest is unknown.
 	maxWaitingRows = 256
 )
 
-// waitingReinjection is a row whose cause depends on whether from is heard again.
+// waitingReinjection is a row whose cause depends on a later sign of life of
+// from.
 type waitingReinjection struct {
 	row   tables.Reinjection
 	from  *Sub
@@ -42,16 +45,16 @@ type waitingReinjection struct {
 	rtoNS int64
 }
 
-// piece is a range of data with the subflow that carried it first.
+// piece is a range of data and the subflow that carried it first.
 type piece struct {
 	lo, hi uint64
-	timeNS int64 // when
+	timeNS int64 // time of that
 	sub    *Sub  // nil: forgotten
 }
 
-// again takes data that is new on its subflow and not new to the connection.
-// What another subflow carried before is reinjected; what this one itself
-// carried before, under other sequence numbers, is not.
+// again processes data that is new on its subflow but not new to the
+// connection. Data that another subflow had carried is reinjected. Data that
+// this subflow itself had carried, under other sequence numbers, is not.
 func (e *Engine) again(h *half, seg *tcp.Segment, lo, hi uint64) {
 	s, dir := h.sub, h.dir
 	if s.Conn.made == 1 {
@@ -78,15 +81,15 @@ func (e *Engine) again(h *half, seg *tcp.Segment, lo, hi uint64) {
 	}
 }
 
-// cursor walks over what a subflow carried.
+// cursor iterates over the data that a subflow carried.
 type cursor struct {
 	sub      *Sub
 	segments []segment
 	runs     []record
 }
 
-// carriersOf appends to pieces who carried [lo, hi) first; s itself where it
-// carried it at all.
+// carriersOf appends the first carriers of [lo, hi) to pieces. If s itself
+// carried a part, it is the carrier of that part.
 func (c *Conn) carriersOf(s *Sub, dir uint8, lo, hi uint64, pieces []piece) []piece {
 	var buffer [8]cursor
 	cursors := buffer[:0]
@@ -111,8 +114,9 @@ func (c *Conn) carriersOf(s *Sub, dir uint8, lo, hi uint64, pieces []piece) []pi
 	return pieces
 }
 
-// narrow ends p where what the cursor knows of its first byte changes, and
-// names the cursor's subflow as the carrier when it came before others, or is s.
+// narrow ends p where the cursor's information about its first byte changes. It
+// sets the cursor's subflow as the carrier if it carried p before all others,
+// or if it is s.
 func (c *cursor) narrow(p *piece, s *Sub) {
 	for len(c.segments) > 0 && c.segments[0].hi <= p.lo {
 		c.segments = c.segments[1:]
@@ -130,7 +134,7 @@ func (c *cursor) narrow(p *piece, s *Sub) {
 	}
 }
 
-// offer takes the next range that the cursor's subflow carried.
+// offer processes the next range that the cursor's subflow carried.
 func (c *cursor) offer(p *piece, s *Sub, lo, hi uint64, timeNS int64) {
 	if lo > p.lo {
 		p.hi = min(p.hi, lo)
@@ -142,8 +146,8 @@ func (c *cursor) offer(p *piece, s *Sub, lo, hi uint64, timeNS int64) {
 	}
 }
 
-// likelyCarrier is the subflow that carried data which nobody remembers: most
-// likely the one that forgot last, no later than then.
+// likelyCarrier returns the probable carrier of forgotten data: the subflow
+// that forgot data most recently, and the latest possible time.
 func (c *Conn) likelyCarrier(s *Sub, dir uint8) (*Sub, int64) {
 	var likely *Sub
 	var lostNS int64
@@ -155,13 +159,14 @@ func (c *Conn) likelyCarrier(s *Sub, dir uint8) (*Sub, int64) {
 			}
 		}
 	}
-	if likely == nil { // written and gone
+	if likely == nil { // its rows are written and it is gone
 		return &c.first, c.startNS
 	}
 	return likely, max(lostNS, likely.firstNewNS)
 }
 
-// reinjection writes the row of a reinjected range, or lets it wait for its cause.
+// reinjection writes the row of a reinjected range, or keeps it until its cause
+// is known.
 func (e *Engine) reinjection(h *half, p *piece) {
 	if e.out.Reinjections == nil {
 		return
@@ -231,7 +236,7 @@ func (e *Engine) heard(s *Sub, dir uint8) {
 	}
 }
 
-// settleSub writes the reinjections that waited for a subflow that is heard no more.
+// settleSub writes the reinjections that still wait for a subflow at its end.
 func (e *Engine) settleSub(c *Conn, s *Sub) {
 	if c.multi == nil || s.watch&watchSuspect == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// reinjections are the rows in short.
+// reinjections returns the rows in short form.
 func reinjections(r *tables.Result) []string {
 	var list []string
 	for _, i := range r.Reinjections {
@@ -30,18 +30,18 @@ func TestReinjectedRanges(t *testing.T) {
 	k.down(wifi, 0, 1000, 0)
 	k.down(lte, 0, 1000, 1000)
 	k.down(wifi, 1000, 500, 2000)
-	k.down(lte, 1000, 1500, 500)  // 500 of WiFi's, 1000 of its own
+	k.down(lte, 1000, 1500, 500)  // 500 of WiFi's, 1000 new
 	k.down(lte, 2500, 900, 2000)  // 500 of WiFi's, 400 new
 	k.down(wifi, 1500, 1000, 900) // 100 of its own, 900 of LTE's
 	k.ack(wifi, 2500, 2400)
-	k.down(wifi, 2500, 200, 2200) // acknowledged before: LTE carried all of it, WiFi itself the first
+	k.down(wifi, 2500, 200, 2200) // acknowledged before: LTE carried all of it, WiFi the first part
 	k.down(lte, 3400, 100, 0)     // acknowledged before
 	r := k.end()
 	want := []string{"500+500 0→1 unknown", "2000+500 0→1 unknown", "1000+900 1→0 unknown", "0+100 0→1 unknown acked"}
 	slices.Sort(want)
 	got := reinjections(r)
 	slices.Sort(got)
-	// 2200–2400 is WiFi's own: it carried 2000–2500 first.
+	// 2200–2400 belongs to WiFi: it carried 2000–2500 first.
 	if !slices.Equal(got, want) || r.Connections[0].ReinjectedDn != 2000 || r.Connections[0].BytesDown != 2900 {
 		t.Errorf("%q %+v", got, r.Connections[0])
 	}
@@ -71,7 +71,7 @@ func TestCauses(t *testing.T) {
 			copyOnLTE(k)
 			k.ack(wifi, 2000, 2000)
 		}},
-		{"rto", func(k *script) { // the timer sent it again on WiFi just before
+		{"rto", func(k *script) { // the timer retransmitted it on WiFi just before
 			begin(k)
 			k.wait(250)
 			k.down(wifi, 1000, 1000, 1000)
@@ -79,13 +79,13 @@ func TestCauses(t *testing.T) {
 			copyOnLTE(k)
 			k.ack(wifi, 2000, 2000)
 		}},
-		{"rto", func(k *script) { // silence is longer than the timeout
+		{"rto", func(k *script) { // silence exceeds the timeout
 			begin(k)
 			k.wait(300)
 			copyOnLTE(k)
 			k.ack(wifi, 2000, 2000)
 		}},
-		{"unknown", func(k *script) { // the receiver spoke meanwhile
+		{"unknown", func(k *script) { // the receiver sent something in between
 			begin(k)
 			k.wait(150)
 			k.ack(wifi, 1000, 1000)
@@ -110,13 +110,13 @@ func TestCauses(t *testing.T) {
 			copyOnLTE(k)
 			k.ack(wifi, 2000, 2000)
 		}},
-		{"closed", func(k *script) { // never heard of again, though the connection lasts
+		{"closed", func(k *script) { // silent forever, although the connection continues
 			begin(k)
 			copyOnLTE(k)
 			k.wait(2000)
 			k.down(lte, 1000, 1000, 2000)
 		}},
-		{"unknown", func(k *script) { // never heard of again, for the connection ends
+		{"unknown", func(k *script) { // silent forever, because the connection ends
 			begin(k)
 			copyOnLTE(k)
 			k.wait(20)
@@ -131,8 +131,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestWindowCausesReinjection: 50 ms after the sender had filled the window but
-// for less than 5000 bytes, it is no longer to blame.
+// TestWindowCausesReinjection: the window is the cause for 50 ms after less
+// than 5000 bytes of it were left.
 func TestWindowCausesReinjection(t *testing.T) {
 	for ms, cause := range map[int64]string{40: "window", 60: "unknown"} {
 		k := newScript(t, 1)
@@ -151,7 +151,7 @@ func TestWindowCausesReinjection(t *testing.T) {
 	}
 }
 
-// TestLateCopyOfAcknowledgedData: what was acknowledged long ago is still known.
+// TestLateCopyOfAcknowledgedData: data acknowledged long ago is still known.
 func TestLateCopyOfAcknowledgedData(t *testing.T) {
 	k := newScript(t, 1)
 	k.openMPTCP()
@@ -170,8 +170,8 @@ func TestLateCopyOfAcknowledgedData(t *testing.T) {
 	}
 }
 
-// world is a transfer over several subflows, played by chance: each byte of
-// data knows which subflows carried it.
+// world is a random transfer over several subflows. For each byte of data it
+// knows the subflows that carried it.
 type world struct {
 	k       *script
 	random  *rand.Rand
@@ -182,17 +182,17 @@ type world struct {
 	againOn []uint64 // reinjected by subflow
 }
 
-// path is one subflow: what it sent, and where its data lies.
+// path is one subflow: the bytes that it sent, and their place in the data.
 type path struct {
 	from end
 	seq  uint32   // relative: next new byte
-	data []uint64 // of each byte that it sent
-	seen []bool   // by the capture
+	data []uint64 // by sent byte: its place in the data
+	seen []bool   // captured
 }
 
 const worldISN = 0xfffff000 // sequence numbers wrap around
 
-// send puts [lo, hi) of the data on a subflow; lost segments were not seen.
+// send sends [lo, hi) of the data on a subflow; lost segments are not captured.
 func (w *world) send(on int, lo, hi uint64, lost bool) {
 	p := w.subs[on]
 	at := p.seq
@@ -206,8 +206,8 @@ func (w *world) send(on int, lo, hi uint64, lost bool) {
 	}
 }
 
-// transmit shows [lo, hi) of a subflow's bytes to the capture. Each part with
-// data in a row is a segment, with a mapping that may tell of more than it.
+// transmit passes [lo, hi) of a subflow's bytes to the capture. Each part with
+// consecutive data is a segment, whose mapping can extend beyond it.
 func (w *world) transmit(on int, lo, hi uint32) {
 	p := w.subs[on]
 	for lo < hi {
@@ -233,13 +233,13 @@ func (w *world) transmit(on int, lo, hi uint32) {
 	}
 }
 
-// see follows the definitions byte by byte.
+// see applies the definitions byte by byte.
 func (w *world) see(on int, lo, hi uint32) {
 	p := w.subs[on]
 	for i := lo; i < hi; i++ {
 		b := p.data[i]
 		if p.seen[i] {
-			continue // TCP sent it again
+			continue // retransmitted by TCP
 		}
 		p.seen[i] = true
 		for int(b) >= len(w.carried[on]) {
@@ -256,7 +256,7 @@ func (w *world) see(on int, lo, hi uint32) {
 }
 
 // TestAgainstModel compares unique and reinjected bytes with a model that
-// knows each byte.
+// tracks each byte.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(150) {
 		playWorld(t, rand.New(rand.NewPCG(seed, 7)), fmt.Sprintf("seed %d", seed))
@@ -276,10 +276,10 @@ func playWorld(t *testing.T, random *rand.Rand, name string) {
 			size := 1 + random.Uint64N(40)
 			w.send(on, next, next+size, random.IntN(5) == 0)
 			next += size
-		case 3: // any data, as a reinjection may choose it
+		case 3: // any data, as reinjection can choose it
 			lo := random.Uint64N(next + 1)
 			w.send(on, lo, lo+random.Uint64N(min(60, next-lo+1)), random.IntN(5) == 0)
-		case 4: // TCP sends again, from anywhere
+		case 4: // TCP retransmission from anywhere
 			if p.seq > 0 {
 				lo := random.Uint32N(p.seq)
 				w.k.wait(10)

@@ -10,13 +10,13 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// totals are what the subflows of a connection add up to, those whose rows are written.
+// totals holds sums over the subflows of a connection whose rows are written.
 type totals struct {
 	established, used    int32
-	joinNS               int64 // first MP_JOIN SYN; 0: none
+	joinNS               int64 // time of the first MP_JOIN SYN; 0: none
 	interfaces, networks []string
-	open, fin            bool // of the subflows that count for the closing, one is open, or ended by FIN
-	closing              bool // there was one
+	open, fin            bool // a subflow that counts for the closing is open, or ended by FIN
+	closing              bool // a subflow counts for the closing
 	first                tables.Subflow
 	side                 [2]sideTotals
 }
@@ -69,7 +69,7 @@ func (e *Engine) writeSub(s *Sub) {
 	}
 }
 
-// add counts a subflow.
+// add adds a subflow to the totals.
 func (t *totals) add(row *tables.Subflow, s *Sub) {
 	if s.ID == 0 {
 		t.first = *row
@@ -128,7 +128,7 @@ func (s *Sub) row(row *tables.Subflow) {
 
 var sideNames = [2]string{"client", "server"}
 
-// turn makes the row of a flow that the server opened one of the connection's sides.
+// turn swaps the sides in the row of a flow that the server opened.
 func turn(row *tables.Subflow) {
 	row.Client, row.Server = row.Server, row.Client
 	row.ClientPort, row.ServerPort = row.ServerPort, row.ClientPort
@@ -142,7 +142,7 @@ func turn(row *tables.Subflow) {
 	}
 }
 
-// writeDirection writes what TCP knows of a direction of a subflow.
+// writeDirection writes the rows at level tcp of a subflow's direction.
 func (e *Engine) writeDirection(s *Sub, dir uint8) {
 	c, name, from := s.Conn, tables.Directions[dir], s.flowDir(dir)
 	row := e.out.Directions.Next()
@@ -161,7 +161,8 @@ func (e *Engine) writeDirection(s *Sub, dir uint8) {
 	}
 }
 
-// writeConn writes the rows of a connection; those of its subflows are written.
+// writeConn writes the rows of a connection; those of its subflows must be
+// written.
 func (e *Engine) writeConn(c *Conn) {
 	row := e.out.Connections.Next()
 	c.row(row)
@@ -216,14 +217,14 @@ func (m *multi) tokenText(side int) string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint32(nil, m.token[side]))
 }
 
-// dataClosed says whether the connection itself ended, whatever its subflows
-// did: RFC 8684 §3.3.3 and §3.5.
+// dataClosed reports whether the connection itself ended, independent of its
+// subflows (RFC 8684 §3.3.3 and §3.5).
 func (c *Conn) dataClosed() bool {
 	return c.fastclose || c.multi != nil && c.multi.data != nil && c.multi.data[Up].finNS != 0 && c.multi.data[Down].finNS != 0
 }
 
-// closed says how a connection ended. Its own end counts above those of its
-// subflows.
+// closed returns how a connection ended. The end of the connection takes
+// precedence over the ends of its subflows.
 func (c *Conn) closed() string {
 	t := c.totals
 	switch {
@@ -262,7 +263,7 @@ func since(ns int64) tables.Maybe[float64] {
 	return tables.Just(milliseconds(ns))
 }
 
-// known is a time that was seen, unless it is zero.
+// known returns a time that is known unless it is 0.
 func known(ns int64) tables.Maybe[int64] { return tables.Maybe[int64]{Value: ns, Known: ns != 0} }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }

@@ -11,14 +11,14 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// The ends of the phone's two paths and of the server.
+// Endpoints of the phone's two paths and of the server.
 var (
 	wifi   = end{netip.MustParseAddr("10.0.0.1"), 40001}
 	lte    = end{netip.MustParseAddr("10.0.1.1"), 40002}
 	server = end{netip.MustParseAddr("10.9.0.9"), 80}
 )
 
-// The keys of client and server in all tests.
+// Keys of client and server in all tests.
 const (
 	keyC = 0x0102030405060708
 	keyS = 0x1112131415161718
@@ -29,7 +29,7 @@ type end struct {
 	port uint16
 }
 
-// script is a conversation under construction: each packet 1 ms after the other.
+// script is a conversation under construction. Packets are 1 ms apart.
 type script struct {
 	t        testing.TB
 	version  uint8 // of MPTCP
@@ -72,8 +72,8 @@ func eachVersion(t *testing.T, test func(t *testing.T, version uint8)) {
 	}
 }
 
-// send makes a packet of its bytes. Options are TCP options, payload is a
-// number of bytes that were not captured, or a string of those that were.
+// send passes a packet to the engine. options are TCP options; payload is a
+// number of bytes that were not captured, or a string of captured ones.
 func (k *script) send(from, to end, flags uint8, seq, ack uint32, payload any, options ...[]byte) {
 	k.t.Helper()
 	k.now += 1e6
@@ -126,7 +126,7 @@ func (k *script) sendFrame(frame []byte, size int, onLTE bool) {
 	}
 }
 
-// end ends all and returns the rows.
+// end ends all flows and returns the rows.
 func (k *script) end() *tables.Result {
 	k.tracker.Close()
 	k.engine.Close()
@@ -221,13 +221,13 @@ func (k *script) token(key uint64) uint32 {
 	return token
 }
 
-// first is the data sequence number of the first byte of a side.
+// first returns the data sequence number of the first byte of a side.
 func (k *script) first(key uint64) uint64 {
 	_, idsn := tokenAndIDSN(int32(k.version), key)
 	return idsn + 1
 }
 
-// open makes the handshake of a plain connection.
+// open plays the handshake of a plain connection.
 func (k *script) open(from, to end, isn, peerISN uint32) {
 	k.t.Helper()
 	k.send(from, to, packet.SYN, isn, 0, 0)
@@ -235,7 +235,7 @@ func (k *script) open(from, to end, isn, peerISN uint32) {
 	k.send(from, to, packet.ACK, isn+1, peerISN+1, 0)
 }
 
-// openMPTCP makes the handshake of an MPTCP connection over WiFi with the
+// openMPTCP plays the handshake of an MPTCP connection over WiFi with the
 // initial sequence numbers 100 and 200.
 func (k *script) openMPTCP() {
 	k.t.Helper()
@@ -249,7 +249,7 @@ func (k *script) openMPTCP() {
 }
 
 // joinLTE adds a subflow with the initial sequence numbers 300 and 400 and the
-// address ids 2 and 3.
+// address IDs 2 and 3.
 func (k *script) joinLTE() {
 	k.t.Helper()
 	k.joinFrom(lte, 300, 400, 0)
@@ -264,8 +264,8 @@ func (k *script) joinFrom(from end, isn, peerISN uint32, backup byte) {
 	k.send(from, server, packet.ACK, isn+1, peerISN+1, 0, joinACK(ofClient))
 }
 
-// down sends data of the server with a mapping of its own: offset is that of
-// the data, at that of the subflow.
+// down sends data of the server with a separate mapping: offset is the data
+// offset, `at` the subflow offset.
 func (k *script) down(to end, at uint32, size int, offset uint64) {
 	k.t.Helper()
 	isn := map[end]uint32{wifi: 200, lte: 400}[to]
@@ -273,7 +273,8 @@ func (k *script) down(to end, at uint32, size int, offset uint64) {
 	k.send(server, to, packet.ACK, isn+1+at, peer, size, dss(k.first(keyS)+offset, 1+at, uint16(size)))
 }
 
-// ack acknowledges what the server sent: at on the subflow, offset of the data.
+// ack acknowledges the server's data: `at` on the subflow, offset at data
+// level.
 func (k *script) ack(from end, at uint32, offset uint64) {
 	k.t.Helper()
 	isn := map[end]uint32{wifi: 200, lte: 400}[from]

@@ -3,26 +3,30 @@ package mptcp
 import "slices"
 
 const (
-	// maxUnacked bounds the segments of a subflow that wait for their DATA_ACK.
+	// maxUnacked is the maximum number of segments of a subflow that wait for
+	// their DATA_ACK.
 	maxUnacked = 1 << 14
-	// maxRuns bounds what a subflow remembers of data that was acknowledged, or
-	// that it was not the first to carry: at least half as many runs.
+	// maxRuns bounds the runs that a subflow remembers of data that was
+	// acknowledged, or that it was not the first to carry. At least half as
+	// many are remembered.
 	maxRuns = 1 << 12
-	// fewSegments are kept without a look at which of them are acknowledged.
+	// fewSegments is the number of segments below which acknowledged ones are
+	// kept.
 	fewSegments = 64
-	// maxRunNS is how long a run may last, so that the time of a byte in it is
-	// well known.
+	// maxRunNS is the maximum duration of a run, so that the time of each of
+	// its bytes is known precisely enough.
 	maxRunNS = 100e6
 )
 
-// record is a range of data that a subflow carried: in one segment, or in a
-// run of segments that follow each other.
+// record is a range of data that a subflow carried in one segment or in a run
+// of consecutive segments.
 type record struct {
 	lo, hi        uint64
 	timeNS, endNS int64 // of the first and the last segment
 }
 
-// at is about when the subflow carried a byte of the record.
+// at returns the approximate time when the subflow carried a byte of the
+// record.
 func (r *record) at(byte uint64) int64 {
 	if r.endNS == r.timeNS {
 		return r.timeNS
@@ -36,18 +40,18 @@ type segment struct {
 	timeNS int64
 }
 
-// sent remembers what data a subflow carried in one direction.
+// sent remembers the data that a subflow carried in one direction.
 type sent struct {
-	segments []segment // new data, ascending; those before acked have their DATA_ACK
+	segments []segment // new data, ascending; those before index acked have their DATA_ACK
 	acked    int
-	runs     []record // older new data, and copies of what others carried before; ascending, disjoint
-	lostNS   int64    // time of the latest run that was forgotten
+	runs     []record // older new data, and data that others had carried before; ascending, disjoint
+	lostNS   int64    // time of the latest forgotten run
 }
 
-// waiting says whether a segment waits for its DATA_ACK.
+// waiting reports whether a segment waits for its DATA_ACK.
 func (s *sent) waiting() bool { return s.acked < len(s.segments) }
 
-// add remembers new data. Most of it comes in ascending order.
+// add remembers new data, most of which arrives in ascending order.
 func (s *sent) add(lo, hi uint64, timeNS int64) {
 	if len(s.segments) == cap(s.segments) {
 		s.makeRoom()
@@ -63,15 +67,15 @@ func (s *sent) add(lo, hi uint64, timeNS int64) {
 	}
 }
 
-// makeRoom turns segments into runs: the acknowledged ones, and the older half
-// of the others when they are too many.
+// makeRoom converts segments into runs: the acknowledged ones, and the older
+// half of the others if there are too many.
 func (s *sent) makeRoom() {
 	drop := s.acked
 	if n := len(s.segments) - s.acked; n >= maxUnacked {
 		drop += n / 2
 	}
 	if drop < len(s.segments)/2 || len(s.segments) < fewSegments {
-		return // append grows
+		return // let append grow the list
 	}
 	run := record{lo: s.segments[0].lo, hi: s.segments[0].lo, timeNS: s.segments[0].timeNS, endNS: s.segments[0].timeNS}
 	for i := range s.segments[:drop] {
@@ -107,7 +111,7 @@ func (s *sent) remember(run record) {
 	s.runs = slices.Insert(s.runs, runAfter(s.runs, run.lo), run)
 }
 
-// segmentAfter is the index of the first segment that ends behind lo.
+// segmentAfter returns the index of the first segment that ends after lo.
 func segmentAfter(segments []segment, lo uint64) int {
 	a, b := 0, len(segments)
 	for a < b {
@@ -120,7 +124,7 @@ func segmentAfter(segments []segment, lo uint64) int {
 	return a
 }
 
-// runAfter is the index of the first run that ends behind lo.
+// runAfter returns the index of the first run that ends after lo.
 func runAfter(runs []record, lo uint64) int {
 	a, b := 0, len(runs)
 	for a < b {

@@ -50,7 +50,7 @@ func TestSentIsBounded(t *testing.T) {
 	}
 }
 
-// TestRunKnowsTimes: the time of a byte in a run of segments is about that of its segment.
+// TestRunKnowsTimes: the time of a byte in a run of segments is close to that of its segment.
 func TestRunKnowsTimes(t *testing.T) {
 	var s sent
 	for i := range uint64(1000) {

@@ -5,7 +5,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// signals takes the MPTCP options of a segment but DSS.
+// signals processes the MPTCP options of a segment except DSS.
 func (e *Engine) signals(s *Sub, dir uint8, seg *tcp.Segment) {
 	p, c := seg.Packet, s.Conn
 	if p.Has&packet.HasCapable != 0 {
@@ -35,7 +35,7 @@ func (e *Engine) signals(s *Sub, dir uint8, seg *tcp.Segment) {
 	}
 }
 
-// takeAddAddr takes ADD_ADDR, RFC 8684 §3.4.1.
+// takeAddAddr processes ADD_ADDR (RFC 8684 §3.4.1).
 func (e *Engine) takeAddAddr(s *Sub, dir uint8, p *packet.Packet) {
 	c, o := s.Conn, p.AddAddr()
 	if !e.eventful || len(c.multi.addresses) >= maxEvents {
@@ -51,8 +51,8 @@ func (e *Engine) takeAddAddr(s *Sub, dir uint8, p *packet.Packet) {
 	})
 }
 
-// takeRemoveAddr takes REMOVE_ADDR, RFC 8684 §3.4.2: the subflows of the
-// addresses are over.
+// takeRemoveAddr processes REMOVE_ADDR (RFC 8684 §3.4.2): it ends the subflows
+// of the addresses.
 func (e *Engine) takeRemoveAddr(s *Sub, dir uint8, p *packet.Packet) {
 	for _, id := range p.RemoveAddr() {
 		e.note(s, event{timeNS: p.TimeNS, kind: evRemoveAddr, dir: dir, address: -1, addressID: int16(id)})
@@ -64,7 +64,8 @@ func (e *Engine) takeRemoveAddr(s *Sub, dir uint8, p *packet.Packet) {
 	}
 }
 
-// address is the address id of a side: the initial subflow has 0 at both ends.
+// address returns the address ID of a side. The initial subflow has ID 0 at
+// both ends.
 func (s *Sub) address(side uint8) int16 {
 	if !s.Additional {
 		return 0
@@ -72,8 +73,8 @@ func (s *Sub) address(side uint8) int16 {
 	return s.side[side].addressID
 }
 
-// takePrio takes MP_PRIO, RFC 8684 §3.3.8. In version 0 it may be about
-// another subflow than the one it comes on.
+// takePrio processes MP_PRIO (RFC 8684 §3.3.8). In version 0 it can refer to
+// another subflow than the one that carries it.
 func (e *Engine) takePrio(s *Sub, dir uint8, p *packet.Packet) {
 	o := p.Prio()
 	ev := event{timeNS: p.TimeNS, kind: evPrio, dir: dir, address: -1, addressID: -1}
@@ -95,8 +96,8 @@ func (e *Engine) takePrio(s *Sub, dir uint8, p *packet.Packet) {
 	e.note(s, ev)
 }
 
-// takeFail takes MP_FAIL, RFC 8684 §3.7: with a RST it ends the subflow alone,
-// else the connection falls back.
+// takeFail processes MP_FAIL (RFC 8684 §3.7). With an RST it ends only the
+// subflow; otherwise the connection falls back.
 func (e *Engine) takeFail(s *Sub, dir uint8, p *packet.Packet) {
 	dsn := p.FailDSN()
 	if m := s.Conn.multi; m.data != nil && m.data[1-dir].started {
@@ -109,7 +110,7 @@ func (e *Engine) takeFail(s *Sub, dir uint8, p *packet.Packet) {
 	}
 }
 
-// takeReset takes MP_TCPRST, RFC 8684 §3.6.
+// takeReset processes MP_TCPRST (RFC 8684 §3.6).
 func (e *Engine) takeReset(s *Sub, dir uint8, p *packet.Packet) {
 	o := p.Reset()
 	if s.resetReason >= 0 {

@@ -1,11 +1,11 @@
 package mptcp
 
-// freeList is memory of ended connections that waits to be used again. In a flood
-// each new connection ends another one: without this, most of the time would
-// be spent on getting and collecting their memory.
+// freeList holds memory of ended connections for reuse. In a flood, each new
+// connection ends another one; without free lists, most of the time would be
+// spent on allocation and garbage collection.
 type freeList[T any] []*T
 
-// maxSpare is how many of a kind wait at most.
+// maxSpare is the maximum length of a free list.
 const maxSpare = 256
 
 // get returns a zero value.
@@ -19,7 +19,8 @@ func (s *freeList[T]) get() *T {
 	return t
 }
 
-// put takes one back to which nothing points any more; it may be nil.
+// put adds a value for reuse. There must be no other reference to it; it may be
+// nil.
 func (s *freeList[T]) put(t *T) {
 	if t != nil && len(*s) < maxSpare {
 		var zero T
@@ -28,10 +29,11 @@ func (s *freeList[T]) put(t *T) {
 	}
 }
 
-// eventSlices are empty slices of events that wait to be used again.
+// eventSlices is a free list of event slices.
 type eventSlices [][]event
 
-// get returns an empty slice, used before or with space for n events.
+// get returns an empty slice: a reused one, or a new one with capacity for n
+// events.
 func (r *eventSlices) get(n int) []event {
 	last := len(*r) - 1
 	if last < 0 {
@@ -42,14 +44,14 @@ func (r *eventSlices) get(n int) []event {
 	return slice
 }
 
-// put takes a slice back.
+// put adds a slice for reuse.
 func (r *eventSlices) put(slice []event) {
 	if slice != nil && len(*r) < maxSpare {
 		*r = append(*r, slice[:0])
 	}
 }
 
-// spares are those of an engine.
+// spares holds the free lists of an engine.
 type spares struct {
 	conns  freeList[Conn]
 	multis freeList[multi]
@@ -57,13 +59,13 @@ type spares struct {
 	totals freeList[totals]
 	data   freeList[[2]direction]
 	halves freeList[half]
-	few    eventSlices // for fewEvents
-	events eventSlices // for more
+	few    eventSlices // with capacity fewEvents
+	events eventSlices // with a larger capacity
 }
 
-// recycle takes back the memory of a connection whose rows are written. That
-// of connection and subflow comes from those alone of which one side was heard,
-// without payload: observers were told of no more than beginning and end.
+// recycle reuses the memory of a connection whose rows are written. Conn and
+// Sub are reused only if just one side was heard, without payload: then
+// observers received only their start and end, and hold no reference.
 func (e *Engine) recycle(c *Conn) {
 	e.giveEvents(c)
 	e.spare.totals.put(c.totals)

@@ -6,12 +6,12 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// tellData tells observer and payload of data at [lo, hi); e.shift is set.
-// What lies below the first offset is left out.
+// tellData reports data at [lo, hi) to observer and payload reader; e.shift
+// must be set. It omits data below the first offset.
 func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Sub) {
 	s, d := h.sub, h.data
 	lo = max(lo, d.origin)
-	if told := s.side[h.dir].plainTold; lo < hi && lo+e.shift < told { // before the connection turned out to be MPTCP
+	if told := s.side[h.dir].plainTold; lo < hi && lo+e.shift < told { // reported as plain TCP before
 		lo = told - e.shift
 	}
 	if lo >= hi {
@@ -25,7 +25,8 @@ func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Su
 	}
 }
 
-// tellAgain tells of payload that TCP sent again: all of a segment but its gaps.
+// tellAgain reports the TCP retransmissions in a segment: all of it except its
+// gaps.
 func (e *Engine) tellAgain(h *half, seg *tcp.Segment) {
 	each := func(lo, hi uint64) {
 		for at := mappingAfter(h.maps, lo); at < len(h.maps) && h.maps[at].lo < hi; at++ {
@@ -63,8 +64,9 @@ func (e *Engine) tellMapping(h *half, dsn, size uint64) {
 	e.observer.Mapping(h.sub, int(h.dir), e.nowNS, dsn-origin, dsn-origin+size)
 }
 
-// tellPayload gives away what was captured of size bytes at seq, and tells of
-// the rest. seg is nil when they came in earlier segments, whose bytes are gone.
+// tellPayload passes on the captured part of size bytes at seq, and reports the
+// rest as skipped. seg is nil if the bytes came in earlier segments, which are
+// gone.
 func (e *Engine) tellPayload(s *Sub, dir uint8, seg *tcp.Segment, offset, size, seq uint64) {
 	c := s.Conn
 	var captured []byte
@@ -93,7 +95,8 @@ func (e *Engine) tellPayload(s *Sub, dir uint8, seg *tcp.Segment, offset, size, 
 	}
 }
 
-// tellPlain tells of a segment of a connection that counts by TCP sequence number.
+// tellPlain reports a segment of a connection that is counted by TCP sequence
+// number.
 func (e *Engine) tellPlain(s *Sub, dir uint8, seg *tcp.Segment) {
 	p := seg.Packet
 	if p.Payload != 0 && p.Flags&packet.RST == 0 {
@@ -131,8 +134,8 @@ func (e *Engine) tellPlainData(s *Sub, dir uint8, seg *tcp.Segment, part interva
 	}
 }
 
-// origin is the sequence number of offset 0 of a direction in plain TCP: the
-// one behind the SYN, or the first one seen.
+// origin returns the sequence number of offset 0 of a direction in plain TCP:
+// that of the byte after the SYN, or of the first byte seen.
 func (s *Sub) origin(dir uint8, first uint64) uint64 {
 	side := &s.side[dir]
 	if !side.hasOrigin {

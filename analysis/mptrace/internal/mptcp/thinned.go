@@ -1,15 +1,15 @@
 package mptcp
 
-// thinned keeps every first, second, fourth, … of a sequence of values, so
-// that the kept ones spread evenly over it.
+// thinned keeps every 2^k-th value of a sequence, so that the kept values are
+// evenly spaced.
 type thinned[T any] struct {
 	values []T
 	seen   int64
-	shift  uint8 // every 1<<shift-th is kept
+	shift  uint8 // every 1<<shift-th value is kept
 }
 
-// add takes the next value; with limit ≥ 1 at most 2·limit are kept, and at
-// least limit once there were so many.
+// add adds a value. With limit ≥ 1 it keeps at most 2·limit values, and at
+// least limit once there are that many.
 func (t *thinned[T]) add(v T, limit int) {
 	if t.seen&(1<<t.shift-1) == 0 {
 		if limit > 0 && len(t.values) >= 2*limit {
@@ -32,8 +32,8 @@ func (t *thinned[T]) halve() {
 	t.shift++
 }
 
-// weight is how many values the i-th kept one stands for: itself and those
-// that were left out behind it. The weights sum up to all that were seen.
+// weight returns how many values the i-th kept one represents: itself and the
+// dropped ones after it. The sum of all weights is the number of values seen.
 func (t *thinned[T]) weight(i int) int32 {
 	return int32(min(int64(1)<<t.shift, t.seen-int64(i)<<t.shift))
 }

@@ -1,3 +1,3 @@
-// Package network says to which network of the phone an interface belongs, such
-// as wifi or cellular: by rules of the user, or by the name of the interface.
+// Package network maps an interface to a network of the phone, such as wifi or
+// cellular: by rules of the user, or by the name of the interface.
 package network

@@ -9,7 +9,7 @@ import (
 	"mplab/analysis/mptrace/internal/tcp"
 )
 
-// The names that are guessed from an interface's name.
+// Networks that are guessed from the name of an interface.
 const (
 	WiFi     = "wifi"
 	Cellular = "cellular"
@@ -17,7 +17,7 @@ const (
 	Loopback = "loopback"
 )
 
-// usual are the beginnings of interface names on Linux and Android.
+// usual lists prefixes of interface names on Linux and Android.
 var usual = []struct{ prefix, network string }{
 	{"wlan", WiFi}, {"wlp", WiFi}, {"wlx", WiFi}, {"wifi", WiFi}, {"ath", WiFi}, {"swlan", WiFi}, {"p2p", WiFi},
 	{"rmnet", Cellular}, {"ccmni", Cellular}, {"pdp", Cellular}, {"wwan", Cellular}, {"wwp", Cellular},
@@ -25,7 +25,7 @@ var usual = []struct{ prefix, network string }{
 	{"eth", Ethernet}, {"en", Ethernet}, {"usb", Ethernet}, {"lo", Loopback},
 }
 
-// Rules name networks by interface or by address. The zero value guesses from
+// Rules map interfaces or addresses to networks. The zero value guesses from
 // the usual names of interfaces.
 type Rules struct {
 	interfaces map[string]string
@@ -38,8 +38,8 @@ type prefixRule struct {
 }
 
 // Parse reads rules such as "wlan0=wifi", "192.168.0.0/16=wifi" and
-// "10.1.2.3=cellular". Rules of addresses go before those of interfaces, and
-// earlier ones before later ones.
+// "10.1.2.3=cellular". Address rules take precedence over interface rules, and
+// earlier address rules over later ones.
 func Parse(rules []string) (*Rules, error) {
 	r := &Rules{interfaces: map[string]string{}}
 	for _, rule := range rules {
@@ -77,8 +77,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// OfFlow names the network of a flow on an interface; "" when it is not known.
-// Without rules (nil) it guesses, as the zero value does.
+// OfFlow returns the network of a flow on an interface, or "" if it is unknown.
+// Nil rules guess, as the zero value does.
 func (r *Rules) OfFlow(iface string, f *tcp.Flow) string {
 	if r == nil {
 		r = &Rules{}
@@ -86,8 +86,8 @@ func (r *Rules) OfFlow(iface string, f *tcp.Flow) string {
 	return r.Of(iface, f.Ends[0].Addr.Netip(), f.Ends[1].Addr.Netip())
 }
 
-// Of names the network of traffic on an interface between two addresses, of
-// which either may be the phone's; "" when it is not known.
+// Of returns the network of traffic on an interface between two addresses, or
+// "" if it is unknown. Either address may be the phone's.
 func (r *Rules) Of(iface string, a, b netip.Addr) string {
 	for _, rule := range r.prefixes {
 		if rule.prefix.Contains(a) || rule.prefix.Contains(b) {

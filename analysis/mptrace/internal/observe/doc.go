@@ -1,4 +1,4 @@
-// Package observe has what observers of connections share: a state for each
-// connection that they look at, and the data that waits for an acknowledgement.
-// Each form of output is a package of its own below.
+// Package observe holds the common parts of connection observers: a state per
+// connection, and the data that waits for an acknowledgement. Each output
+// format is a package below it.
 package observe

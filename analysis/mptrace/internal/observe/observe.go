@@ -6,8 +6,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// None is an observer that looks at nothing. Observers embed it and override
-// what they want to know.
+// None is an observer that ignores all calls. Observers embed it and override
+// the methods that they need.
 type None struct{}
 
 func (None) Subflow(*mptcp.Sub)                                      {}

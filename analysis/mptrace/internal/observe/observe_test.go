@@ -20,7 +20,7 @@ func TestUnacked(t *testing.T) {
 			size := random.Uint64N(20) + 1
 			p := Piece{Lo: next, Hi: next + size}
 			next += size
-			if random.IntN(10) == 0 { // a hole for now
+			if random.IntN(10) == 0 { // a temporary hole
 				hole := Piece{Lo: next, Hi: next + 5}
 				next += 5
 				list = append(list, Piece{Lo: next, Hi: next + 1}, hole)
@@ -71,8 +71,8 @@ func TestUnackedIsBounded(t *testing.T) {
 	}
 }
 
-// TestStates: connections with the same place among the recent ones are told
-// apart, and those that were taken are gone.
+// TestStates: connections that share a cache entry are distinguished, and
+// removed ones are gone.
 func TestStates(t *testing.T) {
 	var states States[int]
 	conns := make([]*mptcp.Conn, 1000)

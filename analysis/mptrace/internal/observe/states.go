@@ -2,8 +2,8 @@ package observe
 
 import "mplab/analysis/mptrace/internal/mptcp"
 
-// States finds what an observer knows of a connection. Looking for the
-// connections that were asked for last is a comparison.
+// States maps connections to an observer's state. For recently used
+// connections, a lookup is only a comparison.
 type States[T any] struct {
 	all    map[*mptcp.Conn]*T
 	last   state[T]
@@ -15,7 +15,7 @@ type state[T any] struct {
 	at *T
 }
 
-// Get returns the state of a connection; nil when there is none.
+// Get returns the state of a connection, or nil.
 func (s *States[T]) Get(c *mptcp.Conn) *T {
 	if s.last.of == c {
 		return s.last.at
@@ -41,7 +41,7 @@ func (s *States[T]) Put(c *mptcp.Conn, at *T) {
 	s.remember(state[T]{c, at})
 }
 
-// Take removes the state of a connection and returns it; nil when there is none.
+// Take removes the state of a connection and returns it, or nil.
 func (s *States[T]) Take(c *mptcp.Conn) *T {
 	at := s.Get(c)
 	delete(s.all, c)

@@ -9,17 +9,18 @@ type Piece struct {
 	Sub    int32
 }
 
-// Unacked holds the pieces of a direction that are not acknowledged, by their
-// place. Its zero value is empty.
+// Unacked holds the unacknowledged pieces of a direction in ascending order.
+// The zero value is empty.
 type Unacked struct {
 	pieces []Piece
-	head   int // the first that counts
+	head   int // index of the first valid piece
 }
 
-// mostUnacked bounds what is kept; the lowest are forgotten.
+// mostUnacked is the maximum number of pieces; beyond it, the lowest ones are
+// forgotten.
 const mostUnacked = 1 << 16
 
-// Add takes a piece.
+// Add adds a piece.
 func (u *Unacked) Add(p Piece) {
 	if len(u.pieces)-u.head >= mostUnacked {
 		u.head++
@@ -35,8 +36,8 @@ func (u *Unacked) Add(p Piece) {
 	u.pieces = slices.Insert(u.pieces, at, p)
 }
 
-// Ack removes the pieces below a number and returns them, valid until the next
-// Add.
+// Ack removes the pieces below a number and returns them. They are valid until
+// the next Add.
 func (u *Unacked) Ack(below uint64) []Piece {
 	from := u.head
 	for u.head < len(u.pieces) && u.pieces[u.head].Hi <= below {
@@ -63,8 +64,8 @@ func (u *Unacked) Drop(lo, hi uint64) {
 	u.pieces = slices.Delete(u.pieces, u.head+first, u.head+last)
 }
 
-// Flight is the distance from the first byte to the last; false when all is
-// acknowledged.
+// Flight returns the distance from the first byte to the last, or false if
+// there are no pieces.
 func (u *Unacked) Flight() (uint64, bool) {
 	if u.head == len(u.pieces) {
 		return 0, false

@@ -5,45 +5,46 @@ import (
 	"unsafe"
 )
 
-// Batch is the most rows that a chunk takes at once.
+// Batch is the maximum number of rows that a chunk takes at once.
 const Batch = 64
 
-// Chunk collects the values of a column for one row group, as patterns of 64
-// bits whatever their type: the bits of a float64, 0 and 1 for bool, integers
-// with their sign, and for strings what Words says. As long as all values are
-// equal none is stored.
+// Chunk collects the values of a column for one row group. Each value is a
+// 64-bit pattern: the bits of a float64, 0 or 1 for a bool, a sign-extended
+// integer, or for a string the number that Words returns. While all values are
+// equal, none is stored.
 type Chunk struct {
-	Words *Words // of strings
+	Words *Words // only for strings
 
 	pool   *Pool
 	rows   int // values and nulls
-	n      int // values
+	n      int // number of values
 	first  uint64
-	varied bool     // values are in blocks
-	blocks []*block // full but for the last
-	known  []uint64 // a bit per row, of columns with nulls
+	varied bool     // values are stored in blocks
+	blocks []*block // all but the last are full
+	known  []uint64 // one bit per row, for columns with nulls
 }
 
 // block holds values.
 type block [1024]uint64
 
-// Append takes values; len(v) ≤ Batch.
+// Append appends values; len(v) ≤ Batch.
 func (c *Chunk) Append(v []uint64) {
 	c.rows += len(v)
 	c.add(v)
 }
 
-// Same is the value that all so far have; false when they differ, or there is none.
+// Same returns the value that all rows so far have. It returns false if they
+// differ or if there is none.
 func (c *Chunk) Same() (uint64, bool) { return c.first, !c.varied && c.n > 0 }
 
-// AppendSame takes n values more that are [Chunk.Same].
+// AppendSame appends n more values equal to [Chunk.Same].
 func (c *Chunk) AppendSame(n int) {
 	c.rows += n
 	c.n += n
 }
 
-// AppendKnown takes n ≤ Batch rows: bit i of known says whether row i has a
-// value, and v has those values.
+// AppendKnown appends n ≤ Batch rows. Bit i of known is set if row i has a
+// value; v holds those values.
 func (c *Chunk) AppendKnown(v []uint64, known uint64, n int) {
 	at := uint(c.rows % 64)
 	if at == 0 {
@@ -81,7 +82,7 @@ func allAre(v []uint64, first uint64) bool {
 	return true
 }
 
-// spread stores the equal values so far.
+// spread stores the equal values collected so far.
 func (c *Chunk) spread() {
 	var same [Batch]uint64
 	for i := range same {
@@ -106,7 +107,7 @@ func (c *Chunk) store(v []uint64) {
 	}
 }
 
-// each passes the stored values in their order.
+// each passes the stored values in order.
 func (c *Chunk) each(take func([]uint64)) {
 	for i, b := range c.blocks {
 		take(b[:min(len(b), c.n-i*len(b))])
@@ -115,7 +116,7 @@ func (c *Chunk) each(take func([]uint64)) {
 
 func (c *Chunk) nulls() int { return c.rows - c.n }
 
-// Size is how many bytes the chunk needs, about.
+// Size returns the approximate memory of the chunk in bytes.
 func (c *Chunk) Size() int {
 	size := 8*len(c.known) + len(c.blocks)*8*len(block{})
 	if c.Words != nil {
@@ -134,7 +135,8 @@ func (c *Chunk) reset() {
 	}
 }
 
-// bounds are the smallest and the largest value as signed integers; there is one.
+// bounds returns the smallest and the largest value as signed integers. The
+// chunk must not be empty.
 func (c *Chunk) bounds() (int64, int64) {
 	least, most := int64(c.first), int64(c.first)
 	c.each(func(values []uint64) {
@@ -145,17 +147,18 @@ func (c *Chunk) bounds() (int64, int64) {
 	return least, most
 }
 
-// Pool lends memory to chunks and writers; it may be shared by goroutines.
+// Pool holds memory that chunks and writers share. It is safe for concurrent
+// use.
 type Pool struct {
 	mu   sync.Mutex
 	free []*block
 
-	writing sync.Mutex // pages and packed are those of the chunk that is written
+	writing sync.Mutex // held while a chunk is encoded with pages and packed
 	pages   pages
 	packed  []byte
 }
 
-// spare is how many blocks wait to be used again.
+// spare is the maximum number of free blocks.
 const spare = 1024
 
 func (p *Pool) get() *block {
@@ -178,27 +181,27 @@ func (p *Pool) put(blocks []*block) {
 // Words is the dictionary of a chunk of strings.
 type Words struct {
 	words  []string
-	asked  uint64 // how often
+	asked  uint64 // number of calls of Of
 	last   recent
 	recent [16]recent
 	index  map[string]uint64
-	size   int  // bytes, about
-	many   bool // too many for a dictionary
+	size   int  // approximate memory in bytes
+	many   bool // too many distinct words for a dictionary
 }
 
-// recent is a word that was asked for lately. Most words are constants of the
-// program: they are known by where they are in memory.
+// recent caches a word that was looked up recently. Most words are constants of
+// the program, so their address in memory identifies them.
 type recent struct {
 	word   string
 	number uint64
 	known  bool
 }
 
-// manyWords are too many when they come less than twice each: from then on
-// each row has a word of its own.
+// manyWords distinct words are too many if each occurs fewer than two times on
+// average. From then on, each row adds a word.
 const manyWords = 1000
 
-// Of returns what stands for a word.
+// Of returns the number of a word.
 func (w *Words) Of(word string) uint64 {
 	w.asked++
 	if w.many {

@@ -9,16 +9,17 @@ import (
 // distinct numbers the distinct values of a chunk.
 type distinct struct {
 	values  []uint64
-	numbers []*block // of the values of the chunk
-	slots   []uint32 // 1 + a number, at the hash of its value or behind it; 0: free
-	most    int      // distinct values
+	numbers []*block // the number of each value of the chunk
+	slots   []uint32 // hash table with linear probing: 1 + number; 0: free
+	most    int      // maximum number of distinct values
 }
 
-// manyValues bounds a dictionary, so that looking for a value stays fast.
+// manyValues bounds the size of a dictionary, so that lookups stay fast.
 const manyValues = 1 << 14
 
-// number numbers the values, and says whether they make a dictionary: that is
-// so when two thirds of them at most are distinct, and these are not many.
+// number numbers the distinct values and reports whether a dictionary is
+// worthwhile: at most two thirds of the values are distinct, and at most
+// manyValues.
 func (d *distinct) number(c *Chunk) bool {
 	d.values, d.most = d.values[:0], min(c.n*2/3, manyValues)
 	d.slots = grow(d.slots[:0], 1<<bits.Len(uint(2*d.most)))
@@ -53,7 +54,7 @@ func (d *distinct) add(values []uint64, numbers *block) {
 	}
 }
 
-// floats writes a dictionary, or else plain values.
+// floats writes a dictionary if it is worthwhile, otherwise plain values.
 func (p *pages) floats(c *Chunk) {
 	if p.distinct.number(c) {
 		for _, v := range p.distinct.values {

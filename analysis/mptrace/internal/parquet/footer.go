@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// describe tells the footer of a chunk.
+// describe adds the metadata of a column chunk to the footer.
 func (w *Writer) describe(f *Field, c *Chunk, codec, begin, data, size int64) {
 	g, p := &w.groups, &w.pool.pages
 	g.open()
@@ -70,7 +70,7 @@ func (w *Writer) Close(createdBy string, notes []Note) error {
 	t.text(6, createdBy)
 	t.list(7, thriftStruct, len(w.fields))
 	for range w.fields {
-		t.open() // bounds are in the order of the type
+		t.open() // bounds use the order of the type
 		t.begin(1)
 		t.end()
 		t.end()

@@ -6,15 +6,15 @@ import (
 	"math/bits"
 )
 
-// deltaBlock is how many differences make a block, in four miniblocks.
+// deltaBlock is the number of differences in a block of four miniblocks.
 const (
 	deltaBlock = 128
 	miniBlock  = deltaBlock / 4
 )
 
 // appendDeltas appends the values as DELTA_BINARY_PACKED: the first value, and
-// blocks of differences, of which each 32 take as many bits as the largest needs.
-// Those of int32 wrap around at 32 bits.
+// blocks of differences. Each miniblock of 32 differences has the bit width
+// that its largest one needs. Differences of int32 wrap around at 32 bits.
 func appendDeltas(b []byte, c *Chunk, t Type) []byte {
 	b = binary.AppendUvarint(b, deltaBlock)
 	b = binary.AppendUvarint(b, deltaBlock/miniBlock)
@@ -64,8 +64,8 @@ func (e *deltas) add(values []uint64) {
 	}
 }
 
-// flush writes a block: the least difference, the widths of the miniblocks, and
-// what the differences are above the least.
+// flush writes a block: the minimum difference, the bit widths of the
+// miniblocks, and the differences minus the minimum.
 func (e *deltas) flush() {
 	for i := e.n; i < deltaBlock; i++ {
 		e.d[i] = e.d[e.n-1]
@@ -94,8 +94,8 @@ func (e *deltas) flush() {
 	e.n = 0
 }
 
-// appendPacked appends what values are above the least behind each other, in
-// so many bits, the first in the lowest.
+// appendPacked appends the values minus least, bit-packed at width bits,
+// starting with the lowest bit.
 func appendPacked(b []byte, values *[miniBlock]uint64, least uint64, width uint) []byte {
 	if width == 0 {
 		return b
@@ -113,7 +113,7 @@ func appendPacked(b []byte, values *[miniBlock]uint64, least uint64, width uint)
 		}
 	}
 	if have > 0 {
-		b = binary.LittleEndian.AppendUint32(b, uint32(word)) // 32 widths fill half words
+		b = binary.LittleEndian.AppendUint32(b, uint32(word)) // 32 values of an odd width end with half a word
 	}
 	return b
 }

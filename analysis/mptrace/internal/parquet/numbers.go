@@ -5,17 +5,18 @@ import (
 	"math/bits"
 )
 
-// numbers are those of words in a dictionary, block by block; the last block
-// has room for zeros behind them.
+// numbers holds dictionary numbers in blocks. The last block has room for zeros
+// at its end.
 type numbers struct {
 	n      int
 	blocks []*block
 }
 
-// widthOf is how many bits the number of one of n words needs.
+// widthOf returns the bit width of the numbers of n words.
 func widthOf(n int) uint { return uint(max(1, bits.Len(uint(n-1)))) }
 
-// append appends numbers as RLE: all as runs, or all packed, as is shorter.
+// append appends the numbers as RLE: all as runs or all bit-packed, whichever
+// is shorter.
 func (s numbers) append(b []byte, width uint) []byte {
 	runs, before := 1, s.blocks[0][0]
 	s.each(func(values []uint64) {
@@ -63,8 +64,8 @@ func appendRun(b []byte, value uint64, n int, width uint) []byte {
 	return b
 }
 
-// appendGroups appends packed groups of eight numbers; behind the last number
-// come zeros.
+// appendGroups appends bit-packed groups of eight numbers. The last group is
+// padded with zeros.
 func (s numbers) appendGroups(b []byte, width uint) []byte {
 	groups := (s.n + 7) / 8
 	b = binary.AppendUvarint(b, uint64(groups)<<1|1)

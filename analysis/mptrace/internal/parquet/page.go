@@ -13,17 +13,17 @@ const (
 	rleDictionary = 8
 )
 
-// pages are the pages of a chunk before compression.
+// pages holds the uncompressed pages of a chunk.
 type pages struct {
 	dictionary []byte
-	words      int // in the dictionary; 0: there is none
+	words      int // number of words in the dictionary; 0: no dictionary
 	data       []byte
 	encoding   int64
 	distinct   distinct
 }
 
-// encode makes the pages of a chunk. Numbers are written as differences, which
-// suits counters, times and the numbers of connections; strings by dictionary.
+// encode builds the pages of a chunk. Integers are written as differences,
+// which suits counters, times and connection numbers; strings use a dictionary.
 func (p *pages) encode(f *Field, c *Chunk) {
 	p.dictionary, p.words, p.data = p.dictionary[:0], 0, p.data[:0]
 	if f.Optional {
@@ -56,7 +56,7 @@ func (p *pages) encode(f *Field, c *Chunk) {
 	}
 }
 
-// levels says which rows have a value, as RLE of one bit each.
+// levels writes which rows have a value, as RLE of one bit each.
 func (p *pages) levels(c *Chunk) {
 	p.data = append(p.data, 0, 0, 0, 0)
 	switch {
@@ -75,14 +75,14 @@ func (p *pages) levels(c *Chunk) {
 	binary.LittleEndian.PutUint32(p.data, uint32(len(p.data)-4))
 }
 
-// numbers writes values as numbers of words in a dictionary.
+// numbers writes values as dictionary numbers.
 func (p *pages) numbers(n numbers, words int) {
 	p.encoding, p.words = rleDictionary, words
 	width := widthOf(words)
 	p.data = n.append(append(p.data, byte(width)), width)
 }
 
-// constant writes equal values as the only word of a dictionary.
+// constant writes equal values as a dictionary of one word.
 func (p *pages) constant(c *Chunk) {
 	p.encoding, p.words = rleDictionary, 1
 	p.data = appendRun(append(p.data, 1), 0, c.n, 1)
@@ -122,10 +122,10 @@ func (p *pages) bools(c *Chunk) {
 	}
 }
 
-// grow makes a slice longer by n bytes of any value.
+// grow extends a slice by n elements with arbitrary content.
 func grow[T any](b []T, n int) []T { return slices.Grow(b, n)[:len(b)+n] }
 
-// appendBits appends a value as the format keeps a plain one.
+// appendBits appends a value in the plain encoding.
 func appendBits(b []byte, t Type, v uint64) []byte {
 	if t == Int32 {
 		return binary.LittleEndian.AppendUint32(b, uint32(v))

@@ -19,14 +19,14 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
-// value is a pattern of bits or a word; words count for strings only.
+// value is a bit pattern, or a word for string columns.
 type value struct {
 	bits uint64
 	word string
 	null bool
 }
 
-// put takes rows of a column, in batches of random size.
+// put appends rows to a column, in batches of random size.
 func put(c *Chunk, f *Field, rows []value, random *rand.Rand) {
 	for len(rows) > 0 {
 		n := min(len(rows), 1+random.IntN(Batch))
@@ -51,8 +51,8 @@ func put(c *Chunk, f *Field, rows []value, random *rand.Rand) {
 	}
 }
 
-// write makes a file of columns with the same number of rows, each in groups of
-// so many rows.
+// write returns a file of columns with equal numbers of rows, in row groups of
+// the given size.
 func write(t *testing.T, fields []Field, columns [][]value, group int, random *rand.Rand) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -75,7 +75,7 @@ func write(t *testing.T, fields []Field, columns [][]value, group int, random *r
 	return b.Bytes()
 }
 
-// check reads a file by another program's reader.
+// check reads a file with the reader of another library.
 func check(t *testing.T, b []byte, fields []Field, columns [][]value) {
 	t.Helper()
 	in, err := file.NewParquetReader(bytes.NewReader(b))
@@ -133,7 +133,7 @@ func read(a arrow.Array, i int) value {
 	return value{word: fmt.Sprintf("%T", a)}
 }
 
-// shapes are the ways in which the numbers of a column follow each other.
+// shapes are the sequences of numbers in a column.
 var shapes = map[string]func(i int, r *rand.Rand) uint64{
 	"equal":       func(int, *rand.Rand) uint64 { return 7 },
 	"late change": func(i int, _ *rand.Rand) uint64 { return uint64(i / 1500) },
@@ -151,7 +151,7 @@ var shapes = map[string]func(i int, r *rand.Rand) uint64{
 	},
 }
 
-// nulls are the ways in which rows have no value.
+// nulls are the patterns of rows without a value.
 var nulls = map[string]func(i int, r *rand.Rand) bool{
 	"known":     func(int, *rand.Rand) bool { return false },
 	"null":      func(int, *rand.Rand) bool { return true },
@@ -160,7 +160,7 @@ var nulls = map[string]func(i int, r *rand.Rand) bool{
 	"then null": func(i int, _ *rand.Rand) bool { return i >= 70 },
 }
 
-// fit makes a value of a pattern of bits for a type.
+// fit converts a bit pattern into a value of a type.
 func fit(t Type, v uint64) value {
 	switch t {
 	case Bool:
@@ -168,13 +168,13 @@ func fit(t Type, v uint64) value {
 	case Int32:
 		return value{bits: uint64(int32(v))}
 	case String:
-		return value{word: strconv.FormatUint(v, 10)[1:]} // one of a digit is empty
+		return value{word: strconv.FormatUint(v, 10)[1:]} // one with a single digit is empty
 	}
 	return value{bits: v}
 }
 
-// TestReadsBack: all types, in all shapes, with all ways of nulls, come back,
-// whatever the number of rows and row groups.
+// TestReadsBack: all types, shapes and null patterns are read back, for
+// different numbers of rows and row groups.
 func TestReadsBack(t *testing.T) {
 	for shape, next := range shapes {
 		t.Run(shape, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestReadsBack(t *testing.T) {
 	}
 }
 
-// TestLargeGroups: a column may have more different values than a dictionary.
+// TestLargeGroups: a column can have more distinct values than a dictionary.
 func TestLargeGroups(t *testing.T) {
 	const rows = 60_000
 	random := rand.New(rand.NewPCG(3, 4))
@@ -220,7 +220,7 @@ func TestLargeGroups(t *testing.T) {
 	check(t, write(t, fields, columns, rows, random), fields, columns)
 }
 
-// TestWordsByContent: where a word is in memory makes no difference.
+// TestWordsByContent: the memory address of a word does not matter.
 func TestWordsByContent(t *testing.T) {
 	for _, different := range []int{1, 3, 100, 3000} {
 		var shared, copied Words
@@ -240,7 +240,7 @@ func TestWordsByContent(t *testing.T) {
 	}
 }
 
-// TestSmallChunks: what is mostly the same takes nearly no room.
+// TestSmallChunks: mostly equal values need nearly no space.
 func TestSmallChunks(t *testing.T) {
 	const rows = 10_000
 	random := rand.New(rand.NewPCG(5, 6))
@@ -257,8 +257,8 @@ func TestSmallChunks(t *testing.T) {
 	}
 }
 
-// TestBounds: the footer tells the smallest and the largest value of each row
-// group, and how many nulls there are.
+// TestBounds: the footer has the smallest and largest value and the number of
+// nulls of each row group.
 func TestBounds(t *testing.T) {
 	fields := []Field{{Name: "a", Type: Int32, Bounds: true}, {Name: "b", Type: Int64, Bounds: true, Optional: true}, {Name: "c", Type: Int64}}
 	var columns [3][]value
@@ -304,8 +304,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNotes: the footer has the notes and who wrote the file, also of a file
-// without rows.
+// TestNotes: the footer has the notes and the creator, even without rows.
 func TestNotes(t *testing.T) {
 	in, err := file.NewParquetReader(bytes.NewReader(write(t, []Field{{Name: "x", Type: Bool}}, make([][]value, 1), 1, nil)))
 	if err != nil {
@@ -321,7 +320,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestErrorOfTheFile: every write that fails is told.
+// TestErrorOfTheFile: every failed write is reported.
 func TestErrorOfTheFile(t *testing.T) {
 	fields := []Field{{Name: "x", Type: Int64}, {Name: "word", Type: String}}
 	rows := []value{{bits: 1, word: "a"}, {bits: 2, word: "b"}, {bits: 9, word: "a"}}
@@ -348,7 +347,7 @@ func TestErrorOfTheFile(t *testing.T) {
 	t.Error("1000 bytes are not enough")
 }
 
-// short takes so many bytes.
+// short is a writer that accepts a limited number of bytes.
 type short struct {
 	left   int
 	failed bool
@@ -362,8 +361,8 @@ func (s *short) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestPacked: 32 values of every width take that many words of four bytes, and
-// every bit is where the format has it.
+// TestPacked: 32 values of width w need w words of four bytes, and every bit is
+// in the place that the format defines.
 func TestPacked(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for width := range uint(65) {
@@ -374,7 +373,7 @@ func TestPacked(t *testing.T) {
 				values[i] &= 1<<width - 1
 			}
 		}
-		values[3] = max(values[3], 1<<width-1) // all bits
+		values[3] = max(values[3], 1<<width-1) // all bits set
 		b := appendPacked(nil, &values, 0, width)
 		if len(b) != int(4*width) {
 			t.Fatalf("width %d: %d bytes", width, len(b))

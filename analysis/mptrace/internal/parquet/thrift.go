@@ -2,11 +2,11 @@ package parquet
 
 import "encoding/binary"
 
-// thrift writes structs in Thrift's compact protocol, in which Parquet keeps
-// its page headers and its footer. Fields come in the order of their ids.
+// thrift encodes structs in Thrift's compact protocol, the format of Parquet's
+// page headers and footer. Fields must be written in the order of their IDs.
 type thrift struct {
 	b    []byte
-	last []int16 // id of the field before, of the open structs
+	last []int16 // ID of the previous field of each open struct
 }
 
 // Types of the compact protocol.
@@ -23,7 +23,7 @@ func (t *thrift) reset() { t.b, t.last = t.b[:0], append(t.last[:0], 0) }
 
 func (t *thrift) field(id int16, kind byte) {
 	last := &t.last[len(t.last)-1]
-	t.b = append(t.b, byte(id-*last)<<4|kind) // no two ids here are 16 apart
+	t.b = append(t.b, byte(id-*last)<<4|kind) // IDs differ by less than 16 here
 	*last = id
 }
 
@@ -33,13 +33,13 @@ func (t *thrift) i64(id int16, v int64) { t.field(id, thriftI64); t.b = binary.A
 
 func (t *thrift) text(id int16, s string) { t.field(id, thriftBinary); t.bareText(s) }
 
-// bareText is a text in a list.
+// bareText writes a string as a list element.
 func (t *thrift) bareText(s string) {
 	t.b = binary.AppendUvarint(t.b, uint64(len(s)))
 	t.b = append(t.b, s...)
 }
 
-// list begins a list of n elements, which follow.
+// list starts a list of n elements, which the caller writes next.
 func (t *thrift) list(id int16, kind byte, n int) {
 	t.field(id, thriftList)
 	if n < 15 {
@@ -49,7 +49,7 @@ func (t *thrift) list(id int16, kind byte, n int) {
 	t.b = binary.AppendUvarint(append(t.b, 15<<4|kind), uint64(n))
 }
 
-// begin begins a struct that is a field, open one in a list; end ends both.
+// begin starts a struct as a field, open one as a list element; end ends both.
 func (t *thrift) begin(id int16) { t.field(id, thriftStruct); t.open() }
 func (t *thrift) open()          { t.last = append(t.last, 0) }
 func (t *thrift) end()           { t.b, t.last = append(t.b, 0), t.last[:len(t.last)-1] }

@@ -9,7 +9,7 @@ import (
 // Type is the type of a column.
 type Type uint8
 
-// The types.
+// Column types.
 const (
 	Bool Type = iota
 	Int32
@@ -18,28 +18,28 @@ const (
 	String
 )
 
-// physical are the numbers of the types in the format.
+// physical maps types to their numbers in the format.
 var physical = [...]int64{Bool: 0, Int32: 1, Int64: 2, Float64: 5, String: 6}
 
 // Field describes a column.
 type Field struct {
 	Name     string
 	Type     Type
-	Optional bool // there may be nulls
-	Bounds   bool // row groups tell the smallest and largest value, for readers that look for some; of integers
+	Optional bool // nulls are allowed
+	Bounds   bool // write minimum and maximum per row group, for readers that filter rows; only for integers
 }
 
-// Writer writes a file.
+// Writer writes a Parquet file.
 type Writer struct {
 	w       io.Writer
 	fields  []Field
-	at      int64 // bytes written
+	at      int64 // number of bytes written
 	rows    int64
-	count   int    // row groups
-	groups  thrift // what the footer says of them
+	count   int    // number of row groups
+	groups  thrift // their metadata for the footer
 	page    thrift
 	pool    *Pool
-	refused []uint8 // by column: how many chunks are not tried for compression
+	refused []uint8 // by column: number of chunks to write without trying compression
 }
 
 const magic = "PAR1"
@@ -50,14 +50,14 @@ const (
 	snappy       = 1
 )
 
-// NewWriter begins a file.
+// NewWriter starts a file.
 func NewWriter(w io.Writer, fields []Field, pool *Pool) (*Writer, error) {
 	out := &Writer{w: w, pool: pool, fields: fields, refused: make([]uint8, len(fields))}
 	out.groups.reset()
 	return out, out.write([]byte(magic))
 }
 
-// Chunks makes a chunk for each column.
+// Chunks returns a chunk for each column.
 func (w *Writer) Chunks() []Chunk {
 	chunks := make([]Chunk, len(w.fields))
 	for i := range chunks {
@@ -102,8 +102,8 @@ func (w *Writer) WriteGroup(chunks []Chunk) error {
 	return nil
 }
 
-// chunk writes the pages of a column, and what the footer says of them. It
-// returns their size without compression.
+// chunk writes the pages of a column and adds its metadata to the footer. It
+// returns their uncompressed size.
 func (w *Writer) chunk(i int, c *Chunk) (int64, error) {
 	f, p := &w.fields[i], &w.pool.pages
 	p.encode(f, c)
@@ -145,7 +145,7 @@ func (w *Writer) chunk(i int, c *Chunk) (int64, error) {
 	return size, nil
 }
 
-// put writes a page behind its header.
+// put writes a page and its header.
 func (w *Writer) put(page []byte) error {
 	if err := w.write(w.page.b); err != nil {
 		return err
@@ -153,11 +153,11 @@ func (w *Writer) put(page []byte) error {
 	return w.write(page)
 }
 
-// After a chunk that compression did not make smaller by a quarter, it is not
-// tried for so many.
+// rest is the number of chunks that are written without trying compression
+// after one that did not shrink by a quarter.
 const rest = 15
 
-// compress returns dictionary and data as they are written.
+// compress returns dictionary and data as they will be written, and the codec.
 func (w *Writer) compress(i int) ([]byte, []byte, int64) {
 	p := &w.pool.pages
 	if w.refused[i] > 0 {

@@ -9,10 +9,10 @@ import (
 	"mplab/analysis/mptrace/internal/payload/web"
 )
 
-// layersMax bounds how many proxies may be asked one through the other.
+// layersMax is the maximum number of nested proxies.
 const layersMax = 4
 
-// advance reads what there is in both directions.
+// advance reads all available bytes of both directions.
 func (w *work) advance() {
 	if !w.decipher() {
 		return
@@ -33,9 +33,10 @@ func (w *work) advance() {
 	}
 }
 
-// decipher finds out whether the bytes are those of a ShadowSocks connection;
-// false when it cannot tell yet. What is known as something else in clear text
-// is that, unless the client's first piece is a request and nothing but.
+// decipher determines whether the bytes are those of a ShadowSocks connection,
+// and returns false if it needs more bytes. A connection that is recognised as
+// another protocol in clear text is not ShadowSocks, unless the client's first
+// piece is exactly one request.
 func (w *work) decipher() bool {
 	if w.r.o.Table == nil || w.layers[0].Kind != proxied.Unknown {
 		return true
@@ -68,8 +69,7 @@ func (w *work) decipher() bool {
 	return true
 }
 
-// enter reads what clients and proxies say to each other, one proxy through
-// the other.
+// enter reads the messages between clients and proxies, through nested proxies.
 func (w *work) enter(dir int) {
 	for !w.ready[dir] && !w.broken[dir] {
 		in := &w.in[dir]
@@ -97,7 +97,7 @@ func (w *work) enter(dir int) {
 
 func isTLS(b []byte) bool { return b[0] == 22 && (len(b) < 2 || b[1] == 3) }
 
-// choose tells the protocol from the client's first bytes.
+// choose determines the protocol from the client's first bytes.
 func (w *work) choose() {
 	b := w.in[up].Bytes()
 	objects := w.r.o.Objects != nil
@@ -119,7 +119,7 @@ func (w *work) choose() {
 			w.limit = w.r.o.MaxBytes
 		}
 	}
-	if !objects && (w.protocol == overTLS || w.protocol == overHTTP) { // the name is the client's to say
+	if !objects && (w.protocol == overTLS || w.protocol == overHTTP) { // only the client sends the server's name
 		w.lose(down)
 	}
 }
@@ -128,7 +128,7 @@ func (w *work) newDecoder(secure bool) *web.Decoder {
 	return web.New(web.Options{Connection: w.c.ID, Secure: secure, Network: w.network, Objects: w.r.o.Objects, Pool: w.r.pool})
 }
 
-// readTLS decrypts as long as one direction lets the other go on.
+// readTLS decrypts records as long as one direction makes progress.
 func (w *work) readTLS() {
 	for moved := true; moved && !w.done; {
 		moved = false
@@ -146,12 +146,12 @@ func (w *work) readTLS() {
 			}
 		}
 	}
-	if w.decoder != nil { // a direction that was lost may let the other go on
+	if w.decoder != nil { // losing one direction can unblock the other
 		w.decoder.Advance([2]*stream.Buffer{&w.plain[up], &w.plain[down]})
 	}
 }
 
-// named takes the name that the client asks for.
+// named stores the server name of the ClientHello.
 func (w *work) named() {
 	hello, ok := w.session.Hello()
 	if !ok {
@@ -204,8 +204,8 @@ func (w *work) readHTTP() {
 	}
 }
 
-// readDNS reads the answers of DNS over TCP, RFC 7766 §8. Those that are
-// longer than a direction may keep are passed over.
+// readDNS reads the answers of DNS over TCP (RFC 7766 §8). It skips messages
+// that exceed the memory of a direction.
 func (w *work) readDNS() {
 	in := &w.in[down].Buffer
 	for w.ready[down] && !w.broken[down] {
@@ -230,7 +230,7 @@ func (w *work) readDNS() {
 	}
 }
 
-// partial takes the server's name from a first message that is not whole.
+// partial reads the server's name from an incomplete first message.
 func (w *work) partial() {
 	in := &w.in[up].Buffer
 	switch {

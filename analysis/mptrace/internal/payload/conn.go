@@ -12,13 +12,12 @@ import (
 
 const up, down = mptcp.Up, mptcp.Down
 
-// connSize is about what a connection takes in memory while it is read,
-// without what it keeps of the payload.
+// connSize is the approximate memory of a connection that is being read,
+// without its buffered payload.
 const connSize = 1 << 10
 
-// conn is the payload of a connection: a pipeline from the pieces in order
-// over the proxy's preamble and TLS to HTTP. Work is nil when there is nothing
-// more to find.
+// conn reads the payload of a connection: pieces in order, then the proxy's
+// preamble, TLS and HTTP. work is nil when there is nothing more to find.
 type conn struct {
 	*work
 }
@@ -27,24 +26,24 @@ type work struct {
 	r     *Reader
 	c     *mptcp.Conn
 	in    [2]stream.Assembler
-	first int // size of the client's first piece, when it was at the begin
-	limit int // bytes that a direction may keep
+	first int // size of the client's first piece, if it was at offset 0
+	limit int // maximum buffered bytes per direction
 
-	layers   []proxied.Preamble // proxies in proxies; the last one is the application
-	layer    [2]int             // that a direction is read to
+	layers   []proxied.Preamble // nested proxies; the last one is the application
+	layer    [2]int             // current layer of each direction
 	ready    [2]bool            // the application's bytes come next
 	target   proxied.Target
 	protocol protocol
 	session  *tlsread.Session
-	plain    [2]stream.Buffer // decrypted
+	plain    [2]stream.Buffer // decrypted bytes
 	decoder  *web.Decoder
-	skip     uint64  // of DNS over TCP: the rest of a message that is too long
-	broken   [2]bool // nothing more is read of the direction
-	done     bool    // nothing more is looked for
+	skip     uint64  // DNS over TCP: remaining bytes of an oversized message
+	broken   [2]bool // the direction is not read any more
+	done     bool    // nothing more to find
 	failed   bool
 }
 
-// protocol is what follows the preamble.
+// protocol is the protocol after the preamble.
 type protocol uint8
 
 const (
@@ -62,7 +61,7 @@ func newConn(r *Reader, c *mptcp.Conn) *conn {
 	return &conn{w}
 }
 
-// Data takes captured bytes.
+// Data adds captured bytes.
 func (c *conn) Data(dir int, offset uint64, b []byte, timeNS int64, subflow int32) {
 	w := c.work
 	if w == nil || w.in[dir].Ended() {
@@ -75,7 +74,7 @@ func (c *conn) Data(dir int, offset uint64, b []byte, timeNS int64, subflow int3
 	c.work = w.turn(dir)
 }
 
-// Skip takes bytes that were not captured.
+// Skip adds bytes that were not captured.
 func (c *conn) Skip(dir int, offset, size uint64, timeNS int64, subflow int32) {
 	w := c.work
 	if w == nil || w.in[dir].Ended() {
@@ -85,7 +84,7 @@ func (c *conn) Skip(dir int, offset, size uint64, timeNS int64, subflow int32) {
 	c.work = w.turn(dir)
 }
 
-// End writes what was found.
+// End writes the results.
 func (c *conn) End() {
 	w := c.work
 	if w == nil {
@@ -102,7 +101,7 @@ func (c *conn) End() {
 	w.close(w.clean())
 }
 
-// turn reads what can be read, and keeps the rest; it returns nil when there
+// turn reads the available bytes and buffers the rest. It returns nil if there
 // is nothing more to find.
 func (w *work) turn(dir int) *work {
 	w.advance()
@@ -129,7 +128,7 @@ func (w *work) over() bool {
 	return false
 }
 
-// server is the port that the application means.
+// server returns the port of the server that the application connects to.
 func (w *work) server() uint16 {
 	if w.target.Port != 0 {
 		return w.target.Port
@@ -144,7 +143,7 @@ func (w *work) server() uint16 {
 	return w.c.Subs[0].Flow.Ends[end].Port
 }
 
-// clean says whether the connection was closed in order.
+// clean reports whether the connection was closed in order.
 func (w *work) clean() bool {
 	if w.session != nil && w.session.Closed(down) {
 		return true
@@ -157,13 +156,13 @@ func (w *work) clean() bool {
 	return false
 }
 
-// hole ends a direction in which something is missing.
+// hole ends a direction with missing bytes.
 func (w *work) hole(dir int) {
 	w.failed = w.failed || w.decoder != nil && w.decoder.Started()
 	w.lose(dir)
 }
 
-// lose ends a direction: nothing more is read of it.
+// lose ends a direction; no more of it is read.
 func (w *work) lose(dir int) {
 	if dir == up && !w.broken[up] {
 		w.partial()
@@ -175,7 +174,7 @@ func (w *work) lose(dir int) {
 	}
 }
 
-// close writes the objects and gives the memory back.
+// close writes the objects and releases the memory.
 func (w *work) close(clean bool) {
 	if w.decoder != nil {
 		w.decoder.End(clean)
@@ -191,7 +190,7 @@ func (w *work) close(clean bool) {
 	}
 }
 
-// facts are what is told about the connection.
+// facts returns the findings about the connection.
 func (w *work) facts() *facts {
 	f := w.r.known[w.c]
 	if f == nil {
@@ -201,7 +200,7 @@ func (w *work) facts() *facts {
 	return f
 }
 
-// name notes the server's name; the first one holds.
+// name stores the server's name, unless one is known.
 func (w *work) name(host, source string) {
 	if f := w.facts(); host != "" && f.host == "" {
 		f.host, f.source = strings.ToLower(host), source

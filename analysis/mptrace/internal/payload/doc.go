@@ -1,3 +1,3 @@
-// Package payload reads what was captured of the payload of connections: the
-// names of servers, where proxied connections really go, and web objects.
+// Package payload reads the captured payload of connections: server names, the
+// destinations of proxied connections, and web objects.
 package payload

@@ -11,7 +11,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// wiring is a reader behind the engine that it is made for.
+// wiring connects a reader to an engine.
 type wiring struct {
 	tracker *tcp.Tracker
 	engine  *mptcp.Engine
@@ -24,7 +24,8 @@ func wired(r *payload.Reader, out *tables.Sink, warnings *tables.Warnings) *wiri
 	return w
 }
 
-// send passes a segment of a TCP connection; captured is how much of its payload was.
+// send passes a segment of a TCP connection; captured is the captured size of
+// its payload.
 func (w *wiring) send(dir int, flags uint8, seq, ack uint32, b []byte, captured int) {
 	w.now += 1e6
 	p := &packet.Packet{TimeNS: w.now, Flags: flags, Seq: seq, Ack: ack, Payload: uint32(len(b)), Data: b[:min(captured, len(b))], Window: 65535, TTL: 64}
@@ -37,9 +38,9 @@ func (w *wiring) send(dir int, flags uint8, seq, ack uint32, b []byte, captured 
 	w.engine.Add(&seg)
 }
 
-// connection sends chunks as a TCP connection does.
+// connection sends chunks over a TCP connection.
 func (w *wiring) connection(chunks []chunk, captured int) {
-	next := [2]uint32{4_294_967_000, 77} // the client's numbers wrap
+	next := [2]uint32{4_294_967_000, 77} // the client's numbers wrap around
 	w.send(up, packet.SYN, next[up]-1, 0, nil, 0)
 	w.send(down, packet.SYN|packet.ACK, next[down]-1, next[up], nil, 0)
 	w.send(up, packet.ACK, next[up], next[down], nil, 0)
@@ -73,12 +74,12 @@ func TestBehindTheEngine(t *testing.T) {
 		if objects[i].ConnectionID != 0 {
 			t.Errorf("connection %d", objects[i].ConnectionID)
 		}
-		objects[i].ConnectionID = 7 // as check has it
+		objects[i].ConnectionID = 7 // as in check
 	}
 	check(t, objects, "https://web.example", "h2", inOrder, w.now)
 }
 
-// An HTTP/1.0 body has its end where the connection was closed in order.
+// An HTTP/1.0 body ends when the connection is closed in order.
 func TestUntilCloseBehindTheEngine(t *testing.T) {
 	chunks := []chunk{{up, []byte("GET /x HTTP/1.0\r\nHost: www.example\r\n\r\n")}, {down, []byte("HTTP/1.0 200 OK\r\n\r\n")}, {down, make([]byte, 5000)}}
 	for _, captured := range []int{1400, 100} {

@@ -21,7 +21,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// greeting is the ClientHello of crypto/tls for a server.
+// greeting returns the ClientHello of crypto/tls for a server.
 func greeting(t *testing.T, server string) []byte {
 	t.Helper()
 	here, there := net.Pipe()
@@ -37,7 +37,7 @@ func greeting(t *testing.T, server string) []byte {
 	return b[:n]
 }
 
-// records cuts a record of the handshake into several.
+// records splits a handshake record into several.
 func records(hello []byte, size int) []byte {
 	var out []byte
 	for body := hello[5:]; len(body) > 0; body = body[min(size, len(body)):] {
@@ -49,7 +49,7 @@ func records(hello []byte, size int) []byte {
 	return out
 }
 
-// summary is what a connection's row says.
+// summary formats the row of a connection.
 func summary(row tables.Connection) string {
 	return fmt.Sprintf("%s %s %s:%d", row.Host, row.HostSource, row.Destination, row.DestPort)
 }
@@ -102,7 +102,7 @@ func TestAConnectionIsOfNoCostOnceItsNameIsKnown(t *testing.T) {
 	}
 }
 
-// proxies are what is said before the application's bytes.
+// proxies returns the bytes exchanged before those of the application.
 func proxies(t *testing.T) map[string][2]string {
 	t.Helper()
 	h := wire.Hello{Command: wire.Connect, Time: time.Now(), Source: netip.MustParseAddrPort("10.0.0.9:39000"), Destination: netip.MustParseAddrPort("192.0.2.7:443")}
@@ -148,7 +148,7 @@ func TestObjectsOfTLSBehindAProxy(t *testing.T) {
 	}
 }
 
-// sealed is text as ShadowSocks sends it.
+// sealed returns the text encoded for ShadowSocks.
 func sealed(table *proxied.Table, text string) []byte {
 	var seal [256]byte
 	for wire, plain := range table.Bytes() {
@@ -196,7 +196,7 @@ func TestShadowSocks(t *testing.T) {
 	}
 }
 
-// answer53 is an answer of DNS: an alias and addresses.
+// answer53 returns a DNS answer with an alias and addresses.
 func answer53(t *testing.T, name string, addresses ...string) []byte {
 	t.Helper()
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{Response: true})
@@ -253,7 +253,7 @@ func TestNamesFromDNS(t *testing.T) {
 
 func TestNamesFromDNSOverTCP(t *testing.T) {
 	message := func(b []byte) []byte { return append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...) }
-	answers := append(message(answer53(t, "one.example.", "192.0.2.1")), message(make([]byte, 60000))...) // the second is longer than what is kept
+	answers := append(message(answer53(t, "one.example.", "192.0.2.1")), message(make([]byte, 60000))...) // beyond the limit
 	answers = append(answers, message(answer53(t, "two.example.", "192.0.2.2"))...)
 	said := proxies(t)["192.0.2.7:443"]
 	said[0] = strings.ReplaceAll(said[0], "\x01\xbb\xc0\x00\x02\x07", "\x00\x35\xc0\x00\x02\x07")

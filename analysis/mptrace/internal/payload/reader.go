@@ -12,23 +12,23 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Options of a [Reader]. Zero values stand for the defaults.
+// Options of a [Reader]. Zero values select the defaults.
 type Options struct {
 	Keys     *tlskeys.Log                  // nil: TLS is not decrypted
-	Log      *proxied.Log                  // of agent or proxy; nil: none
-	Table    *proxied.Table                // the cipher of a ShadowSocks proxy; nil: none
-	Objects  *tables.Stream[tables.Object] // web objects; nil: names alone
-	Warnings *tables.Warnings              // nil: nobody counts
+	Log      *proxied.Log                  // of the agent or the proxy; nil: none
+	Table    *proxied.Table                // cipher of a ShadowSocks proxy; nil: none
+	Objects  *tables.Stream[tables.Object] // web objects; nil: names only
+	Warnings *tables.Warnings              // nil: not counted
 
-	MaxBytes int // what one direction may keep until a hole is filled; default 4 MiB
-	MaxTotal int // what all connections together may keep; default 64 MiB
-	MaxNames int // addresses with names from DNS; default 32768
-	MaxBegin int // what a direction may keep before its protocol is known; default 16 KiB
+	MaxBytes int // buffer limit per direction while a hole is open; default 4 MiB
+	MaxTotal int // buffer limit of all connections together; default 64 MiB
+	MaxNames int // maximum number of addresses with names from DNS; default 32768
+	MaxBegin int // buffer limit per direction before the protocol is known; default 16 KiB
 }
 
-// Reader gives each connection a reader of its payload, and describes
-// connections by what was read. Its methods For and Describe fit the fields
-// Payload and Describe of mptcp.Options. It is not safe for concurrent use.
+// Reader creates a payload reader for each connection and describes connections
+// by the findings. Its methods For and Describe fit the fields Payload and
+// Describe of mptcp.Options. It is not safe for concurrent use.
 type Reader struct {
 	o       Options
 	pool    *stream.Pool
@@ -37,14 +37,15 @@ type Reader struct {
 	known   map[*mptcp.Conn]*facts
 }
 
-// facts are what the payload of a connection told, until its row is written.
+// facts are the findings from a connection's payload; they are kept until its
+// row is written.
 type facts struct {
 	host   string
 	source string
 	target proxied.Target
 }
 
-// New returns a reader that has read nothing.
+// New returns a reader.
 func New(o Options) *Reader {
 	for _, d := range []struct {
 		field *int
@@ -60,7 +61,7 @@ func New(o Options) *Reader {
 	return &Reader{o: o, pool: stream.NewPool(o.MaxTotal), dns: names.NewDNS(o.MaxNames), known: map[*mptcp.Conn]*facts{}}
 }
 
-// For begins the payload of a connection.
+// For returns the payload reader of a connection.
 func (r *Reader) For(c *mptcp.Conn) mptcp.Payload {
 	if !r.pool.Take(connSize) {
 		return nothing{}
@@ -68,15 +69,15 @@ func (r *Reader) For(c *mptcp.Conn) mptcp.Payload {
 	return newConn(r, c)
 }
 
-// Kept is how many bytes of memory the connections that are read hold.
+// Kept returns the memory in bytes that the current connections hold.
 func (r *Reader) Kept() int { return r.pool.Used() }
 
-// UDP takes the payload of a UDP datagram from port 53.
+// UDP processes the payload of a UDP datagram from port 53.
 func (r *Reader) UDP(b []byte, timeNS int64) { r.dns.Answer(b, timeNS) }
 
 // Describe fills in the columns host, host_source, destination,
-// destination_port and application. It is called once for each connection,
-// after its payload has ended.
+// destination_port and application. Call it once per connection, after its
+// payload has ended.
 func (r *Reader) Describe(row *tables.Connection, c *mptcp.Conn) {
 	f := facts{}
 	if known := r.known[c]; known != nil {
@@ -111,7 +112,7 @@ func point(address string, port int32) netip.AddrPort {
 	return netip.AddrPortFrom(addr, uint16(port))
 }
 
-// nothing takes payload and forgets it.
+// nothing discards payload.
 type nothing struct{}
 
 func (nothing) Data(int, uint64, []byte, int64, int32) {}

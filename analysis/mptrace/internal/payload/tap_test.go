@@ -19,13 +19,13 @@ import (
 
 const up, down = mptcp.Up, mptcp.Down
 
-// chunk is what one side wrote at once.
+// chunk is the data of one write.
 type chunk struct {
 	dir int
 	b   []byte
 }
 
-// tap is a client's connection that notes what goes over it.
+// tap is a client connection that records its data.
 type tap struct {
 	net.Conn
 	notes *notes
@@ -37,7 +37,7 @@ type notes struct {
 	opened int
 }
 
-// open begins a connection to an address.
+// open opens a connection to an address.
 func (n *notes) open(ctx context.Context, address string) (net.Conn, error) {
 	n.mu.Lock()
 	n.opened++
@@ -54,7 +54,8 @@ func (n *notes) add(dir int, b []byte) {
 	}
 }
 
-// all are the chunks up to now: a transport may read on after its last request.
+// all returns a copy of the chunks so far: a transport may read on after its
+// last request.
 func (n *notes) all() []chunk {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +73,7 @@ func (t tap) Write(b []byte) (int, error) {
 	return t.Conn.Write(b)
 }
 
-// piece is what a capture holds of a chunk.
+// piece is the captured part of a chunk.
 type piece struct {
 	dir     int
 	offset  uint64
@@ -81,16 +82,16 @@ type piece struct {
 	subflow int32
 }
 
-// disorder is what a capture does to the order of pieces.
+// disorder describes how a capture reorders pieces.
 type disorder int
 
 const (
 	inOrder   disorder = iota
-	reordered          // pieces overlap, come twice, and overtake others of their direction
-	scattered          // and they overtake what the other side answers to them
+	reordered          // pieces overlap, repeat, and overtake others of their direction
+	scattered          // they also overtake the answers of the other side
 )
 
-// cut makes pieces of chunks.
+// cut splits chunks into pieces.
 func cut(r *rand.Rand, chunks []chunk, how disorder) []piece {
 	var out []piece
 	var offset [2]uint64
@@ -144,7 +145,7 @@ func connection(port uint16) *mptcp.Conn {
 	return c
 }
 
-// trace is what a reader made of pieces.
+// trace holds a reader's results.
 type trace struct {
 	objects  []tables.Object
 	row      tables.Connection
@@ -164,7 +165,7 @@ func playOn(t *testing.T, o payload.Options, c *mptcp.Conn, pieces []piece) trac
 	p := r.For(c)
 	frame := make([]byte, 0, 1<<16)
 	for _, one := range pieces {
-		frame = append(frame[:0], one.b...) // valid during the call alone
+		frame = append(frame[:0], one.b...) // valid only during the call
 		p.Data(one.dir, one.offset, frame, one.timeNS, one.subflow)
 		for i := range frame {
 			frame[i] = 0xaa

@@ -30,7 +30,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// certificates are an RSA and an ECDSA one.
+// certificates are an RSA and an ECDSA certificate.
 var certificates = sync.OnceValue(func() []tls.Certificate {
 	rsaKey, _ := rsa.GenerateKey(rand.Reader, 2048)
 	ecKey, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,7 +40,7 @@ var certificates = sync.OnceValue(func() []tls.Certificate {
 	return []tls.Certificate{{Certificate: [][]byte{a}, PrivateKey: rsaKey}, {Certificate: [][]byte{b}, PrivateKey: ecKey}}
 })
 
-// answer serves /STATUS/SIZE, and reads what is posted.
+// answer serves /STATUS/SIZE and reads request bodies.
 func answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	parts := strings.Split(r.URL.Path, "/")
@@ -81,8 +81,8 @@ var asked = []struct {
 	{"GET", "/200/300000?length", 0, 200, 300_000},
 }
 
-// fetch asks a server for all of them over one connection, several at a time
-// with HTTP/2, and returns what went over it and the key log.
+// fetch sends all requests to a server over one connection, with HTTP/2 several
+// at a time. It returns the transferred data and the key log.
 func fetch(t *testing.T, config *tls.Config, version2 bool) ([]chunk, *tlskeys.Log) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(answer))
@@ -135,7 +135,7 @@ func requests(t *testing.T, client *http.Client, base string, together bool) {
 	client.CloseIdleConnections()
 }
 
-// check compares rows with what was asked.
+// check compares rows with the requests.
 func check(t *testing.T, rows []tables.Object, base, protocol string, how disorder, last int64) {
 	t.Helper()
 	if len(rows) != len(asked) {
@@ -179,10 +179,10 @@ func total(shares string) int64 {
 	return sum
 }
 
-// pick is the random source of a test.
+// pick returns the random source of a test.
 func pick(seed uint64) *mrand.Rand { return mrand.New(mrand.NewPCG(seed, 1)) }
 
-// suites are the cipher suites of TLS 1.2 that are decrypted.
+// suites returns the TLS 1.2 cipher suites that can be decrypted.
 func suites() []*tls.CipherSuite {
 	var out []*tls.CipherSuite
 	for _, s := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
@@ -293,7 +293,8 @@ func TestWrongKeysGiveNoObjectsAndOneWarning(t *testing.T) {
 	}
 }
 
-// clientRandom is in the first record: its header, that of the message, the version.
+// clientRandom returns the client random in the first record, after the headers
+// of record and message and the version.
 func clientRandom(t *testing.T, chunks []chunk) []byte {
 	t.Helper()
 	if chunks[0].dir != up || len(chunks[0].b) < 43 {
@@ -330,7 +331,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		p := r.For(connection(443))
 		open = append(open, p)
 		for i, one := range pieces {
-			if i != 40 { // a hole for ever
+			if i != 40 { // a permanent hole
 				p.Data(one.dir, one.offset, one.b, one.timeNS, one.subflow)
 			}
 			if r.Kept() > 1<<20 {

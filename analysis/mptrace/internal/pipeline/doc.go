@@ -1,8 +1,9 @@
-// Package pipeline carries blocks of work through stages with several goroutines.
+// Package pipeline passes blocks of work through stages with several
+// goroutines.
 //
-// A goroutine takes a block through all its stages before it begins another
-// one, so that a block stays in the cache of one processor, and nobody waits
-// while there is a stage that nobody works at. Each stage takes one block at a
-// time, in the order in which they were filled: what belongs to a stage needs
-// no other lock, and the outcome does not depend on the number of goroutines.
+// A goroutine carries a block through all stages before it starts another one.
+// So a block stays in the cache of one processor, and no goroutine waits while
+// a stage is free. Each stage processes one block at a time, in the order in
+// which the blocks were filled. So the data of a stage needs no other lock, and
+// the result does not depend on the number of goroutines.
 package pipeline

@@ -8,11 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// Run fills blocks and takes each through the stages. When fill returns false
-// there are no more, and Run returns when all are through. When a stage returns
-// false, no stage is begun any more. With one runner all is done by the
-// caller's goroutine; with n of them n blocks are in use at once. A panic of
-// any of them becomes one of the caller, when the others have stopped.
+// Run fills blocks and passes each through the stages. When fill returns false,
+// there are no more blocks; Run returns when all blocks have passed. When a
+// stage returns false, no further stage starts. With one runner, the caller's
+// goroutine does all work; with n runners, n blocks are in use concurrently. If
+// a runner panics, Run panics in the caller's goroutine after the other runners
+// have stopped.
 func Run[B any](runners int, fill func(*B) bool, stages ...func(*B) bool) {
 	p := &pipeline[B]{fill: fill, stages: stages, locks: make([]sync.Mutex, len(stages)+1)}
 	var others sync.WaitGroup
@@ -29,10 +30,10 @@ func Run[B any](runners int, fill func(*B) bool, stages ...func(*B) bool) {
 type pipeline[B any] struct {
 	fill   func(*B) bool
 	stages []func(*B) bool
-	locks  []sync.Mutex // of fill, and of each stage
+	locks  []sync.Mutex // of fill, then of each stage
 	over   bool         // fill has returned false
 
-	broken  atomic.Bool // no stage is to be begun
+	broken  atomic.Bool // start no further stage
 	once    sync.Once
 	failure string
 }
@@ -43,8 +44,8 @@ func (p *pipeline[B]) run() {
 	}
 }
 
-// carry fills a block and takes it through the stages. The lock of a stage is
-// kept until that of the next one is held, so no block overtakes another.
+// carry fills a block and passes it through the stages. It holds the lock of a
+// stage until it has that of the next one, so that no block overtakes another.
 func (p *pipeline[B]) carry(b *B) bool {
 	at := 0
 	await(&p.locks[0])
@@ -76,10 +77,11 @@ func (p *pipeline[B]) fail(failure any) {
 	p.once.Do(func() { p.failure = fmt.Sprintf("%v\n\n%s", failure, debug.Stack()) })
 }
 
-// patience is how often a lock is tried before its taker goes to sleep.
+// patience is the number of attempts to take a lock before sleeping.
 const patience = 1000
 
-// await takes a lock. Most waits are shorter than it takes to be woken.
+// await takes a lock. It spins first, because most waits are shorter than a
+// wake-up.
 func await(l *sync.Mutex) {
 	for range patience {
 		if l.TryLock() {

@@ -22,8 +22,8 @@ func counter(last int) func(*block) bool {
 	}
 }
 
-// TestOrder: whatever the number of runners, each stage sees all blocks in
-// their order and one at a time, with what the stage before made of them.
+// TestOrder: for any number of runners, each stage sees all blocks in order,
+// one at a time, and after the previous stage.
 func TestOrder(t *testing.T) {
 	for runners := range 6 {
 		const last = 5000
@@ -53,8 +53,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRunnersWorkTogether: the first block waits in its last stage for the
-// second one to come to the stage before.
+// TestRunnersWorkTogether: the first block waits in its last stage until the
+// second block reaches the stage before.
 func TestRunnersWorkTogether(t *testing.T) {
 	met := make(chan bool)
 	Run(2, counter(2),
@@ -72,8 +72,8 @@ func TestRunnersWorkTogether(t *testing.T) {
 		})
 }
 
-// TestStop: after a stage has returned false no block comes to it, nor to one
-// behind it.
+// TestStop: after a stage has returned false, no block reaches it or a later
+// stage.
 func TestStop(t *testing.T) {
 	for runners := 1; runners <= 4; runners++ {
 		last, through := 0, 0
@@ -86,7 +86,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestPanic: it is told with its place, wherever it was.
+// TestPanic: a panic in any stage is reported with its location.
 func TestPanic(t *testing.T) {
 	for runners := 1; runners <= 4; runners++ {
 		for broken := range 3 {

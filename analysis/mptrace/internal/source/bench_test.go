@@ -14,7 +14,7 @@ func perPacket(b *testing.B, packets int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(packets), "ns/packet")
 }
 
-// BenchmarkWalk reads the records and does nothing with them.
+// BenchmarkWalk reads the records without decoding them.
 func BenchmarkWalk(b *testing.B) {
 	name := bulk(b, "bulk.pcapng", "wlan0", 1, million, 0)
 	for b.Loop() {
@@ -35,7 +35,7 @@ func BenchmarkWalk(b *testing.B) {
 	perPacket(b, million)
 }
 
-// BenchmarkDecode decodes the same frames again and again.
+// BenchmarkDecode decodes the same frames repeatedly.
 func BenchmarkDecode(b *testing.B) {
 	const frames = 256
 	var list [frames][]byte

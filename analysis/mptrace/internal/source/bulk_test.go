@@ -10,7 +10,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// blocks are the packets of all blocks, filled one after the other.
+// blocks returns the packets of all blocks, filled one after the other.
 func blocks(s *Source) iter.Seq[[]packet.Packet] {
 	return func(yield func([]packet.Packet) bool) {
 		var b Block
@@ -19,9 +19,9 @@ func blocks(s *Source) iter.Seq[[]packet.Packet] {
 	}
 }
 
-// bulk writes a pcapng capture as a phone makes it of a download over one
-// subflow: headers only, Ethernet, IPv4, timestamps, 64-bit DSS; two segments
-// of 1448 bytes and one acknowledgement in turn, 10 µs apart.
+// bulk writes a pcapng capture as made on a phone, of a download over one
+// subflow: headers only, Ethernet, IPv4, timestamps, 64-bit DSS. Two segments
+// of 1448 bytes and one acknowledgement alternate, 10 µs apart.
 func bulk(tb testing.TB, name, iface string, subflow byte, packets int, startNS int64) string {
 	tb.Helper()
 	file := filepath.Join(tb.TempDir(), name)
@@ -40,7 +40,8 @@ func bulk(tb testing.TB, name, iface string, subflow byte, packets int, startNS 
 	return file
 }
 
-// bulkFrame is a segment, or its acknowledgement, up to the end of the options.
+// bulkFrame returns a segment or its acknowledgement, up to the end of the
+// options.
 func bulkFrame(subflow byte, segment uint32, ack bool) []byte {
 	be := binary.BigEndian
 	client, server := []byte{10, subflow, 0, 1}, []byte{10, 9, 9, 9}
@@ -85,7 +86,7 @@ func sectionBlock() []byte {
 	return block(0x0a0d0d0a, []byte{
 		0x4d, 0x3c, 0x2b, 0x1a, // little endian
 		1, 0, 0, 0, // version 1.0
-		255, 255, 255, 255, 255, 255, 255, 255, // length not known
+		255, 255, 255, 255, 255, 255, 255, 255, // unknown length
 	})
 }
 

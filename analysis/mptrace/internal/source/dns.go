@@ -5,20 +5,20 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// portDNS is the one port that answers are taken from. Multicast DNS (port
-// 5353) is left out: its answers have no question that would tell which name
-// was asked for (RFC 6762 §6).
+// portDNS is the only port from which answers are used. Answers of multicast
+// DNS (port 5353) contain no question, so the queried name is unknown (RFC 6762
+// §6).
 const portDNS = 53
 
-// Answer is a UDP datagram that comes from port 53 and was captured whole.
+// Answer is a completely captured UDP datagram from port 53.
 type Answer struct {
-	TimeNS  int64  // unix
-	Message []byte // the payload: any bytes, though DNS is to be expected
-	Before  int    // the packet of its block that it comes before: 0 to their number
+	TimeNS  int64  // since 1970 UTC
+	Message []byte // payload; it may not be valid DNS
+	Before  int    // index of the next packet in its block
 }
 
-// answer keeps a frame that is no segment when it is an answer of DNS. Its
-// batch is held as those of segments are, which bounds how many there are.
+// answer keeps a frame without a TCP segment if it is from port 53. It holds
+// the frame's batch, as for segments, which bounds the number of answers.
 func (s *Source) answer(b *Block, in *input, link int, r *capfile.Record, before int) {
 	port, message, ok := packet.Datagram(link, r.Data)
 	if !ok || port != portDNS {

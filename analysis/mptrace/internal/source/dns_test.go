@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// datagram is a UDP datagram over Ethernet and IPv4.
+// datagram returns a UDP datagram over Ethernet and IPv4.
 func datagram(port uint16, message []byte) []byte {
 	be := binary.BigEndian
 	f := []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0}
@@ -21,8 +21,9 @@ func datagram(port uint16, message []byte) []byte {
 	return append(f, message...)
 }
 
-// toldOf is what blocks tell, in order: S and the number of a segment, A and
-// the message of an answer, and its time. So many blocks are in use at once.
+// toldOf lists the content of blocks in order: S and the number of a segment,
+// or A and the message of an answer, with its time. inUse blocks are in use at
+// once.
 func toldOf(s *Source, inUse int) (told []string) {
 	s.options.Answers = true
 	ring := make([]Block, inUse)
@@ -54,7 +55,7 @@ func toldBy(b *Block) (told []string) {
 }
 
 // TestAnswersInTheirPlace merges captures of segments, answers and other
-// datagrams, in any order and number, read in small batches.
+// datagrams, in random order and number, read in small batches.
 func TestAnswersInTheirPlace(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for round := range 30 {
@@ -65,7 +66,7 @@ func TestAnswersInTheirPlace(t *testing.T) {
 		}
 		var want []event
 		number := uint32(0)
-		segments := random.IntN(9) // of ten
+		segments := random.IntN(9) // segments per ten frames
 		for i := range 1 + random.IntN(3) {
 			b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
 			now := int64(i)
@@ -105,7 +106,8 @@ func TestAnswersInTheirPlace(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone: fragments, what is cut, and what cannot be decoded.
+// TestAnswersThatAreNone: fragments, truncated and undecodable frames are no
+// answers.
 func TestAnswersThatAreNone(t *testing.T) {
 	whole := datagram(53, []byte("yes"))
 	changed := func(at int, to byte) []byte {
@@ -130,7 +132,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAnswersAlone: without anybody who asks for them answers make no blocks.
+// TestAnswersAlone: without Options.Answers, answers yield no blocks.
 func TestAnswersAlone(t *testing.T) {
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
 	for i := range 3 {
@@ -147,8 +149,8 @@ func TestAnswersAlone(t *testing.T) {
 	}
 }
 
-// TestFloodOfAnswers: what a block holds does not grow with the answers that
-// come in turn, and batches are used again.
+// TestFloodOfAnswers: a block does not grow with the number of consecutive
+// answers, and batches are reused.
 func TestFloodOfAnswers(t *testing.T) {
 	const answers = 30_000
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)

@@ -11,17 +11,17 @@ import (
 
 // iface is an interface of a file.
 type iface struct {
-	inFile int32 // number there
-	known  bool  // its link type can be decoded
-	link   int   // type
-	number int32 // in the sequence, unless the frames tell it: see links
+	inFile int32 // interface number in the file
+	known  bool  // its link type is supported
+	link   int   // link type
+	number int32 // in the sequence, unless the frames contain it: see links
 	links  *links
 }
 
-// maxNames bounds how many interfaces are told apart.
+// maxNames is the maximum number of distinct interfaces.
 const maxNames = 1 << 16
 
-// iface finds an interface of an input by its number there.
+// iface returns an interface of an input by its number in the file.
 func (s *Source) iface(in *input, number int32) *iface {
 	if int(number) < len(in.ifaces) {
 		return in.ifaces[number]
@@ -38,20 +38,20 @@ func (s *Source) iface(in *input, number int32) *iface {
 	return in.ifaces[number]
 }
 
-// indexed says whether the frames of an interface tell where they were
-// captured, so that it is not an interface but all of them.
+// indexed reports whether the frames of an interface contain an interface
+// index, because it represents all interfaces of the machine.
 func (in *input) indexed(d capfile.Interface) bool {
 	return d.LinkType == packet.LinkSLL2 && (in.file.Format == "pcap" || d.Name == "" || d.Name == "any")
 }
 
-// links numbers the interfaces that the frames of one capture name by index.
+// links maps the interface indexes in the frames of one capture to numbers.
 type links struct {
-	recent  [16]struct{ index, number uint32 } // by the low bits of index; number counts from 1
+	recent  [16]struct{ index, number uint32 } // by the low bits of index; number starts at 1
 	numbers map[uint32]int32
 	names   []string
 }
 
-// link finds the number of the interface that a frame names.
+// link returns the number of the interface in a frame.
 func (s *Source) link(from *iface, frame []byte) int32 {
 	index, _ := packet.IfIndex(from.link, frame)
 	l := from.links
@@ -78,11 +78,11 @@ func (s *Source) findLink(l *links, index uint32) int32 {
 	return number
 }
 
-// names is a list that grows while others read it.
+// names is a list that can grow while other goroutines read it.
 type names struct{ list atomic.Pointer[[]string] }
 
-// add returns the number of a new name. All names beyond maxNames have one
-// number, and none of them is kept.
+// add returns the number of a new name. All names beyond maxNames share one
+// number and are not kept.
 func (n *names) add(name string) int32 {
 	list := n.all()
 	if len(list) > maxNames {
@@ -91,7 +91,7 @@ func (n *names) add(name string) int32 {
 	if len(list) == maxNames {
 		name = ""
 	}
-	list = append(list, name) // in place, behind what readers know of
+	list = append(list, name) // behind the part that readers know
 	n.list.Store(&list)
 	return int32(len(list) - 1)
 }
@@ -103,8 +103,8 @@ func (n *names) all() []string {
 	return nil
 }
 
-// Interface returns the name of an interface number, "" when it has none. It
-// may be called from any goroutine.
+// Interface returns the name of an interface number, or "". It is safe for
+// concurrent use.
 func (s *Source) Interface(number int32) string {
 	if all := s.names.all(); number >= 0 && int(number) < len(all) {
 		return all[number]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cooked2 is a segment behind a header of Linux cooked mode 2.
+// cooked2 returns a segment with a Linux cooked mode 2 header.
 func cooked2(index uint32, segment uint32) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{8, 0, 0, 0}, index)
 	b = append(b, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0)
@@ -34,7 +34,7 @@ func pcapOf(link uint32, frames ...[]byte) []byte {
 	return b
 }
 
-// named returns the name of the interface of each packet.
+// named returns the interface name of each packet.
 func named(s *Source) (names []string) {
 	for packets := range blocks(s) {
 		for i := range packets {
@@ -76,7 +76,7 @@ func TestInterfaceNames(t *testing.T) {
 	}
 }
 
-// TestInterfaceNumbers: they are one list over all files.
+// TestInterfaceNumbers: numbers are unique over all files.
 func TestInterfaceNumbers(t *testing.T) {
 	s := Open([]string{
 		bulk(t, "a.pcapng", "wlan0", 1, 3, 0),
@@ -93,8 +93,8 @@ func TestInterfaceNumbers(t *testing.T) {
 	}
 }
 
-// TestManyIndexes: a capture that names ever new interfaces takes no more than
-// its share of memory, and its packets are kept.
+// TestManyIndexes: a capture with ever new interface indexes uses bounded
+// memory, and its packets are kept.
 func TestManyIndexes(t *testing.T) {
 	frames := make([][]byte, maxNames+1000)
 	for i := range frames {

@@ -10,17 +10,17 @@ import (
 type input struct {
 	file    *capfile.File
 	row     *tables.File
-	size    int              // to read at once
-	batch   *batch           // that records lie in
+	size    int              // bytes to read at once
+	batch   *batch           // batch that contains the records
 	records []capfile.Record // of batch
-	at      int              // the next of records
-	head    int64            // its time
-	err     error            // why there is nothing behind batch
+	at      int              // index of the next record
+	head    int64            // time of the next record
+	err     error            // reason why nothing follows the batch
 	ifaces  []*iface         // by number in the file
 }
 
-// take decodes the records of an input up to a time into a block, as many as
-// find room.
+// take decodes the records of an input up to a time into a block, until the
+// block is full.
 func (s *Source) take(in *input, until int64, b *Block) {
 	packets, records := b.Packets[:blockSize], in.records
 	had, at := len(b.Packets), in.at
@@ -64,20 +64,21 @@ func (s *Source) take(in *input, until int64, b *Block) {
 	}
 }
 
-// firstInterface is the name of the interface of the first record.
+// firstInterface returns the name of the first record's interface.
 func (in *input) firstInterface() string { return in.file.Interfaces()[in.records[0].Iface].Name }
 
 const (
-	// outOfPlace is how far a time stamp must lie from those before and behind,
-	// on the same interface of the file, to be taken for damage.
+	// outOfPlace is how far a time stamp must be from its neighbours on the
+	// same interface to count as damaged.
 	outOfPlace = 3600e9
-	// mostOutOfPlace is how many may be so in turn. More are a clock that was set.
+	// mostOutOfPlace is the maximum number of consecutive damaged stamps. More
+	// mean that the clock was set.
 	mostOutOfPlace = 8
 )
 
-// repair gives records with damaged time stamps the one of the record before
-// them, and returns how many there were. At the end of a file there is no record
-// behind that could tell.
+// repair replaces each damaged time stamp by that of the record before it and
+// returns their number. At the end of a file there is no later record to
+// compare with.
 func (in *input) repair() (repaired int64) {
 	apart := func(a, b *capfile.Record) bool {
 		d := a.TimeNS - b.TimeNS
@@ -103,7 +104,7 @@ func (in *input) repair() (repaired int64) {
 	return repaired
 }
 
-// other counts a frame that is no TCP segment.
+// other counts a frame without a TCP segment.
 func (s *Source) other(from *iface, verdict packet.Verdict, frame []byte) {
 	switch {
 	case !from.known:
@@ -115,7 +116,7 @@ func (s *Source) other(from *iface, verdict packet.Verdict, frame []byte) {
 	}
 }
 
-// odd counts what is not as it should be with a segment.
+// odd counts the defects of a segment.
 func (s *Source) odd(p *packet.Packet) {
 	if p.Quirks&packet.FirstFragment != 0 {
 		s.warnings.SegmentsFragmented++
@@ -131,11 +132,11 @@ func (s *Source) odd(p *packet.Packet) {
 	}
 }
 
-// Files returns what was read of each file, in the order of their names. It is
-// complete when Next has returned false.
+// Files describes how much of each file was read, in the order of the given
+// names. It is complete when Next has returned false.
 func (s *Source) Files() []tables.File { return s.rows }
 
-// Warnings adds the counts of what could not be used.
+// Warnings adds the counts of unusable frames and segments.
 func (s *Source) Warnings(w *tables.Warnings) {
 	w.FramesMalformed += s.verdicts[packet.Malformed]
 	w.FramesTruncated += s.verdicts[packet.Truncated]
@@ -159,7 +160,7 @@ func (s *Source) Close() {
 	s.inputs = nil
 }
 
-// describe fills in the file's row at the end.
+// describe completes the row of the file.
 func (in *input) describe() {
 	for i, d := range in.file.Interfaces() {
 		in.row.Dropped += int64(d.Dropped)

@@ -16,57 +16,58 @@ import (
 
 // Options of a [Source].
 type Options struct {
-	// IfNames names interfaces by their index on the captured machine, for
-	// captures of all its interfaces (Linux cooked mode 2).
+	// IfNames maps interface indexes of the captured machine to names, for
+	// captures of all interfaces (Linux cooked mode 2).
 	IfNames map[uint32]string
-	// Rewrite is called for each segment, with its time and interface set; nil: not.
+	// Rewrite is called for each segment, with its time and interface set; nil:
+	// none.
 	Rewrite func(*packet.Packet)
-	// Answers asks for the answers of DNS over UDP; then blocks may have no packets.
+	// Answers enables DNS answers; blocks may then have no packets.
 	Answers bool
 }
 
-// Source is a sequence of TCP segments. Its methods are for one goroutine at a
-// time, but for Interface.
+// Source is a sequence of TCP segments. Its methods, except Interface, must not
+// be called concurrently.
 type Source struct {
 	options  Options
 	rows     []tables.File
-	inputs   []*input // that are not read to their end, in the order of begin
+	inputs   []*input // not yet at their end, in the order of begin
 	names    names
 	verdicts [packet.Verdicts]int64
-	warnings tables.Warnings // but for the verdicts
+	warnings tables.Warnings // without the verdicts
 	free     []*batch
-	fills    int64 // how often Next was called
+	fills    int64 // number of calls of Next
 }
 
 const (
-	blockSize = 2048 // packets: few, and threads wait for each other; many, and they do not stay in the cache
-	// A block is handed over before it is full when its packets lie in that
-	// many batches of files more than there are files.
+	blockSize = 2048 // with fewer, threads wait for each other; more do not fit into the cache
+	// A block that is not full is also handed over when its packets use this
+	// many batches more than there are files.
 	moreBatches = 4
-	// readAhead bounds the bytes that are read at once, all files together.
+	// readAhead bounds the bytes read at once, over all files.
 	readAhead = 2 << 20
 	minRead   = 16 << 10
 	maxRead   = 128 << 10
 )
 
-// Block is a run of packets in the order of the sequence, and the answers of
-// DNS between them. They, and what they point to, are valid until the block is
-// filled again. Its zero value is ready for use.
+// Block is a batch of consecutive packets and the DNS answers between them.
+// They, and the bytes they point to, are valid until the block is filled again.
+// The zero value is ready for use.
 type Block struct {
 	Packets []packet.Packet
 	Answers []Answer // with Options.Answers
-	batches []*batch // that packets and answers point into
+	batches []*batch // batches that packets and answers point into
 }
 
-// batch is a batch of a file, kept while its input or a block needs it.
+// batch is a batch of a file; it is kept while its input or a block needs it.
 type batch struct {
 	capfile.Batch
 	users int
-	fill  int64 // the last fill that used it
+	fill  int64 // number of the last Next that used it
 }
 
-// Open opens captures; the name "-" stands for standard input. What cannot be
-// opened, or is named twice, is told in [Source.Files].
+// Open opens captures; the name "-" means standard input. [Source.Files]
+// reports files that cannot be opened or are given twice.
 func Open(names []string, o Options) *Source {
 	s := &Source{options: o, rows: make([]tables.File, len(names))}
 	var infos []os.FileInfo
@@ -101,7 +102,7 @@ func stat(name string) os.FileInfo {
 	return info
 }
 
-// given returns an error when a file was named before, by whatever name.
+// given returns an error if the same file was given before, under any name.
 func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) error {
 	for i, before := range names {
 		if name == before || (info != nil && infos[i] != nil && os.SameFile(info, infos[i])) {
@@ -111,8 +112,8 @@ func given(name string, info os.FileInfo, names []string, infos []os.FileInfo) e
 	return nil
 }
 
-// Next fills a block with the next packets, at least one or an answer; it
-// returns false, and an empty block, after the last.
+// Next fills a block with at least one packet or answer. After the last one, it
+// returns false and an empty block.
 func (s *Source) Next(b *Block) bool {
 	s.release(b)
 	if s.fills == 0 {
@@ -132,9 +133,8 @@ func (s *Source) Next(b *Block) bool {
 	return len(b.Packets) > 0 || len(b.Answers) > 0
 }
 
-// begin reads the beginning of all files and brings them into an order of their
-// own, by the interface and the first record. So the order in which they are
-// named does not matter where times are equal.
+// begin reads the start of all files and sorts them by interface and first
+// record. So the order of the given names does not matter if times are equal.
 func (s *Source) begin() {
 	s.inputs = slices.DeleteFunc(s.inputs, func(in *input) bool { return !s.read(in) })
 	slices.SortStableFunc(s.inputs, func(a, b *input) int {
@@ -143,7 +143,7 @@ func (s *Source) begin() {
 	})
 }
 
-// release takes back the batches that a block holds.
+// release releases the batches that a block holds.
 func (s *Source) release(b *Block) {
 	for _, batch := range b.batches {
 		s.drop(batch)
@@ -157,9 +157,9 @@ func (s *Source) drop(held *batch) {
 	}
 }
 
-// earliest finds the input whose next record is the earliest, and the time up
-// to which its records come before those of all other inputs. Of equal times
-// that of the first input comes first, see begin.
+// earliest returns the input with the earliest next record, and the time up to
+// which its records precede those of all other inputs. For equal times, the
+// first input in the order of begin comes first.
 func (s *Source) earliest() (first *input, until int64) {
 	until = math.MaxInt64
 	for i := 0; i < len(s.inputs); i++ {
@@ -181,7 +181,8 @@ func (s *Source) earliest() (first *input, until int64) {
 	return first, until
 }
 
-// read reads on in an input; false, and the input is closed, at its end.
+// read reads the next batch of an input. At the end of the file it closes the
+// input and returns false.
 func (s *Source) read(in *input) bool {
 	if in.batch != nil {
 		s.drop(in.batch)

@@ -15,7 +15,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// A frame of a made-up capture: the segment number tells it from others.
+// frame is a frame of a generated capture, identified by its segment number.
 type frame struct {
 	timeNS  int64
 	segment uint32
@@ -29,8 +29,8 @@ func frameBytes(f frame) []byte {
 	return bulkFrame(1, f.segment, false)
 }
 
-// write makes a capture of frames on one interface; ARP frames, which are no
-// segments, have segment 0.
+// write writes a capture of frames on one interface. Segment 0 means an ARP
+// frame, which is not a segment.
 func write(tb testing.TB, name string, frames []frame) string {
 	tb.Helper()
 	b := append(sectionBlock(), interfaceBlock(1, "wlan0")...)
@@ -53,11 +53,11 @@ func writeFile(tb testing.TB, name string, b []byte) string {
 	return path
 }
 
-// segmentOf is the number that bulkFrame was given.
+// segmentOf returns the number that was passed to bulkFrame.
 func segmentOf(p *packet.Packet) uint32 { return (p.Seq - 1000) / 1448 }
 
-// merged is the order of segments that the description of merging asks for:
-// the earliest next frame, of equal ones that of the file that begins first.
+// merged returns the specified order of segments: the earliest next frame; for
+// equal times, that of the file that starts first.
 func merged(files [][]frame) (segments []uint32) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f []frame) bool { return len(f) == 0 })
 	slices.SortStableFunc(files, func(a, b []frame) int {
@@ -80,8 +80,8 @@ func merged(files [][]frame) (segments []uint32) {
 	}
 }
 
-// TestMergeProperty merges captures with equal times, disorder, frames that are
-// no segments and any lengths, and compares with the slow way.
+// TestMergeProperty merges captures with equal times, disorder, frames without
+// segments and random lengths, and compares with the simple algorithm.
 func TestMergeProperty(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 40 {
@@ -130,7 +130,7 @@ func TestMergeProperty(t *testing.T) {
 	}
 }
 
-// TestBlocksInFlight: a block stays as it is while others are filled.
+// TestBlocksInFlight: a block does not change while others are filled.
 func TestBlocksInFlight(t *testing.T) {
 	a, b := bulk(t, "a.pcapng", "wlan0", 1, 3000, 0), bulk(t, "b.pcapng", "rmnet0", 2, 3000, 3_000)
 	s := Open([]string{a, b}, Options{})
@@ -176,7 +176,7 @@ func TestPiecesAreUsedAgain(t *testing.T) {
 	}
 }
 
-// TestSparseSegments: a block does not hold on to a whole file for the few
+// TestSparseSegments: a block does not keep a whole file in memory for the few
 // segments in it.
 func TestSparseSegments(t *testing.T) {
 	frames := make([]frame, 30_000)
@@ -282,7 +282,7 @@ func TestWarnings(t *testing.T) {
 		segment[:70], segment[:60], // cut in the options
 		changed(67, 12),                       // DSS of 12 bytes with a mapping
 		changed(23, 17),                       // UDP
-		append(changed(12, 0x86)[:13], 0xdd),  // IPv6 and nothing behind
+		append(changed(12, 0x86)[:13], 0xdd),  // IPv6 without more bytes
 		{12: 0x86, 13: 0xdd, 14: 0x60, 63: 0}, // IPv6, cut in its options
 		changed(23, 47),                       // GRE
 		changed(16, 0xff),                     // longer than its frame
@@ -328,8 +328,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestOrderOfFilesDoesNotMatter: records with equal times come in the same order
-// however the files are named.
+// TestOrderOfFilesDoesNotMatter: records with equal times are in the same order
+// for any order of the files.
 func TestOrderOfFilesDoesNotMatter(t *testing.T) {
 	one := write(t, "a.pcapng", []frame{{1000, 1}, {2000, 2}, {3000, 3}})
 	two := write(t, "b.pcapng", []frame{{1000, 11}, {2000, 12}, {3000, 13}})
@@ -355,8 +355,8 @@ func TestOrderOfFilesDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestTimeStampOutOfPlace: one that fits neither neighbour is repaired, a clock
-// that was set is not.
+// TestTimeStampOutOfPlace: a stamp that fits neither neighbour is repaired; a
+// clock change is not.
 func TestTimeStampOutOfPlace(t *testing.T) {
 	const hours = 10 * 3600e9
 	for name, c := range map[string]struct {

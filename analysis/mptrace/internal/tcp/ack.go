@@ -2,7 +2,8 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// acknowledge takes an acknowledgement of s that goes beyond those before.
+// acknowledge processes an acknowledgement of data of s beyond the previous
+// ones.
 func (s *stream) acknowledge(p *packet.Packet, seg *Segment, progress uint32) {
 	acked := s.acked + uint64(progress)
 	bytes := progress
@@ -32,8 +33,9 @@ func (s *stream) acknowledge(p *packet.Packet, seg *Segment, progress uint32) {
 	}
 }
 
-// acknowledgeUnseen takes an acknowledgement beyond all payload that was seen:
-// of a FIN, or of what the capture missed. It returns the payload in it.
+// acknowledgeUnseen processes an acknowledgement beyond all payload seen: of a
+// FIN, or of payload that the capture missed. It returns the amount of payload
+// in it.
 func (s *stream) acknowledgeUnseen(acked uint64, progress uint32, nowNS int64) (uint32, bool) {
 	if s.hasFIN && acked == s.fin+1 {
 		if s.finACKNS == 0 {
@@ -52,7 +54,7 @@ func (s *stream) acknowledgeUnseen(acked uint64, progress uint32, nowNS int64) (
 	return 0, false
 }
 
-// idleACK takes a segment without payload that acknowledges nothing new: a
+// idleACK processes a segment without payload that acknowledges nothing new: a
 // probe of its sender s, or a duplicate acknowledgement of q (RFC 5681 §2).
 func (s *stream) idleACK(q *stream, p *packet.Packet, lo uint64, progress int32) {
 	if p.Flags&packet.ACK == 0 {
@@ -63,7 +65,7 @@ func (s *stream) idleACK(q *stream, p *packet.Packet, lo uint64, progress int32)
 	}
 	if progress == 0 && q.edge > q.acked && p.Window == s.window && s.windows > 0 {
 		s.dupACKs++
-		if p.Has&packet.HasSignal == 0 || p.Has&packet.HasSACK != 0 { // RFC 8684 §3: others tell of no loss
+		if p.Has&packet.HasSignal == 0 || p.Has&packet.HasSACK != 0 { // others are no sign of loss: RFC 8684 §3
 			l := q.losses()
 			l.dupACKs++
 			l.evidenceNS = p.TimeNS
@@ -71,7 +73,8 @@ func (s *stream) idleACK(q *stream, p *packet.Packet, lo uint64, progress int32)
 	}
 }
 
-// selective takes the SACK blocks of a segment: s sent it, q is the data.
+// selective processes the SACK blocks of a segment sent by s; q is the
+// acknowledged data.
 func (t *Tracker) selective(s, q *stream, p *packet.Packet) {
 	blocks := p.SACK(t.blocks[:0])
 	if len(blocks) == 0 {
@@ -97,8 +100,8 @@ func (t *Tracker) selective(s, q *stream, p *packet.Packet) {
 	}
 }
 
-// isDSACK says whether the first block tells of bytes that came twice: they
-// are acknowledged, or part of the second block (RFC 2883 §4).
+// isDSACK reports whether the first block describes bytes that arrived twice:
+// they are already acknowledged, or are part of the second block (RFC 2883 §4).
 func isDSACK(b []packet.SACKBlock, ack uint32) bool {
 	if int32(b[0].Hi-ack) <= 0 {
 		return true

@@ -6,8 +6,8 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// play gives packets to a tracker over and over; each time everything comes
-// later and the connections are new.
+// play passes packets to a tracker repeatedly, each time later and as new
+// connections.
 func play(b *testing.B, packets []packet.Packet) {
 	var seg Segment
 	t := NewTracker(Options{})
@@ -24,8 +24,8 @@ func play(b *testing.B, packets []packet.Packet) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/packet")
 }
 
-// BenchmarkBulk is one connection without an end. The packets are few enough
-// to stay in the cache, as batches do.
+// BenchmarkBulk is an endless connection. The packets are few enough to stay in
+// the cache, as batches do.
 func BenchmarkBulk(b *testing.B) {
 	k := newTalk()
 	k.open()

@@ -2,47 +2,47 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// Why a segment was sent again is concluded from what the sender may have
-// known: the acknowledgements that passed the capture before. The first rule
-// that holds decides.
+// The cause of a retransmission is inferred from the sender's knowledge: the
+// acknowledgements that passed the capture before it. The first matching rule
+// decides.
 //
-//  1. Probe: one byte below the edge when all is acknowledged (keep-alive,
-//     RFC 9293 §3.8.4), or the first byte not acknowledged while the receiver's
-//     window is zero (§3.8.6.1).
+//  1. Probe: one byte below the edge when everything is acknowledged
+//     (keep-alive, RFC 9293 §3.8.4), or the first unacknowledged byte while the
+//     receiver's window is zero (§3.8.6.1).
 //  2. Unneeded: all of it had been acknowledged.
-//  3. In a recovery, that is until everything is acknowledged that had been
-//     sent when it began: RTO when it is the first segment not acknowledged
-//     and it was quiet for as long as the timer; else Recovery. What follows a
-//     timeout (RFC 5681 §3.1) is a recovery too.
-//  4. Fast, when the receiver had said that it misses something: three
-//     duplicate acknowledgements (RFC 5681 §3.2), or more than two segments, or
-//     three ranges, selectively acknowledged above (RFC 6675 §4); unless the
-//     last such word is more than one and a half round trips old and it was
-//     quiet for as long as the timer. Fewer duplicate acknowledgements or less
-//     SACK above are enough before the timer can have expired (RFC 5827, and
-//     the time-based rule of RFC 8985 §6).
-//  5. TailProbe, without such a word: the last segment, at least a round trip
-//     after it and the last progress (RFC 8985 §7), and before the timer, or
-//     other segments are outstanding before it.
-//  6. RTO: it was quiet for as long as the timer. For the first segment not
-//     acknowledged the least value of the timer and a round trip are enough:
-//     nothing else explains it.
+//  3. In a recovery, which lasts until everything is acknowledged that had been
+//     sent at its start: RTO for the first unacknowledged segment after a quiet
+//     time of at least the timer; otherwise Recovery. The retransmissions after
+//     a timeout (RFC 5681 §3.1) are a recovery, too.
+//  4. Fast, if the receiver had reported a loss: three duplicate
+//     acknowledgements (RFC 5681 §3.2), or more than two segments, or three
+//     ranges, selectively acknowledged above (RFC 6675 §4); unless the last
+//     such report is older than one and a half round trips and the quiet time
+//     is at least the timer. Before the timer can have expired, fewer duplicate
+//     acknowledgements or less SACK above are sufficient (RFC 5827, and the
+//     time-based rule of RFC 8985 §6).
+//  5. TailProbe, without such a report: the last segment, at least a round trip
+//     after it and the last progress (RFC 8985 §7), and before the timer
+//     expires, or while other segments before it are outstanding.
+//  6. RTO: the quiet time is at least the timer. For the first unacknowledged
+//     segment, the minimum of the timer and a round trip are sufficient,
+//     because there is no other explanation.
 //  7. Unknown.
 //
-// Quiet is the time since the segment was last sent and since the last
-// progress, as these restart the timer (RFC 6298 §5). The timer is estimated as
-// SRTT + 4·RTTVAR and at least 200 ms, as common systems have it. Round trips
-// are those of the whole path: the samples of the direction and the least of
+// The quiet time is the time since the segment was last sent and since the last
+// progress, because both restart the timer (RFC 6298 §5). The timer is
+// estimated as SRTT + 4·RTTVAR and at least 200 ms, as in common systems. Round
+// trips cover the whole path: the samples of the direction plus the minimum of
 // the part between capture and sender.
 
 const (
 	minRTO     = 200e6
 	initialRTO = 1000e6 // RFC 6298 §2.1
-	jitterNS   = 5e6    // that a capture and a sender's clock may add
+	jitterNS   = 5e6    // maximum error of the capture's and the sender's clock
 )
 
-// cause is the cause of sending [lo, hi) again; lastNS is when it was last
-// sent, 0 when that was not seen.
+// cause returns the cause of a retransmission of [lo, hi). lastNS is the time
+// of its previous transmission; 0: not seen.
 func (f *Flow) cause(dir uint8, p *packet.Packet, lo, hi uint64, lastNS int64) Cause {
 	s, q := f.streams[dir], f.streams[1-dir]
 	l := s.losses()
@@ -87,7 +87,8 @@ func (f *Flow) conclude(s, q *stream, p *packet.Packet, lo, hi uint64, lastNS in
 	return Unknown
 }
 
-// evidence says whether the receiver had told that [.., hi) is missing.
+// evidence reports whether the receiver had indicated that data below hi is
+// missing.
 func (l *loss) evidence(hi uint64, mss uint32) (strong, weak bool) {
 	if l.sacked.Top().Hi <= hi {
 		return l.dupACKs >= 3, l.dupACKs > 0
@@ -102,7 +103,8 @@ func (l *loss) evidence(hi uint64, mss uint32) (strong, weak bool) {
 	return l.dupACKs >= 3, true
 }
 
-// timer estimates the sender's smoothed round trip (0: not known) and timeout.
+// timer estimates the sender's smoothed round trip (0: unknown) and timeout, in
+// ns.
 func (f *Flow) timer(s, q *stream) (srtt, rto int64) {
 	handshake, known := f.handshakeNS()
 	switch {

@@ -7,8 +7,8 @@ import (
 )
 
 // TestCauses plays a handshake over a path with a round trip of 20 ms, ten
-// segments of 1000 bytes (0, 1000, …) acknowledged up to acked after that, and
-// then the case; its last segment is a retransmission.
+// segments of 1000 bytes (0, 1000, …) acknowledged up to acked, and then the
+// case. The last segment of the case is a retransmission.
 func TestCauses(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -133,8 +133,8 @@ func TestSpuriousRetransmissions(t *testing.T) {
 	k.up(0, 1000)
 	k.up(1000, 1000)
 	k.up(2000, 1000)
-	k.ack(10000, k.sack(1000, 2000))       // the receiver had it
-	k.ack(10000, k.sack(0, 1000, 0, 2000)) // not the form of a DSACK above an acknowledgement, but below it all is
+	k.ack(10000, k.sack(1000, 2000))       // the receiver had the data
+	k.ack(10000, k.sack(0, 1000, 0, 2000)) // no DSACK above an acknowledgement, but below it everything is
 	k.up(9000, 1000)                       // acknowledged
 	k.ack(10000, k.sack(9000, 10000))      // counts once
 	out := k.play(Options{})
@@ -174,8 +174,8 @@ func TestEachDSACKIsAboutOneCopy(t *testing.T) {
 	}
 }
 
-// TestPartsOfASuperSegment repeats the parts of what the capture saw as one
-// segment, as a sender does whose network card cuts segments.
+// TestPartsOfASuperSegment retransmits parts of a captured segment, as a sender
+// does whose network card splits segments.
 func TestPartsOfASuperSegment(t *testing.T) {
 	k := newTalk()
 	k.open()

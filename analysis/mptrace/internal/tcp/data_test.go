@@ -297,7 +297,7 @@ func TestACaptureThatMissedALot(t *testing.T) {
 
 func TestKeepAliveBeforeTheFirstPayload(t *testing.T) {
 	k := newTalk()
-	k.send(Up, ack, 499, 0, 0) // of a connection that began before the capture
+	k.send(Up, ack, 499, 0, 0) // of a connection that started before the capture
 	k.up(500, 100)
 	row := k.play(Options{}).one(t).row(Up)
 	if row.MissingBytes != 0 || row.HoleSegments != 0 || row.UniqueBytes != 100 {
@@ -348,11 +348,11 @@ func TestDuplicateACKs(t *testing.T) {
 	k.sendUp(1000)
 	k.ack(1000)
 	k.ack(1000)              // one
-	k.ack(1000, window(501)) // tells of a window
+	k.ack(1000, window(501)) // window update
 	k.ack(1000, window(501)) // two
 	k.sendDown(10)           // has payload
 	k.ack(2000)
-	k.ack(2000) // nothing is outstanding
+	k.ack(2000) // nothing is unacknowledged
 	if got := k.play(Options{}).one(t).row(Down).DuplicateACKs; got != 2 {
 		t.Errorf("%d, want 2", got)
 	}

@@ -1,7 +1,7 @@
-// Package tcp follows TCP flows: what each direction sent, what of it was new,
-// what was sent again and why, and how long the answers took.
+// Package tcp follows TCP flows: the data that each direction sent,
+// retransmissions and their causes, and round trips.
 //
-// A [Tracker] is given packets one by one and says in a [Segment] what each of
-// them is to its [Flow]. It knows nothing of Multipath TCP; package mptcp
+// A [Tracker] takes packets one by one and describes in a [Segment] what each
+// one means for its [Flow]. It does not handle Multipath TCP; package mptcp
 // builds connections from the segments.
 package tcp

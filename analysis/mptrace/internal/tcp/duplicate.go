@@ -4,13 +4,14 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// A capture of several interfaces, or of one through which packets pass twice,
-// holds packets twice. A copy has all fields of the first, also the IPv4
-// identification, which a retransmission does not share. Where there is no
-// identification, copies follow within a millisecond, only segments that take
-// sequence numbers are compared (equal acknowledgements may be meant), and the
-// flow must have had copies before: a capture that holds packets twice holds the
-// SYN twice, while a retransmission on a short path may come as soon.
+// A capture of several interfaces, or of one that packets pass twice, contains
+// packets twice. A copy has all fields of the first packet, including the IPv4
+// identification, which differs in a retransmission. Without an identification
+// the rules are stricter. The copy must follow within a millisecond. Only
+// segments that occupy sequence numbers are compared (equal acknowledgements
+// can be intended). And the flow must have had copies before: a capture with
+// copies contains the SYN twice, while on a short path a retransmission can be
+// as quick.
 const (
 	copyNS       = 5e6
 	copyNoIDNS   = 1e6
@@ -23,13 +24,14 @@ type recent struct {
 	at      uint8
 }
 
-// imprint is what tells a packet from others of its direction.
+// imprint holds the fields that distinguish a packet from others of its
+// direction.
 type imprint struct {
 	timeNS       int64
 	seq, ack     uint32
 	tsVal, tsEcr uint32
 	payload      uint32
-	window       uint16 // in the order of packet.Packet, to be copied as one
+	window       uint16 // in the order of packet.Packet, so that they are copied at once
 	id, checksum uint16
 	flags        uint8
 }
@@ -43,10 +45,10 @@ func (r *recent) add(p *packet.Packet) {
 	i.payload, i.flags = p.Payload, p.Flags
 }
 
-// doubled says whether the capture may hold packets of a direction twice.
+// doubled reports whether the capture may contain packets of a direction twice.
 func (f *Flow) doubled(dir uint8) bool { return f.duplicates > 0 || !f.half[dir].synSeen }
 
-// holds says whether p is a copy of a recent packet; see [Flow.doubled].
+// holds reports whether p is a copy of a recent packet; see [Flow.doubled].
 func (r *recent) holds(p *packet.Packet, doubled bool) bool {
 	for k := range r.packets {
 		i := &r.packets[k]
@@ -64,18 +66,19 @@ func (r *recent) holds(p *packet.Packet, doubled bool) bool {
 	return false
 }
 
-// repeatsSYN says whether p is a copy of the last SYN of its direction. Common
-// systems give SYN/ACKs no identification, and answer each SYN with one.
+// repeatsSYN reports whether p is a copy of the last SYN of its direction. In
+// common systems, SYN/ACKs have no identification, and each SYN gets one
+// SYN/ACK.
 func (f *Flow) repeatsSYN(dir uint8, p *packet.Packet) bool {
 	h, peer := &f.half[dir], &f.half[1-dir]
 	if p.Flags&packet.ACK != 0 && p.IPID == 0 && h.synAcks < peer.opens() {
 		return false
 	}
-	doubled := f.duplicates > 0 || h.syns == 1 // else what came before was there once
+	doubled := f.duplicates > 0 || h.syns == 1 // otherwise earlier packets had no copy
 	return h.syns > 0 && p.Seq == h.isn && p.Flags == h.synFlags && isCopy(p, p.TimeNS-h.synNS, h.synID, h.synChecksum, doubled)
 }
 
-// isCopy compares what copies alone have in common.
+// isCopy compares fields that only copies have in common.
 func isCopy(p *packet.Packet, sinceNS int64, id, checksum uint16, doubled bool) bool {
 	if sinceNS < 0 || sinceNS > copyNS || id != p.IPID {
 		return false
@@ -92,8 +95,8 @@ func isCopy(p *packet.Packet, sinceNS int64, id, checksum uint16, doubled bool) 
 	return checksum == offloaded || p.Checksum == offloaded
 }
 
-// pseudoSum is the sum over the pseudo header (RFC 9293 §3.1): what stands in
-// the checksum field of a segment whose checksum the network card is to fill in.
+// pseudoSum returns the sum over the pseudo header (RFC 9293 §3.1). It is in
+// the checksum field if the network card computes the checksum.
 func pseudoSum(p *packet.Packet) uint16 {
 	const protoTCP, header = 6, 20
 	sum := uint64(protoTCP) + header + uint64(len(p.Options)) + uint64(p.Payload)

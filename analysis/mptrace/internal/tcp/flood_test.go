@@ -8,8 +8,8 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// flood gives a tracker n packets with different 4-tuples and returns how much
-// live memory it holds then, and how many flows ended.
+// flood passes n packets with different 4-tuples to a tracker. It returns the
+// live memory at the end and the number of ended flows.
 func flood(n int, o Options, flags uint8) (held int64, ended int, tracker *Tracker) {
 	o.OnEnd = func(*Flow) { ended++ }
 	var before, after runtime.MemStats
@@ -68,8 +68,8 @@ func TestHalfOpenFlowsAreSmall(t *testing.T) {
 	}
 }
 
-// TestWhoIsEndedEarly fills a tracker beyond its bound: flows that never got
-// an answer go first, oldest first, and those with packets stay.
+// TestWhoIsEndedEarly fills a tracker beyond its limit: flows without an answer
+// are ended first, oldest first, and those with packets remain.
 func TestWhoIsEndedEarly(t *testing.T) {
 	var ended []uint16
 	tracker := NewTracker(Options{MaxFlows: 8, OnEnd: func(f *Flow) { ended = append(ended, f.Ends[Up].Port) }})
@@ -91,12 +91,12 @@ func TestWhoIsEndedEarly(t *testing.T) {
 	}
 	send(60000, half)
 	send(60001, half)
-	send(60002, half) // the 9th: the first half-open one goes
+	send(60002, half) // the 9th: the first half-open one is ended
 	send(60003, half)
 	send(50006, established)
 	send(50007, established)
 	send(50000, func(k *talk) { k.sendUp(20) })
-	send(50008, established) // only active ones are left, and 50000 was so just now
+	send(50008, established) // only active ones are left, and 50000 was active just now
 	send(50009, established)
 	want := []uint16{60000, 60001, 60002, 60003, 50001, 50002}
 	if len(ended) != len(want) {

@@ -2,39 +2,40 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// Flow is one TCP connection, or one subflow of an MPTCP connection, from its
-// first packet on. The fields are fixed when the flow begins, but for those
-// that say otherwise. Its methods, and fields that change, are for after its
-// end, unless tracker and caller share a goroutine.
+// Flow is one TCP connection, or one subflow of an MPTCP connection. Its fields
+// are fixed when the flow starts, except where stated. Use its methods, and
+// fields that change, only after its end, unless tracker and caller share a
+// goroutine.
 type Flow struct {
-	Ends    [2]Endpoint // Ends[Up] opened the flow, as far as is known
+	Ends    [2]Endpoint // Ends[Up] opened the flow, as far as known
 	Iface   int32       // of the first packet
-	SYNSeen bool        // the first packet was its SYN (or the SYN came late: changes)
+	SYNSeen bool        // the first packet was its SYN (can change if the SYN is reordered)
 
 	queue     uint8
-	reset     bool  // a RST came before both FINs, and the flow did not go on
-	settled   bool  // a RST was accepted as far as the capture can tell
+	reset     bool  // an RST came before both FINs, and the flow did not continue
+	settled   bool  // an RST was accepted, as far as the capture shows
 	resetBy   uint8 // direction of that RST
-	awaitsACK bool  // the SYN/ACK was seen, the third ACK was not
-	opened    bool  // Established, as soon as somebody asked
+	awaitsACK bool  // the SYN/ACK was seen, but not the third packet of the handshake
+	opened    bool  // cached result of Established
 	fins      [2]bool
 
 	StartNS int64
 	LastNS  int64 // changes
 
-	// Owner belongs to whoever takes the segments.
+	// Owner is free for the consumer of the segments.
 	Owner any
 
-	streams                [2]*stream // nil until payload or an acknowledgement comes
+	streams                [2]*stream // nil before payload or an acknowledgement
 	half                   [2]half
-	synNS, synAckNS, ackNS int64 // first SYN, first SYN/ACK, third ACK; 0: not seen
+	synNS, synAckNS, ackNS int64 // first SYN, first SYN/ACK, third packet; 0: not seen
 	duplicates             int64
 	serial                 uint64
 	queuedNS               int64
 	prev, next             *Flow
 }
 
-// direction says which way a packet goes, and whether it is one of the flow.
+// direction returns the direction of a packet, and whether the packet belongs
+// to the flow.
 func (f *Flow) direction(p *packet.Packet) (uint8, bool) {
 	up, down := &f.Ends[Up], &f.Ends[Down]
 	if p.SrcPort == up.Port && p.DstPort == down.Port && p.Src == up.Addr && p.Dst == down.Addr {
@@ -46,17 +47,17 @@ func (f *Flow) direction(p *packet.Packet) (uint8, bool) {
 	return Up, false
 }
 
-// firstTurn is the upper half of the first unwrapped number of a direction: it
+// firstTurn is the upper half of a direction's first unwrapped number. It
 // leaves room below.
 const firstTurn = 1 << 32
 
-// next is the unwrapped number next to which a wire number seq belongs.
+// next returns the unwrapped number of seq that is closest to `to`.
 func next(to uint64, seq uint32) uint64 {
 	return to + uint64(int64(int32(seq-uint32(to))))
 }
 
-// unwrap extends a sequence number of a direction to 64 bits, next to what was
-// seen last; 0 before the direction's first packet.
+// unwrap extends a sequence number of a direction to 64 bits, closest to the
+// last number seen. It returns 0 before the direction's first packet.
 func (f *Flow) unwrap(dir uint8, seq uint32) uint64 {
 	if f.streams[Up] != nil && f.streams[dir].started {
 		return next(f.streams[dir].edge, seq)
@@ -67,8 +68,8 @@ func (f *Flow) unwrap(dir uint8, seq uint32) uint64 {
 	return 0
 }
 
-// Filled is the number of bytes of a direction that were never seen but are
-// held as seen, to bound memory (see interval.MaxSpans).
+// Filled returns the number of bytes of a direction that were never seen but
+// count as seen to bound memory (see interval.MaxSpans).
 func (f *Flow) Filled(dir uint8) int64 {
 	if f.streams[Up] == nil {
 		return 0
@@ -76,8 +77,8 @@ func (f *Flow) Filled(dir uint8) int64 {
 	return int64(f.streams[dir].seen.Filled())
 }
 
-// Established says whether the TCP handshake ended well: the third ACK was
-// seen, or what cannot come without it.
+// Established reports whether the TCP handshake completed: its third packet was
+// seen, or packets that only follow it.
 func (f *Flow) Established() bool {
 	if f.streams[Up] == nil {
 		return false
@@ -86,11 +87,11 @@ func (f *Flow) Established() bool {
 	return f.ackNS != 0 || (up.windows > 0 && down.windows > 0) || up.carried() || down.carried()
 }
 
-// carried says whether payload was seen, and segments outside of the handshake.
+// carried reports whether payload and segments outside the handshake were seen.
 func (s *stream) carried() bool { return s.windows > 0 && s.bytes > 0 }
 
-// Closed is "fin" when both sides sent FIN, "rst" when a RST ended the flow
-// before that, else "open".
+// Closed returns "fin" if both sides sent FIN, "rst" if an RST ended the flow
+// before that, and otherwise "open".
 func (f *Flow) Closed() string {
 	switch {
 	case f.reset:
@@ -101,8 +102,9 @@ func (f *Flow) Closed() string {
 	return "open"
 }
 
-// handshakeNS is the time from SYN to third ACK: one round trip wherever the
-// capture was made. It is not known when SYN or SYN/ACK were sent again.
+// handshakeNS returns the time from SYN to third packet: one round trip,
+// independent of the place of capture. It is unknown if SYN or SYN/ACK were
+// retransmitted.
 func (f *Flow) handshakeNS() (int64, bool) {
 	if f.half[Up].opens() != 1 || f.half[Down].synAcks != 1 || f.ackNS == 0 || f.synNS == 0 {
 		return 0, false

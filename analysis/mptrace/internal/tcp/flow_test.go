@@ -23,7 +23,7 @@ func TestHandshake(t *testing.T) {
 		client      uint16 // port
 		established bool
 		synSeen     bool
-		rttMS       float64 // 0: not known
+		rttMS       float64 // 0: unknown
 		retries     [2]int32
 		closed      string
 	}{
@@ -175,7 +175,7 @@ func TestEndOfFlows(t *testing.T) {
 		}
 		other := k.packets[0]
 		other.SrcPort = 9
-		tick := func(sinceNS int64) { // the clock of the trace goes on
+		tick := func(sinceNS int64) { // the trace time advances
 			p := other
 			p.TimeNS = k.now + sinceNS
 			tracker.Add(&p, &seg)
@@ -250,11 +250,11 @@ func TestPayloadOfSYNAndRST(t *testing.T) {
 	}
 }
 
-// TestNumbersOfSegments: those of both directions, as far as they are known.
+// TestNumbersOfSegments: numbers of both directions, as far as known.
 func TestNumbersOfSegments(t *testing.T) {
 	k := newTalk()
 	k.open()
-	k.sendDown(1000) // wraps
+	k.sendDown(1000) // wraps around
 	k.down(1500, 100)
 	k.ack(0)
 	out := k.play(Options{})
@@ -313,8 +313,8 @@ func TestCloseEndsInTheOrderOfBeginning(t *testing.T) {
 	}
 }
 
-// TestLatePackets: what comes long after the close is late, until a SYN begins
-// a new flow; two minutes later nobody remembers.
+// TestLatePackets: packets long after the close are late until a SYN starts a
+// new flow. Two minutes later the flow is forgotten.
 func TestLatePackets(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -337,7 +337,7 @@ func TestLatePackets(t *testing.T) {
 		var seg Segment
 		for i := range k.packets {
 			p := k.packets[i]
-			if i == len(k.packets)-1 { // the clock of the trace goes on with another flow
+			if i == len(k.packets)-1 { // another flow advances the trace time
 				other := p
 				other.SrcPort, other.Flags = 9, packet.SYN
 				for range 3 {

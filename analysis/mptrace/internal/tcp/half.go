@@ -2,18 +2,18 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// half is what every direction of a flow has, also one that gets no answer:
-// there may be very many of these, so it is small.
+// half is the state that every direction of a flow needs, even without an
+// answer. There can be very many of these, so it is small.
 type half struct {
 	segments, pushes int64
 	firstNS, lastNS  int64
 	idleNS           int64 // longest time between two segments
-	synNS            int64 // last SYN
+	synNS            int64 // time of the last SYN
 
-	has                packet.Has // options of all its segments
+	has                packet.Has // options of all segments
 	isn                uint32
 	syns, fins, rsts   uint32 // segments with the flag
-	synAcks            uint32 // of syns, those with ACK
+	synAcks            uint32 // those of syns with ACK
 	mss                uint16 // 0: not announced
 	synID, synChecksum uint16 // of the last SYN
 	synFlags           uint8

@@ -8,18 +8,18 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// loss is what is known of a direction in which something was lost, sent twice
-// or overtaken, or of which duplicate acknowledgements came.
+// loss is the state of a direction with losses, retransmissions, reordering or
+// duplicate acknowledgements.
 type loss struct {
 	dupACKs    int   // since the last progress
-	evidenceNS int64 // last duplicate acknowledgement or new SACK block
+	evidenceNS int64 // time of the last duplicate acknowledgement or new SACK block
 	sacked     interval.Set
 	recovering bool
-	recover    uint64 // the recovery ends when this is acknowledged
+	recover    uint64 // the recovery ends when this number is acknowledged
 
 	holes   []hole // ascending
 	pending []pending
-	oldest  int // of pending, once it is full
+	oldest  int // index in pending once it is full
 
 	twiceSegments, twiceBytes, holeSegments, holeBytes, reordered, spurious int64
 	causes                                                                  [Causes]int64
@@ -32,12 +32,12 @@ func (s *stream) losses() *loss {
 	return s.loss
 }
 
-// calm says whether nothing tells of a loss at present.
+// calm reports whether there is currently no sign of a loss.
 func (s *stream) calm() bool {
 	return s.loss == nil || (s.loss.dupACKs == 0 && s.loss.sacked.Bytes() == 0)
 }
 
-// progress takes note that all below acked is acknowledged.
+// progress records that all data below acked is acknowledged.
 func (l *loss) progress(acked uint64) {
 	l.dupACKs = 0
 	l.sacked.Below(acked)
@@ -46,14 +46,15 @@ func (l *loss) progress(acked uint64) {
 	}
 }
 
-// hole is a range of numbers that was passed over.
+// hole is a range of skipped sequence numbers.
 type hole struct {
 	lo, hi        uint64
-	timeNS        int64  // when it was made
+	timeNS        int64  // time when it appeared
 	before, after uint16 // IPv4 identifications of its neighbours
 }
 
-// maxHoles bounds the memory of one direction; the oldest are forgotten.
+// maxHoles bounds the memory of one direction; beyond it, the oldest ones are
+// forgotten.
 const maxHoles = 256
 
 func (l *loss) skip(h hole) {
@@ -63,7 +64,8 @@ func (l *loss) skip(h hole) {
 	l.holes = append(l.holes, h)
 }
 
-// fill takes [lo, hi) out of the holes and returns the first that it touched.
+// fill removes [lo, hi) from the holes and returns the first hole that it
+// touched.
 func (l *loss) fill(lo, hi uint64) (hole, bool) {
 	i := sort.Search(len(l.holes), func(i int) bool { return l.holes[i].hi > lo })
 	if i == len(l.holes) || l.holes[i].lo >= hi {
@@ -91,16 +93,17 @@ func (l *loss) fill(lo, hi uint64) (hole, bool) {
 	return found, true
 }
 
-// reorderNS stands for the least round trip when none was measured.
+// reorderNS is the assumed minimum round trip without a measurement.
 const reorderNS = 3e6
 
-// overtaken says whether payload that fills a hole was sent before the segment
-// that made the hole, and not again after it:
+// overtaken reports whether payload that fills a hole was reordered: it was
+// sent before the segment that made the hole, and not again after it:
 //
-//   - The IPv4 identifications of the hole's neighbours count up, and that of
-//     the segment lies between them. If it lies above both, it was sent later.
-//   - The receiver did not tell of the hole (duplicate acknowledgements, SACK),
-//     and less time passed than the least round trip of the whole path.
+//   - The IPv4 identifications of the hole's neighbours increase, and that of
+//     the segment is between them. If it is above both, the segment was sent
+//     later.
+//   - The receiver did not report the hole (duplicate acknowledgements, SACK),
+//     and less than the minimum round trip of the whole path has passed.
 func (f *Flow) overtaken(dir uint8, p *packet.Packet, h hole, known bool, hi uint64) bool {
 	s := f.streams[dir]
 	if !known {
@@ -116,7 +119,7 @@ func (f *Flow) overtaken(dir uint8, p *packet.Packet, h hole, known bool, hi uin
 	return p.TimeNS-h.timeNS < f.leastRTT() && s.loss.dupACKs == 0 && s.loss.sacked.Top().Hi <= hi
 }
 
-// leastRTT is the least round trip of the whole path.
+// leastRTT returns the minimum round trip of the whole path, in ns.
 func (f *Flow) leastRTT() int64 {
 	least, known := f.handshakeNS()
 	up, down := &f.streams[Up].rtt, &f.streams[Down].rtt

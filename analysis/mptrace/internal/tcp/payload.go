@@ -7,11 +7,11 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// irregular takes payload that does not simply follow what was seen. beforeNS
-// is the time of the segment before it in the direction, 0 without one.
+// irregular processes payload that does not directly follow the data seen.
+// beforeNS is the time of the previous segment in the direction; 0: none.
 func (t *Tracker) irregular(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) {
 	s := f.streams[seg.Dir]
-	if !s.fromSYN && s.seen.Bytes() == 0 { // what came before it may have been a keep-alive
+	if !s.fromSYN && s.seen.Bytes() == 0 { // the segment before it may have been a keep-alive
 		s.low, s.edge = seg.Lo, seg.Lo
 	}
 	lo, edge := seg.Lo, s.edge
@@ -44,8 +44,8 @@ func (t *Tracker) irregular(f *Flow, p *packet.Packet, seg *Segment, beforeNS in
 	}
 }
 
-// idBefore is the IPv4 identification of the segment at the edge, or, when
-// there is none, of the one before the last.
+// idBefore returns the IPv4 identification of the segment at the edge or, if
+// unknown, of the second to last segment.
 func (s *stream) idBefore() uint16 {
 	if s.lastID != 0 {
 		return s.lastID
@@ -53,7 +53,7 @@ func (s *stream) idBefore() uint16 {
 	return s.recent.packets[(s.recent.at-2)%recentLength].id
 }
 
-// see adds [lo, seg.Hi) to what was seen, and says how much of it was new.
+// see adds [lo, seg.Hi) to the data seen and returns the number of new bytes.
 func (t *Tracker) see(s *stream, seg *Segment, lo uint64) uint32 {
 	var few [4]interval.Span
 	gaps := s.seen.New(lo, seg.Hi, few[:0])
@@ -69,9 +69,9 @@ func (t *Tracker) see(s *stream, seg *Segment, lo uint64) uint32 {
 	return uint32(fresh)
 }
 
-// isStray says whether payload lies so far beyond all other that it is taken
-// for damage: its bytes count, but nothing is concluded from its number. The
-// next segment in its neighbourhood shows that the capture missed a lot.
+// isStray reports whether payload is so far beyond all other data that it is
+// probably damage. Its bytes count, but nothing is inferred from its number. If
+// the next segment is near it, the capture has missed data instead.
 func (s *stream) isStray(lo, hi uint64) bool {
 	if lo <= max(s.edge, s.acked)+maxJump {
 		s.stray = false
@@ -85,7 +85,7 @@ func (s *stream) isStray(lo, hi uint64) bool {
 	return true
 }
 
-// twice takes a segment of which old bytes were seen before.
+// twice processes a segment of which old bytes were seen before.
 func (t *Tracker) twice(f *Flow, p *packet.Packet, seg *Segment, old uint32, beforeNS int64) {
 	s := f.streams[seg.Dir]
 	l := s.losses()
@@ -101,7 +101,7 @@ func (t *Tracker) twice(f *Flow, p *packet.Packet, seg *Segment, old uint32, bef
 	})
 }
 
-// late takes a segment all of which is new and lies below the highest number.
+// late processes a segment whose payload is new and below the highest number.
 func (t *Tracker) late(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) {
 	s := f.streams[seg.Dir]
 	l := s.losses()
@@ -129,7 +129,7 @@ func (t *Tracker) late(f *Flow, p *packet.Packet, seg *Segment, beforeNS int64) 
 	}
 }
 
-// since is the time since an earlier one, −1 when that is not known.
+// since returns the time since thenNS, or −1 if thenNS is 0.
 func since(nowNS, thenNS int64) int64 {
 	if thenNS == 0 {
 		return -1

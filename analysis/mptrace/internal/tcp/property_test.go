@@ -8,7 +8,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// audit checks what must hold of whatever packets there were.
+// audit checks invariants for arbitrary packets.
 type audit struct {
 	t       testing.TB
 	packets int64
@@ -125,8 +125,9 @@ func (a *audit) close() {
 	}
 }
 
-// TestAnyDelivery sends a stream over a bad network: segments are lost, doubled
-// and overtaken, before and behind the capture, until all has arrived.
+// TestAnyDelivery sends a stream over a bad network: segments are lost,
+// duplicated and reordered, before and after the capture, until all data has
+// arrived.
 func TestAnyDelivery(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -151,8 +152,8 @@ func TestAnyDelivery(t *testing.T) {
 	}
 }
 
-// deliver sends size bytes upstream. The capture sees each segment zero times
-// or more; the receiver acknowledges what it has.
+// deliver sends size bytes upstream. The capture sees each segment zero or more
+// times; the receiver acknowledges the received data.
 func deliver(k *talk, random *rand.Rand, size int) {
 	seen, has := make([]bool, size), make([]bool, size)
 	type piece struct{ lo, hi int }
@@ -173,7 +174,7 @@ func deliver(k *talk, random *rand.Rand, size int) {
 		for b := p.lo; b < p.hi; b++ {
 			seen[b] = true
 		}
-		if random.IntN(10) == 0 { // lost behind it
+		if random.IntN(10) == 0 { // lost after it
 			continue
 		}
 		for b := p.lo; b < p.hi; b++ {
@@ -183,13 +184,13 @@ func deliver(k *talk, random *rand.Rand, size int) {
 			floor++
 		}
 		k.ack(floor)
-		if random.IntN(10) > 0 { // else it comes again
+		if random.IntN(10) > 0 { // otherwise it is sent again
 			flight = append(flight[:i], flight[i+1:]...)
 		}
 	}
 }
 
-// FuzzTracker plays any packets of a few flows.
+// FuzzTracker plays arbitrary packets of a few flows.
 func FuzzTracker(f *testing.F) {
 	k := newTalk()
 	k.open(scale(7), mss(1460))
@@ -252,7 +253,7 @@ func TestAnyPackets(t *testing.T) {
 	}
 }
 
-// fuzzRecord is the length of a packet in the fuzzer's data: flags, end and
+// fuzzRecord is the size of a packet in the fuzzer's data: flags, endpoint and
 // direction, seq, ack, payload, time, first byte of options, identification.
 const fuzzRecord = 16
 
@@ -279,7 +280,7 @@ func decode(b []byte, now *int64) packet.Packet {
 	return p
 }
 
-// encode is about the inverse of decode.
+// encode is approximately the inverse of decode.
 func encode(packets []packet.Packet) []byte {
 	var b []byte
 	for _, p := range packets {

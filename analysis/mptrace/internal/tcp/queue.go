@@ -1,17 +1,17 @@
 package tcp
 
-// Live flows stand in one of these queues.
+// Each live flow is in one of these queues.
 const (
 	opening  = iota // only SYN and RST were seen
-	oneSided        // one direction was heard alone
+	oneSided        // only one direction was seen
 	active
 	closed
-	tombstones // flows that have ended: their addresses alone
+	tombstones // flows that have ended, reduced to their addresses
 	queues
 )
 
-// queue is a list of flows, by the time at which they came into it or were
-// looked at last.
+// queue is a list of flows, ordered by the time when they were added or last
+// checked.
 type queue struct {
 	head, tail *Flow
 	len        int
@@ -44,18 +44,18 @@ func (q *queue) remove(f *Flow) {
 	q.len--
 }
 
-// move puts a flow at the end of a queue.
+// move moves a flow to the end of a queue.
 func (t *Tracker) move(f *Flow, to uint8, nowNS int64) {
 	t.queues[f.queue].remove(f)
 	f.queue = to
 	t.queues[to].push(f, nowNS)
 }
 
-// sweepEveryNS is the longest time of the trace between two sweeps.
+// sweepEveryNS is the maximum trace time between two sweeps.
 const sweepEveryNS = 1e9
 
-// timePasses ends flows now and then. When the clock jumps, or a single stamp is
-// out of place, that is no time in which flows were idle.
+// timePasses runs a sweep. If the clock jumps, or a single time stamp is out of
+// place, the jump does not count as idle time.
 func (t *Tracker) timePasses(nowNS int64) {
 	if jump := nowNS - t.nowNS; max(jump, -jump) > t.o.IdleNS {
 		t.jumpNS = nowNS
@@ -64,8 +64,8 @@ func (t *Tracker) timePasses(nowNS int64) {
 	t.sweep(min(nowNS, t.nowNS))
 }
 
-// sweep ends the flows whose time is up. Each is looked at a few times per
-// IdleNS, so this costs next to nothing per packet.
+// sweep ends the flows whose time is over. It checks each flow a few times per
+// IdleNS, so the cost per packet is negligible.
 func (t *Tracker) sweep(nowNS int64) {
 	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
 	t.sweepClosed(nowNS)
@@ -84,7 +84,7 @@ func (t *Tracker) sweep(nowNS int64) {
 	}
 }
 
-// sweepClosed ends closed flows that had no packet for some time.
+// sweepClosed ends closed flows without recent packets.
 func (t *Tracker) sweepClosed(nowNS int64) {
 	q := &t.queues[closed]
 	for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.ClosedNS; n-- {
@@ -100,9 +100,9 @@ func (t *Tracker) sweepClosed(nowNS int64) {
 	}
 }
 
-// Shares of MaxFlows. SYNs are easy to forge, and those that get an answer get
-// it soon; one-sided flows are as large as others and as easy to forge; closed
-// ones are large and of little use.
+// Shares of MaxFlows. SYNs are easy to forge, and real ones are answered soon.
+// One-sided flows are as large as others and as easy to forge. Closed flows are
+// large and rarely needed.
 const (
 	openingShare   = 4
 	oneSidedShare  = 8
@@ -110,8 +110,8 @@ const (
 	tombstoneShare = 4
 )
 
-// makeRoom ends flows until one more may begin: those that never got an
-// answer, oldest first, then closed ones, then one that has been idle.
+// makeRoom ends flows until there is room for one more: first the oldest of
+// those without an answer, then closed ones, then an idle one.
 func (t *Tracker) makeRoom() {
 	if q := &t.queues[opening]; q.len > t.o.MaxFlows/openingShare {
 		t.evict(q.head)
@@ -142,8 +142,8 @@ func (t *Tracker) makeRoom() {
 	}
 }
 
-// retire ends a flow that is closed and puts a tombstone in its place, so that what
-// comes late is not taken for a new flow.
+// retire ends a closed flow and leaves a tombstone, so that late packets do not
+// start a new flow.
 func (t *Tracker) retire(f *Flow) {
 	t.end(f)
 	tombstone := &Flow{Ends: f.Ends, queue: tombstones}
@@ -162,8 +162,8 @@ func (t *Tracker) evict(f *Flow) {
 	t.end(f)
 }
 
-// idlest is the active flow that has been idle longest, among the first few of
-// the queue. Those that had packets since they came into it get another turn.
+// idlest returns the active flow that has been idle longest, among the first
+// few of the queue. Flows with packets since they were queued move to the end.
 func (t *Tracker) idlest() *Flow {
 	const few = 16
 	f := t.queues[active].head

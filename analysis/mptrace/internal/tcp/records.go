@@ -2,18 +2,18 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// maxPending is how many retransmissions of a direction wait for a DSACK
-// before they are told: one that comes does so within a round trip.
+// maxPending is the maximum number of retransmissions per direction that wait
+// for a DSACK before they are reported. A DSACK arrives within a round trip.
 const maxPending = 32
 
-// pending is a retransmission that was not told yet.
+// pending is a retransmission that has not been reported.
 type pending struct {
 	Retransmission
 	lo, hi uint64
-	marked bool // a DSACK was about it
+	marked bool // a DSACK refers to it
 }
 
-// record keeps a retransmission until it is told; r lacks what seg says.
+// record keeps a retransmission until it is reported. It completes r from seg.
 func (t *Tracker) record(f *Flow, p *packet.Packet, seg *Segment, r Retransmission) {
 	s := f.streams[seg.Dir]
 	l := s.losses()
@@ -42,7 +42,7 @@ func (t *Tracker) tell(n *pending) {
 	}
 }
 
-// tellAll tells the retransmissions of a direction that were not told yet.
+// tellAll reports the pending retransmissions of a direction.
 func (t *Tracker) tellAll(f *Flow, dir uint8) {
 	if f.streams[Up] == nil || f.streams[dir].loss == nil {
 		return
@@ -54,8 +54,8 @@ func (t *Tracker) tellAll(f *Flow, dir uint8) {
 	l.pending = nil
 }
 
-// duplicate takes a DSACK for [lo, hi): of the retransmissions that were not
-// told yet, the last ones of these bytes were not needed.
+// duplicate processes a DSACK for [lo, hi): the latest pending retransmissions
+// of these bytes were unnecessary.
 func (l *loss) duplicate(lo, hi uint64) {
 	for i := len(l.pending) - 1; i >= 0 && lo < hi; i-- {
 		n := &l.pending[(l.oldest+i)%len(l.pending)]

@@ -2,21 +2,21 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// A RST ends a flow only when the end that it is sent to accepts it (RFC 9293
-// §3.10.7, RFC 5961 §3.2). The capture does not see that end, so the reset of a
+// An RST ends a flow only if its receiver accepts it (RFC 9293 §3.10.7, RFC
+// 5961 §3.2). The capture does not show the receiver's state, so the reset of a
 // flow that continues is undone.
 
-// weight is the reaction of a RST's addressee.
+// weight is the receiver's reaction to an RST.
 type weight uint8
 
 const (
-	ignored  weight = iota // drops it: the flow stays as it is
-	doubtful               // in the window, but not the next number: it asks back, older systems end the flow
+	ignored  weight = iota // the receiver drops it: the flow does not change
+	doubtful               // in the window but not the next number: only older systems end the flow
 	accepted
 )
 
-// weigh judges a RST of a direction by the acknowledgements and the window of
-// its addressee. Where nothing is known, the RST is accepted.
+// weigh judges an RST by the acknowledgements and the window of its receiver.
+// Without information, the RST counts as accepted.
 func (f *Flow) weigh(dir uint8, p *packet.Packet) weight {
 	from, to := &f.half[dir], &f.half[1-dir]
 	if to.opens() > 0 && from.syns == 0 && !f.plain(dir) && !f.plain(1-dir) { // SYN-SENT
@@ -51,8 +51,8 @@ func (f *Flow) weigh(dir uint8, p *packet.Packet) weight {
 	return ignored
 }
 
-// bounds are the lowest and the highest number that the receiver of a
-// direction may expect next. After a FIN some systems send the RST with the
+// bounds returns the lowest and the highest number that the receiver of a
+// direction may expect next. After a FIN, some systems send the RST with the
 // number of the FIN.
 func (s *stream) bounds() (low, edge uint64) {
 	low, edge = s.low, s.edge
@@ -68,13 +68,13 @@ func (s *stream) bounds() (low, edge uint64) {
 	return low, edge
 }
 
-// announced is the last receive window of a side in bytes, or the largest that
-// it may be when its scale is not known.
+// announced returns the last receive window of a side in bytes, or its maximum
+// if the scale is unknown.
 func (f *Flow) announced(dir uint8) uint64 {
 	const maxShift = 14 // RFC 7323 §2.3
 	s := f.streams[dir]
 	switch {
-	case s.windows == 0 && s.half.synSeen: // the window of a SYN is not scaled
+	case s.windows == 0 && s.half.synSeen: // the window in a SYN is not scaled
 		return 1 << 16
 	case s.windows == 0:
 		return 1 << (16 + maxShift)
@@ -84,7 +84,7 @@ func (f *Flow) announced(dir uint8) uint64 {
 	return uint64(s.window) << s.shift
 }
 
-// takeReset takes note of a RST.
+// takeReset processes an RST.
 func (t *Tracker) takeReset(f *Flow, p *packet.Packet, seg *Segment) {
 	w := f.weigh(seg.Dir, p)
 	if w == ignored {
@@ -102,12 +102,12 @@ func (t *Tracker) takeReset(f *Flow, p *packet.Packet, seg *Segment) {
 	t.move(f, closed, p.TimeNS)
 }
 
-// goesOn takes an acknowledgement of something new after a RST. The flow was
-// not reset when the sender of the RST acknowledges more than a round trip
-// later, or when what it sent after the RST is acknowledged.
+// goesOn processes a new acknowledgement after an RST. It undoes the reset if
+// the sender of the RST acknowledges new data more than a round trip later, or
+// if data that it sent after the RST is acknowledged.
 func (t *Tracker) goesOn(f *Flow, p *packet.Packet, seg *Segment) {
 	by := f.streams[f.resetBy]
-	q := f.streams[1-seg.Dir] // whose data is acknowledged
+	q := f.streams[1-seg.Dir] // the data that is acknowledged
 	if uint32(q.acked) != p.Ack {
 		return // damage
 	}
@@ -127,17 +127,17 @@ func (t *Tracker) unreset(f *Flow, p *packet.Packet, seg *Segment) {
 	}
 }
 
-// over says whether nothing of a closed flow is on its way any more: a RST was
-// accepted, or both FINs are acknowledged.
+// over reports whether no packet of a closed flow is expected any more: an RST
+// was accepted, or both FINs are acknowledged.
 func (f *Flow) over() bool {
 	return f.settled || f.streams[Up] != nil && f.streams[Up].finished() && f.streams[Down].finished()
 }
 
 func (s *stream) finished() bool { return s.hasFIN && s.ackKnown && s.acked > s.fin }
 
-// continues says whether the numbers of a packet lie where those of the flow
-// were last. An idle time, or a clock that was set, does not make a new
-// connection of it.
+// continues reports whether the numbers of a packet are close to the last ones
+// of the flow. Then it is no new connection, even after an idle time or a clock
+// change.
 func (f *Flow) continues(p *packet.Packet, dir uint8) bool {
 	if p.Flags&packet.SYN != 0 || f.streams[Up] == nil {
 		return false

@@ -6,7 +6,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// TestResets: a RST ends a flow when its addressee accepts it (RFC 9293 §3.10.7,
+// TestResets: an RST ends a flow if its receiver accepts it (RFC 9293 §3.10.7,
 // RFC 5961 §3.2), and a flow that continues was not ended.
 func TestResets(t *testing.T) {
 	scaled := func(k *talk) {
@@ -36,7 +36,7 @@ func TestResets(t *testing.T) {
 			k.sendUp(1000)
 			k.sendUp(1000)
 			k.send(Up, rst, 2000, 0, 0)
-			k.send(Down, ack, 0, 2000, 0) // sent before the RST came
+			k.send(Down, ack, 0, 2000, 0) // sent before the RST arrived
 		}, 2000, 0, "rst"},
 		{"answered by the data that was under way", func(k *talk) {
 			scaled(k)
@@ -127,8 +127,8 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestDataAfterBothFINs: what was lost is sent again after the FINs, while
-// nothing comes through for a while.
+// TestDataAfterBothFINs: lost data is retransmitted after the FINs, while
+// nothing gets through for some time.
 func TestDataAfterBothFINs(t *testing.T) {
 	k := newTalk()
 	k.open()
@@ -150,7 +150,7 @@ func TestDataAfterBothFINs(t *testing.T) {
 	}
 }
 
-// TestFINSentAgainForMinutes: the flow is kept as long as its sender tries.
+// TestFINSentAgainForMinutes: the flow is kept as long as its sender retries.
 func TestFINSentAgainForMinutes(t *testing.T) {
 	k := newTalk()
 	k.open()
@@ -162,7 +162,7 @@ func TestFINSentAgainForMinutes(t *testing.T) {
 	k.play(Options{}).one(t)
 }
 
-// TestClockThatJumpsEndsNothing: one flow, whatever its stamps say.
+// TestClockThatJumpsEndsNothing: one flow, for any time stamps.
 func TestClockThatJumpsEndsNothing(t *testing.T) {
 	const years = 10 * 365 * 86400 * 1e9
 	for name, jump := range map[string]func(k *talk, i int){
@@ -193,7 +193,7 @@ func TestClockThatJumpsEndsNothing(t *testing.T) {
 			jump(k, i)
 			k.sendUp(1000)
 			other.now = k.now
-			other.sendUp(10) // a second flow: its packet comes first after some jumps
+			other.sendUp(10) // a second flow: its packet is the first after some jumps
 			k.packets = append(k.packets, other.packets...)
 			other.packets = nil
 			k.ackUp()

@@ -2,15 +2,16 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// reuseNS is how long after the last packet of a closed connection, or after the
-// SYN of an established one, a SYN with the same number can no longer belong to it.
+// reuseNS is the minimum time after which a SYN with the same number starts a
+// new connection: after the last packet of a closed connection, or after the
+// SYN of an established one.
 const reuseNS = 1e9
 
-// answerRange is how far the acknowledgement of a SYN/ACK may lie above the
-// SYN that it answers: payload of the SYN is acknowledged too.
+// answerRange is the maximum distance of a SYN/ACK's acknowledgement above the
+// SYN's number, because it also acknowledges payload of the SYN.
 const answerRange = 1 << 16
 
-// reusedBy says whether p, a SYN, begins a later connection of the same
+// reusedBy reports whether p, a SYN, starts a new connection with the same
 // 4-tuple.
 func (f *Flow) reusedBy(p *packet.Packet, dir uint8) bool {
 	if p.Flags&packet.RST != 0 {
@@ -40,16 +41,16 @@ func (f *Flow) reopenedBy(p *packet.Packet, dir uint8) bool {
 		return true
 	case mine.synSeen:
 		return f.Established() && p.TimeNS-mine.synNS > reuseNS
-	case f.started(dir): // the SYN comes late, or begins anew
+	case f.started(dir): // the SYN is late, or starts a new connection
 		return p.Seq+1 != uint32(f.streams[dir].low)
 	case f.streams[Up] != nil && f.streams[dir].ackKnown:
 		return p.Seq+1 != f.streams[dir].firstACK
 	}
-	return false // both sides open at once
+	return false // simultaneous open
 }
 
-// started says whether a direction sent segments outside of the handshake.
+// started reports whether a direction sent segments outside the handshake.
 func (f *Flow) started(dir uint8) bool { return f.streams[Up] != nil && f.streams[dir].started }
 
-// plain says whether a direction sent segments that are neither SYN nor RST.
+// plain reports whether a direction sent segments that are neither SYN nor RST.
 func (f *Flow) plain(dir uint8) bool { return f.streams[Up] != nil && f.streams[dir].windows > 0 }

@@ -6,20 +6,20 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// sent is a segment as the capture saw it: [hi − size, hi).
+// sent is a captured segment: [hi − size, hi).
 type sent struct {
 	hi              uint64
 	firstNS, lastNS int64
 	size            uint32
 	firstTS, lastTS uint32 // TSval of the first and the last transmission
-	again           bool   // seen more than once, or it filled a hole
-	filled          bool   // it filled a hole: an earlier transmission was not seen
+	again           bool   // seen more than once, or filled a hole
+	filled          bool   // filled a hole: an earlier transmission was not seen
 }
 
-// ring holds the segments of a direction that are not acknowledged, in the
-// order of their numbers, and as many acknowledged ones before them as there
-// is room for. The indices only grow; an element stands at its index modulo
-// the length, which is a power of two.
+// ring holds the unacknowledged segments of a direction in the order of their
+// numbers, preceded by as many acknowledged ones as fit. The indices only
+// increase; the element of an index is at the index modulo the length, which is
+// a power of two.
 type ring struct {
 	buf                []sent
 	oldest, head, tail uint32 // [oldest, head) is acknowledged, [head, tail) is not
@@ -28,18 +28,19 @@ type ring struct {
 const (
 	minRing = 4
 	maxRing = 1 << 14
-	// idleRing is enough as long as no acknowledgement of payload came.
+	// idleRing is large enough as long as no payload is acknowledged.
 	idleRing = 64
 )
 
 func (r *ring) at(i uint32) *sent { return &r.buf[i&uint32(len(r.buf)-1)] }
 
-// push makes room for one more segment at the end and returns it. The ring
-// grows far when acknowledgements come, to shrink it again.
+// push makes room for one more segment at the end and returns it. The ring only
+// grows beyond idleRing if there are acknowledgements that will shrink it
+// again.
 func (r *ring) push(acknowledged bool) *sent {
 	if r.tail-r.oldest == uint32(len(r.buf)) {
 		if r.oldest != r.head {
-			r.oldest++ // forget an acknowledged one
+			r.oldest++ // drop an acknowledged segment
 		} else {
 			r.room(acknowledged)
 		}
@@ -49,7 +50,7 @@ func (r *ring) push(acknowledged bool) *sent {
 	return &r.buf[i&uint32(len(r.buf)-1)]
 }
 
-// room makes room for one more segment: the ring grows or thins.
+// room makes room for one more segment: it enlarges or thins the ring.
 func (r *ring) room(acknowledged bool) {
 	if n := len(r.buf); n < idleRing || (acknowledged && n < maxRing) {
 		r.grow(make([]sent, max(minRing, 2*n)))
@@ -66,7 +67,7 @@ func (r *ring) grow(buf []sent) {
 	}
 }
 
-// thin makes one segment of every two that are not acknowledged.
+// thin merges pairs of unacknowledged segments.
 func (r *ring) thin() {
 	to := r.head
 	for i := r.head; i != r.tail; i += 2 {
@@ -89,13 +90,13 @@ func join(a, b sent) sent {
 	}
 }
 
-// first is the index of the first segment that ends above lo.
+// first returns the index of the first segment that ends above lo.
 func (r *ring) first(lo uint64) uint32 {
 	n := int(r.tail - r.oldest)
 	return r.oldest + uint32(sort.Search(n, func(i int) bool { return r.at(r.oldest+uint32(i)).hi > lo }))
 }
 
-// insert puts a segment in its place among those that are not acknowledged.
+// insert puts a segment in its place among the unacknowledged ones.
 func (r *ring) insert(e sent, acknowledged bool) {
 	r.push(acknowledged)
 	r.tail--
@@ -110,8 +111,8 @@ func (r *ring) insert(e sent, acknowledged bool) {
 	r.tail++
 }
 
-// split makes two segments of the one across the number at. A sender whose
-// network card cuts segments repeats parts of what the capture saw as one.
+// split splits the segment that contains the number `at`. If a network card
+// splits super-segments, the sender can retransmit a part of one.
 func (r *ring) split(at uint64, acknowledged bool) {
 	if i := r.first(at); i != r.tail && int32(i-r.head) >= 0 {
 		if e := r.at(i); e.hi > at && e.hi-uint64(e.size) < at {
@@ -123,7 +124,7 @@ func (r *ring) split(at uint64, acknowledged bool) {
 	}
 }
 
-// times are when [lo, hi) was seen first and last, 0 when that is not known.
+// times returns when [lo, hi) was first and last seen; 0: unknown.
 func (r *ring) times(lo, hi uint64) (firstNS, lastNS int64) {
 	for i := r.first(lo); i != r.tail; i++ {
 		e := r.at(i)
@@ -138,7 +139,7 @@ func (r *ring) times(lo, hi uint64) (firstNS, lastNS int64) {
 	return firstNS, lastNS
 }
 
-// repeat takes note that [lo, hi) was sent again, when all below acked was
+// repeat records that [lo, hi) was sent again while all data below acked was
 // acknowledged.
 func (r *ring) repeat(lo, hi, acked uint64, p *packet.Packet, acknowledged bool) {
 	for _, end := range [...]uint64{lo, hi} {

@@ -6,11 +6,12 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// sides are the names of the senders of the directions.
+// sides maps a direction to the name of its sender.
 var sides = [2]string{"client", "server"}
 
-// Row fills in what TCP knows of the flow: times, retries, closing, addresses
-// with Ends[Up] as the client. Ids, role and MPTCP are left alone.
+// Row fills in the columns that TCP determines: times, retries, closing, and
+// addresses with Ends[Up] as the client. It does not set IDs, role and MPTCP
+// columns.
 func (f *Flow) Row(row *tables.Subflow) {
 	up, down := &f.Ends[Up], &f.Ends[Down]
 	row.Client, row.ClientPort = up.Addr.String(), int32(up.Port)
@@ -56,7 +57,7 @@ func (f *Flow) payloadRow(row *tables.Subflow) {
 	}
 }
 
-// DirectionRow fills in what TCP knows of a direction.
+// DirectionRow fills in the columns of a direction that TCP determines.
 func (f *Flow) DirectionRow(dir uint8, row *tables.Direction) {
 	h := &f.half[dir]
 	row.Level, row.Direction = tables.LevelTCP, tables.Directions[dir]
@@ -91,7 +92,7 @@ func (f *Flow) DirectionRow(dir uint8, row *tables.Direction) {
 	row.SACKs, row.DSACKs, row.DuplicateACKs = s.sacks, s.dsacks, s.dupACKs
 }
 
-// dataRow fills in what a direction sent.
+// dataRow fills in the columns about sent data.
 func (s *stream) dataRow(row *tables.Direction) {
 	row.DataSegments, row.WireSegments, row.PureACKs = s.dataSegments, s.wireSegments, s.pureACKs
 	row.Bytes, row.UniqueBytes = s.bytes, int64(s.seen.Bytes())
@@ -117,7 +118,7 @@ func (s *stream) dataRow(row *tables.Direction) {
 	}
 }
 
-// ackRow fills in how a direction's data was acknowledged.
+// ackRow fills in the columns about acknowledgements.
 func (s *stream) ackRow(row *tables.Direction) {
 	if s.acks > 0 {
 		row.FirstACKNS, row.LastACKNS = tables.Just(s.firstACKNS), tables.Just(s.lastACKNS)
@@ -137,8 +138,8 @@ func (l *loss) row(row *tables.Direction) {
 	row.Spurious = l.spurious
 }
 
-// scaled says whether the windows of the flow are known in bytes: both SYNs
-// have a scale, or were seen with all their options.
+// scaled reports whether the windows of the flow are known in bytes: both SYNs
+// have a scale, or the options of both SYNs were completely captured.
 func (f *Flow) scaled() bool {
 	up, down := &f.half[Up], &f.half[Down]
 	return (up.hasScale && down.hasScale) || (up.synWhole && down.synWhole)
@@ -154,11 +155,11 @@ func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 func milliseconds(ns int64) tables.Maybe[float64] { return tables.Just(float64(ns) / 1e6) }
 
-// Spoken says whether a segment was seen that is neither SYN nor RST, or
-// payload: without one there are no round trips, and nothing is acknowledged.
+// Spoken reports whether the flow has payload or a segment that is neither SYN
+// nor RST. Otherwise it has no round trips and no acknowledgements.
 func (f *Flow) Spoken() bool { return f.streams[Up] != nil }
 
-// RTT are the round trips of a direction's data in nanoseconds, each from the
+// RTT returns the round trips of a direction's data in ns. Each one is from the
 // capture to the receiver and back, at the time of the acknowledgement.
 func (f *Flow) RTT(dir uint8) *hist.Series {
 	if f.streams[Up] == nil {
@@ -167,7 +168,8 @@ func (f *Flow) RTT(dir uint8) *hist.Series {
 	return &f.streams[dir].rtt
 }
 
-// ACKSizes are how many bytes of a direction's data were acknowledged at a time.
+// ACKSizes returns the numbers of newly acknowledged bytes of a direction's
+// data.
 func (f *Flow) ACKSizes(dir uint8) *hist.Sizes {
 	if f.streams[Up] == nil {
 		return &hist.Sizes{}

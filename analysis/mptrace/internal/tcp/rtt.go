@@ -2,16 +2,17 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// A round trip is measured once per acknowledgement, from the last segment
-// that it acknowledges whole. SYN and FIN give none: the handshake has its own
-// column, and FINs wait for applications.
+// A round trip is measured once per acknowledgement, from the last segment that
+// it acknowledges completely. SYN and FIN yield no sample: the handshake has a
+// separate column, and a FIN may wait for the application.
 //
-// When one of the acknowledged segments was sent again, or the receiver had
-// told of a hole, the acknowledgement may answer another transmission (Karn).
-// The echoed timestamp then tells which; without timestamps a sample is taken
-// only when nothing was sent again after the last segment.
+// If one of the acknowledged segments was retransmitted, or the receiver had
+// reported a hole, the acknowledgement may answer another transmission (Karn).
+// Then the echoed timestamp identifies the transmission. Without timestamps, a
+// sample is taken only if the last segment was not sent again.
 
-// take removes the segments below acked from those outstanding, and measures.
+// take removes the segments below acked from the unacknowledged ones, and
+// measures.
 func (s *stream) take(acked uint64, p *packet.Packet) {
 	r := &s.sent
 	from, again := r.head, false
@@ -52,8 +53,8 @@ func (s *stream) sample(nowNS, sentNS int64) {
 	s.rtt.Add(nowNS, v)
 }
 
-// sampleEchoed measures from the transmission whose timestamp is echoed: that
-// of the segment that let the acknowledgement go on (RFC 7323 §4.3).
+// sampleEchoed measures from the transmission whose timestamp is echoed: the
+// one that advanced the acknowledgement (RFC 7323 §4.3).
 func (s *stream) sampleEchoed(from uint32, p *packet.Packet) {
 	for i := s.sent.head; i != from; {
 		i--

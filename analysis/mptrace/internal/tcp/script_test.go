@@ -8,7 +8,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// The initial sequence numbers of all conversations; that of Down wraps soon.
+// Initial sequence numbers of all conversations; that of Down wraps around
+// soon.
 const (
 	isnUp   = 1000
 	isnDown = 0xffffff00
@@ -16,9 +17,8 @@ const (
 
 const ms = 1e6
 
-// talk is a conversation under construction. Each packet comes a millisecond
-// after the one before, unless wait says otherwise. Numbers are relative: the
-// first byte of payload is 0.
+// talk is a conversation under construction. Packets are a millisecond apart,
+// plus the time of wait. Numbers are relative: the first byte of payload is 0.
 type talk struct {
 	ends    [2]Endpoint
 	now     int64
@@ -28,7 +28,7 @@ type talk struct {
 	packets []packet.Packet
 }
 
-// change is something special about a packet.
+// change modifies a packet.
 type change func(*packet.Packet)
 
 func newTalk() *talk {
@@ -41,7 +41,7 @@ func newTalk() *talk {
 	}
 }
 
-// wait lets time pass before the next packet, beside the millisecond.
+// wait adds time before the next packet, in addition to the millisecond.
 func (k *talk) wait(ns int64) { k.now += ns }
 
 // send adds a packet; seq and ack are relative.
@@ -56,14 +56,15 @@ func (k *talk) send(dir int, flags uint8, seq, ack, payload int, changes ...chan
 	if flags&packet.ACK != 0 {
 		p.Ack = k.isn[1-dir] + 1 + uint32(ack)
 	}
-	p.Checksum = uint16(len(k.packets)) // every packet has another one
+	p.Checksum = uint16(len(k.packets)) // every packet has a different one
 	for _, c := range changes {
 		c(&p)
 	}
 	k.packets = append(k.packets, p)
 }
 
-// data sends payload at a relative number with all acknowledged that was sent so far.
+// data sends payload at a relative number and acknowledges everything sent so
+// far in the other direction.
 func (k *talk) data(dir, seq, payload int, changes ...change) {
 	k.send(dir, packet.ACK, seq, k.next[1-dir], payload, changes...)
 	k.next[dir] = max(k.next[dir], seq+payload)
@@ -84,7 +85,7 @@ func (k *talk) ackDown(c ...change) {
 	k.send(Up, packet.ACK, k.next[Up], k.next[Down], 0, c...)
 }
 
-// open is the handshake; SYN, SYN/ACK and ACK have the same changes.
+// open plays the handshake; SYN, SYN/ACK and ACK have the same changes.
 func (k *talk) open(changes ...change) {
 	k.send(Up, packet.SYN, -1, 0, 0, changes...)
 	k.send(Down, packet.SYN|packet.ACK, -1, 0, 0, changes...)
@@ -98,8 +99,8 @@ func (k *talk) close() {
 	k.send(Up, packet.ACK, k.next[Up]+1, k.next[Down]+1, 0)
 }
 
-// lossyRound sends a window of segments of which the third is lost before the
-// capture: SACKs say so, it comes again, and all is acknowledged.
+// lossyRound sends a window of segments. The third is lost before the capture,
+// reported by SACKs and retransmitted, and then everything is acknowledged.
 func (k *talk) lossyRound(window int) {
 	const size = 1448
 	from := k.next[Up]
@@ -120,7 +121,7 @@ func (k *talk) lossyRound(window int) {
 	k.ackUp(withTimestamps)
 }
 
-// withTimestamps adds the timestamps option; TSecr says nothing of use.
+// withTimestamps adds the timestamps option with a meaningless TSecr.
 func withTimestamps(p *packet.Packet) {
 	p.Has |= packet.HasTimestamps
 	p.TSVal = uint32(p.TimeNS / ms)
@@ -165,15 +166,15 @@ func mss(size uint16) change {
 	}
 }
 
-// outcome is what a tracker made of a conversation.
+// outcome holds a tracker's results for a conversation.
 type outcome struct {
 	tracker  *Tracker
 	segments []Segment
-	flows    []*Flow // as they ended
+	flows    []*Flow // in the order of their ends
 	records  []Retransmission
 }
 
-// play gives the conversation to a tracker. Close is called.
+// play passes the conversation to a tracker and closes it.
 func (k *talk) play(o Options) *outcome {
 	out := &outcome{}
 	o.OnEnd = func(f *Flow) { out.flows = append(out.flows, f) }

@@ -5,32 +5,32 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// The two directions of a flow. Up is sent by the end that opened it.
+// Directions of a flow. The end that opened the flow sends Up.
 const (
 	Up   = 0
 	Down = 1
 )
 
-// Fresh says how much of a segment's payload was not seen before.
+// Fresh describes which part of a segment's payload is new.
 type Fresh uint8
 
-// The values of [Fresh].
+// Values of [Fresh].
 const (
-	None Fresh = iota // no payload, or nothing of it is new
+	None Fresh = iota // no payload, or none of it is new
 	All               // all of it
 	Some              // the parts in Segment.Gaps
 )
 
-// Cause says why a segment with old payload, or with payload below the highest
-// seen, came when it did.
+// Cause is the reason why a segment has old payload, or payload below the
+// highest number seen.
 type Cause uint8
 
-// The causes of retransmissions. The rules are in cause.go.
+// Causes of retransmissions. cause.go has the rules.
 const (
 	NotRetransmitted Cause = iota
 	RTO                    // the retransmission timer expired
-	Fast                   // three duplicate acknowledgements, or as much selectively acknowledged
-	Recovery               // a later loss of the same recovery
+	Fast                   // three duplicate acknowledgements, or an equivalent amount of SACK
+	Recovery               // a further loss of the same recovery
 	TailProbe              // tail loss probe (RFC 8985 §7)
 	Probe                  // keep-alive or zero-window probe
 	Unneeded               // all of it had been acknowledged
@@ -38,55 +38,55 @@ const (
 	causes
 )
 
-// Causes is the number of causes, for tables indexed by them.
+// Causes is the number of causes, for arrays indexed by cause.
 const Causes = int(causes)
 
 var causeNames = [Causes]string{"", "rto", "fast", "recovery", "tail-probe", "probe", "unneeded", "unknown"}
 
 func (c Cause) String() string { return causeNames[c] }
 
-// Segment says what a packet is to its flow. Sequence numbers are unwrapped:
-// extended to 64 bits so that they grow through a direction's life; their low
-// 32 bits are those on the wire.
+// Segment describes a packet in its flow. Sequence numbers are unwrapped: they
+// are extended to 64 bits so that they increase during a direction's life.
+// Their low 32 bits are those on the wire.
 //
-// A segment is complete: who takes it need not look at what changes in its
-// flow, and may come behind the tracker.
+// A segment is self-contained: its consumer needs none of the flow's changing
+// fields, and can run behind the tracker.
 type Segment struct {
 	Packet *packet.Packet
 	Flow   *Flow
-	Dir    uint8 // Up or Down, of the flow
+	Dir    uint8 // Up or Down, by the flow
 	First  bool  // the first packet of its flow
-	// Duplicate marks a packet that the capture holds twice. It counts nowhere.
+	// Duplicate marks a packet that the capture contains twice. It must not be
+	// counted.
 	Duplicate bool
-	// Late marks a packet of a flow that has ended. It counts nowhere, and Flow
-	// is none that was told before.
+	// Late marks a packet of a flow that has ended. It must not be counted, and
+	// Flow is not a flow that was reported before.
 	Late bool
-	// Ignored marks a RST that its addressee drops; Resumed the segment that
-	// shows that the flow was not ended by an earlier one.
+	// Ignored marks an RST that its receiver drops. Resumed marks the segment
+	// that shows that an earlier RST did not end the flow.
 	Ignored, Resumed bool
 
 	Fresh Fresh
-	// All payload is fresh and below the highest sequence number seen. Hole: it
-	// was lost before the capture saw it and came again. Reordered: it was
-	// overtaken. One of them, never both.
+	// Both concern payload that is entirely new and below the highest sequence
+	// number seen. Hole: it was lost before the capture and sent again.
+	// Reordered: later segments overtook it. At most one of them is set.
 	Hole, Reordered bool
-	Cause           Cause // of the retransmission, when it is one
+	Cause           Cause // of a retransmission
 
-	Lo, Hi uint64          // the payload: Lo is the number of its first byte, with SYN too
+	Lo, Hi uint64          // the payload: Lo is the number of its first byte, also with SYN
 	Gaps   []interval.Span // with Some: the new parts of [Lo, Hi)
-	// Ack is the acknowledgement, among the numbers of the other direction; 0
-	// when nothing is known of these.
+	// Ack is the acknowledgement in the other direction's numbers; 0 if these
+	// are unknown.
 	Ack uint64
-	// Floor is the number below which all of the direction was seen, this
-	// segment included. Segments with a DSS mapping have it.
+	// Floor is the number below which all data of the direction was seen,
+	// including this segment. It is set for segments with a DSS mapping.
 	Floor uint64
-	// Established: the TCP handshake of the flow has ended well.
+	// Established: the TCP handshake of the flow is complete.
 	Established bool
 
-	// Acked is how many bytes of the other direction this acknowledged for the
-	// first time.
+	// Acked is the number of newly acknowledged bytes of the other direction.
 	Acked uint32
-	// Window is the receive window in bytes, scaled when the scale is known.
+	// Window is the receive window in bytes, scaled if the scale is known.
 	Window uint32
 }
 
@@ -102,12 +102,12 @@ type Retransmission struct {
 	Dir    uint8
 	TimeNS int64
 	Seq    uint64 // number of its first byte
-	Start  uint64 // number of the direction's first payload byte, or of the lowest one seen without a SYN
-	Bytes  uint32 // that were seen before, or that filled the hole
+	Start  uint64 // number of the first payload byte; without a SYN, of the lowest byte seen
+	Bytes  uint32 // bytes seen before, or bytes that filled the hole
 	Hole   bool
 	Cause  Cause
-	// Since the first time, since the last time that these bytes were seen, and
-	// since the segment before this one in the direction; −1 when not known.
+	// Time since these bytes were first seen, since they were last seen, and
+	// since the previous segment of the direction; −1: unknown.
 	SinceFirstNS, SinceLastNS, SinceSegmentNS int64
-	Spurious                                  bool // a DSACK said so, or it was unneeded
+	Spurious                                  bool // reported by a DSACK, or unneeded
 }

@@ -2,8 +2,8 @@ package tcp
 
 import "mplab/analysis/mptrace/packet"
 
-// special takes what plain does not: SYN, RST, and the first segment that
-// needs the streams of its flow.
+// special processes the segments that plain does not: SYN, RST, and the first
+// segment that needs the flow's streams.
 func (t *Tracker) special(f *Flow, p *packet.Packet, seg *Segment) {
 	seg.Window = uint32(p.Window)
 	switch {
@@ -33,7 +33,8 @@ func (t *Tracker) special(f *Flow, p *packet.Packet, seg *Segment) {
 	}
 }
 
-// abort takes a RST. Its payload is a diagnostic and not part of the stream.
+// abort processes an RST. Its payload is a diagnostic and not part of the
+// stream.
 func (t *Tracker) abort(f *Flow, p *packet.Packet, seg *Segment) {
 	h := &f.half[seg.Dir]
 	if f.streams[Up] != nil {
@@ -51,7 +52,7 @@ func (t *Tracker) abort(f *Flow, p *packet.Packet, seg *Segment) {
 	t.takeReset(f, p, seg)
 }
 
-// synchronize takes a SYN.
+// synchronize processes a SYN.
 func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	dir := seg.Dir
 	h := &f.half[dir]
@@ -70,7 +71,7 @@ func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	h.isn, h.synSeen = p.Seq, true
 	h.synNS, h.synID, h.synChecksum, h.synFlags = p.TimeNS, p.IPID, p.Checksum, p.Flags
 	h.announce(p)
-	if f.reset && dir == f.resetBy && p.Flags&packet.ACK != 0 { // a second SYN was answered
+	if f.reset && dir == f.resetBy && p.Flags&packet.ACK != 0 { // another SYN was answered
 		t.unreset(f, p, seg)
 	}
 	if f.streams[Up] == nil {
@@ -90,7 +91,7 @@ func (t *Tracker) synchronize(f *Flow, p *packet.Packet, seg *Segment) {
 	t.synPayload(f, p, seg)
 }
 
-// announce takes the options of a SYN.
+// announce stores the options of a SYN.
 func (h *half) announce(p *packet.Packet) {
 	if p.Quirks&packet.OptionsCut == 0 {
 		h.synWhole = true
@@ -106,8 +107,8 @@ func (h *half) announce(p *packet.Packet) {
 	}
 }
 
-// synPayload takes the payload of a SYN (TCP Fast Open, RFC 7413) and what a
-// SYN/ACK acknowledges.
+// synPayload processes the payload of a SYN (TCP Fast Open, RFC 7413) and the
+// data that a SYN/ACK acknowledges.
 func (t *Tracker) synPayload(f *Flow, p *packet.Packet, seg *Segment) {
 	s, q := f.streams[seg.Dir], f.streams[1-seg.Dir]
 	seg.Lo = next(s.edge, p.Seq+1)
@@ -123,7 +124,7 @@ func (t *Tracker) synPayload(f *Flow, p *packet.Packet, seg *Segment) {
 	}
 }
 
-// finish takes a FIN; its number is hi.
+// finish processes a FIN with number hi.
 func (t *Tracker) finish(f *Flow, p *packet.Packet, dir uint8, hi uint64) {
 	f.half[dir].fins++
 	s := f.streams[dir]

@@ -6,34 +6,34 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// stream is the data of one direction and what the other side said of it.
+// stream is the data of one direction and its acknowledgements.
 type stream struct {
 	half *half   // of the same direction
 	peer *stream // the other direction
 
-	low, edge uint64 // lowest sequence number, highest plus one
-	acked     uint64 // highest acknowledgement, with the number of the FIN
+	low, edge uint64 // lowest sequence number; highest plus one
+	acked     uint64 // highest acknowledgement, which can include the FIN
 	seen      interval.Set
 	sent      ring
 
 	started  bool // low and edge are known
-	fromSYN  bool // … from the SYN
+	fromSYN  bool // low and edge come from the SYN
 	ackKnown bool
 	hasFIN   bool
 	stray    bool   // strayHi is valid
-	shift    uint8  // of window, when it is known
-	window   uint16 // last one announced
+	shift    uint8  // window scale, if known
+	window   uint16 // last announced window
 	lastID   uint16 // IPv4 identification of the segment at the edge
-	wire     uint32 // most payload and options of a segment on the wire
+	wire     uint32 // maximum size of payload and options of a segment on the wire
 
 	fin      uint64 // number of the FIN
 	strayHi  uint64 // end of a segment far beyond the edge
 	strayACK uint64 // an acknowledgement far beyond the edge, or 0
-	firstACK uint32 // first acknowledgement, when the SYN was not seen
+	firstACK uint32 // first acknowledgement, if the SYN was not seen
 
 	dataSegments, freshSegments, wireSegments, pureACKs int64
 	bytes                                               int64
-	size, sizeMin, sizeMax                              uint32 // of payload; size: of the last segment
+	size, sizeMin, sizeMax                              uint32 // payload sizes; size: of the last segment
 
 	windows, windowSum, zeroWindows int64
 	windowMin, windowMax            uint16
@@ -48,23 +48,23 @@ type stream struct {
 	srtt, rttvar int64 // RFC 6298
 	sizes        hist.Sizes
 
-	sacks, dsacks, dupACKs int64 // that this direction sent
+	sacks, dsacks, dupACKs int64 // sent in this direction
 
-	resetNS   int64  // the RST of this direction, while the flow is reset
-	resetEdge uint64 // the edge then
+	resetNS   int64  // time of this direction's RST, while the flow is reset
+	resetEdge uint64 // edge at that time
 
-	loss   *loss // nil as long as all goes well
+	loss   *loss // nil while there are no losses
 	recent recent
 }
 
-// maxJump is how far a number may lie beyond all that was seen before it is
-// taken for damage, unless the next one lies there too.
+// maxJump is the maximum distance of a number from all numbers seen. Beyond it,
+// the number counts as damage, unless the next one is near it.
 const maxJump = 1 << 22
 
-// defaultWire is taken when the MSS is not known: Ethernet and IPv4.
+// defaultWire is used if the MSS is unknown: Ethernet and IPv4.
 const defaultWire = 1460
 
-// open makes the streams of a flow.
+// open creates the streams of a flow.
 func (t *Tracker) open(f *Flow) {
 	pair := new([2]stream)
 	for dir := range pair {
@@ -80,13 +80,13 @@ func (t *Tracker) open(f *Flow) {
 	f.agree()
 }
 
-// restart begins a direction at its first payload byte, when the SYN was seen.
+// restart starts a direction at its first payload byte, if the SYN was seen.
 func (s *stream) restart(lo uint64) {
 	s.low, s.edge, s.started, s.fromSYN = lo, lo, true, true
 	s.acked, s.ackKnown = lo, true
 }
 
-// start begins a direction whose SYN was not seen.
+// start starts a direction whose SYN was not seen.
 func (s *stream) start(seq uint32) {
 	lo := firstTurn | uint64(seq)
 	if s.ackKnown {
@@ -95,18 +95,19 @@ func (s *stream) start(seq uint32) {
 	s.low, s.edge, s.started = lo, lo, true
 }
 
-// startACK takes the first acknowledgement of a direction whose SYN was not seen.
+// startACK processes the first acknowledgement of a direction whose SYN was not
+// seen.
 func (s *stream) startACK(ack uint32) {
 	s.ackKnown, s.firstACK = true, ack
 	if s.started {
-		s.acked = min(next(s.edge, ack), s.low) // what was sent before is not of the capture
+		s.acked = min(next(s.edge, ack), s.low) // earlier data is not in the capture
 	} else {
 		s.acked = firstTurn | uint64(ack)
 	}
 }
 
-// agree takes what both SYNs say together: window scales hold when both have
-// one (RFC 7323 §2.2), and segments fit the lower MSS.
+// agree combines the options of both SYNs: window scales apply if both SYNs
+// have one (RFC 7323 §2.2), and segments obey the lower MSS.
 func (f *Flow) agree() {
 	up, down := &f.half[Up], &f.half[Down]
 	wire := uint32(defaultWire)
@@ -124,7 +125,7 @@ func (f *Flow) agree() {
 	}
 }
 
-// floor is the number below which all of a direction was seen.
+// floor returns the number below which all data of a direction was seen.
 func (s *stream) floor() uint64 {
 	first := s.seen.First()
 	if first.Lo == first.Hi || first.Lo > s.low {
@@ -133,7 +134,7 @@ func (s *stream) floor() uint64 {
 	return first.Hi
 }
 
-// plain takes a segment that is neither SYN nor RST.
+// plain processes a segment that is neither SYN nor RST.
 func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	dir := seg.Dir & 1
 	s := f.streams[dir]
@@ -207,7 +208,7 @@ func (t *Tracker) plain(f *Flow, p *packet.Packet, seg *Segment) {
 	}
 }
 
-// heard takes note of a segment outside of the handshake.
+// heard records a segment outside the handshake.
 func (t *Tracker) heard(f *Flow, dir uint8, p *packet.Packet) {
 	if f.half[dir^1].segments > 0 {
 		t.move(f, active, p.TimeNS)
@@ -254,7 +255,7 @@ func (s *stream) fresh(p *packet.Packet, lo, hi uint64) {
 	}
 }
 
-// fly counts what is in flight when new payload was sent.
+// fly counts the data in flight when new payload is sent.
 func (s *stream) fly(p *packet.Packet) {
 	if p.TimeNS > s.lastFreshNS {
 		s.lastFreshNS = p.TimeNS
@@ -270,7 +271,7 @@ func (s *stream) fly(p *packet.Packet) {
 	}
 }
 
-// announce counts the receive window of a segment.
+// announce updates the receive window statistics.
 func (s *stream) announce(p *packet.Packet) {
 	w := p.Window
 	s.windows++

@@ -7,12 +7,12 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// table finds flows by their 4-tuple: open addressing with linear probing, at
-// most two thirds full. Both directions of a flow have the same hash.
+// table maps 4-tuples to flows: open addressing with linear probing, at most
+// two thirds full. Both directions of a flow have the same hash.
 type table struct {
 	slots []entry
 	used  int
-	seed  uint64 // so that nobody can make all flows collide
+	seed  uint64 // random, so that an attacker cannot make flows collide
 }
 
 type entry struct {
@@ -39,7 +39,7 @@ func (t *table) hash(a, b packet.Addr, portA, portB uint16) uint32 {
 	return uint32(mix(t.hashEnd(a, portA)+t.hashEnd(b, portB), 0xd6e8feb86659fd93))
 }
 
-// find returns the flow of a packet and the packet's direction; nil without one.
+// find returns the flow of a packet, or nil, and the packet's direction.
 func (t *table) find(p *packet.Packet) (*Flow, uint8) {
 	hash, mask := t.hash(p.Src, p.Dst, p.SrcPort, p.DstPort), uint32(len(t.slots)-1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -78,7 +78,7 @@ func (t *table) put(e entry) {
 	t.slots[i] = e
 }
 
-// remove takes a flow out and moves up what stood behind it for want of room.
+// remove removes a flow and moves displaced entries up.
 func (t *table) remove(f *Flow) {
 	mask := uint32(len(t.slots) - 1)
 	i := t.hash(f.Ends[Up].Addr, f.Ends[Down].Addr, f.Ends[Up].Port, f.Ends[Down].Port) & mask

@@ -6,48 +6,48 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// Options of a [Tracker]. Zero values stand for the defaults.
+// Options of a [Tracker]. Zero values select the defaults.
 type Options struct {
-	Samples          int                   // how many RTT samples a direction keeps at least before every second is dropped; default 1000, −1: all
-	MaxFlows         int                   // live flows before half-open and then idle ones are ended early; default 1<<16
-	IdleNS           int64                 // a flow without packets for so long has ended; default 1 hour
-	ClosedNS         int64                 // a closed flow is kept so long after its last packet; default 5 s
-	OnEnd            func(*Flow)           // a flow has ended: no segment of it comes any more; after that the tracker forgets it
-	OnRetransmission func(*Retransmission) // may come after later segments of the flow, never after its end; the argument is valid during the call
+	Samples          int                   // RTT samples kept per direction, see hist.Series; default 1000, −1: all
+	MaxFlows         int                   // limit of live flows; beyond it some end early; default 1<<16
+	IdleNS           int64                 // idle time after which a flow has ended; default 1 hour
+	ClosedNS         int64                 // idle time after which a closed flow is forgotten; default 5 s
+	OnEnd            func(*Flow)           // called when a flow has ended; the tracker then forgets it
+	OnRetransmission func(*Retransmission) // called before the flow's end; the argument is valid during the call
 }
 
 const (
 	defaultMaxFlows = 1 << 16
 	defaultIdleNS   = 3600e9
 	defaultClosedNS = 5e9
-	// unsettledNS is how long a closed flow is kept of which something may still
-	// be sent again: Linux waits up to 120 s between two retransmissions.
+	// unsettledNS is how long a closed flow is kept if packets may be
+	// retransmitted: Linux waits up to 120 s between two retransmissions.
 	unsettledNS = 130e9
-	// lateNS is how long after that packets of it are known as late.
+	// lateNS is how long after that its packets are recognised as late.
 	lateNS = 120e9
 )
 
 // Tracker follows the flows of a sequence of packets. It is not safe for
 // concurrent use.
 type Tracker struct {
-	// Evicted counts the flows that were ended early to bound memory, closed
-	// ones left out: of those, nothing is missed.
+	// Evicted counts the flows that were ended early to bound memory. It
+	// excludes closed flows, of which nothing is missed.
 	Evicted int64
 
 	o      Options
-	last   *Flow // of the packet before
+	last   *Flow // flow of the previous packet
 	table  table
 	queues [queues]queue
 
-	nowNS   int64 // time of the packet before
-	sweepNS int64 // when flows are looked at next
-	jumpNS  int64 // time after the last jump of the clock: no flow was idle before
+	nowNS   int64 // time of the previous packet
+	sweepNS int64 // time of the next sweep
+	jumpNS  int64 // time after the last clock jump; idle times start here
 	serial  uint64
 
 	blocks [8]packet.SACKBlock // scratch
 }
 
-// NewTracker returns a tracker that has seen nothing.
+// NewTracker returns a tracker.
 func NewTracker(o Options) *Tracker {
 	if o.MaxFlows <= 0 {
 		o.MaxFlows = defaultMaxFlows
@@ -61,8 +61,8 @@ func NewTracker(o Options) *Tracker {
 	return &Tracker{o: o, table: newTable()}
 }
 
-// Add takes the next packet and tells what it is. Packets come in the order of
-// their time; small disorder does no harm. seg points to p.
+// Add processes the next packet and describes it in seg, which then points to
+// p. Packets must be in the order of time; small disorder is harmless.
 func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 	now := p.TimeNS
 	if now >= t.sweepNS || now < t.nowNS-t.o.IdleNS {
@@ -109,8 +109,8 @@ func (t *Tracker) Add(p *packet.Packet, seg *Segment) {
 	seg.Established = f.opened
 }
 
-// reset is *seg = Segment{…}, and touches pointers only when they change: each
-// of them costs while the garbage collector runs.
+// reset sets *seg to a new segment. It writes pointers only if they change,
+// because each pointer write costs time while the garbage collector runs.
 func (seg *Segment) reset(p *packet.Packet, f *Flow, dir uint8, first bool) {
 	if seg.Packet != p {
 		seg.Packet = p
@@ -127,7 +127,7 @@ func (seg *Segment) reset(p *packet.Packet, f *Flow, dir uint8, first bool) {
 	seg.Lo, seg.Hi, seg.Ack, seg.Floor, seg.Acked, seg.Window = 0, 0, 0, 0, 0, 0
 }
 
-// begin makes the flow of a packet that belongs to none.
+// begin creates the flow of a packet.
 func (t *Tracker) begin(p *packet.Packet) *Flow {
 	t.makeRoom()
 	f := &Flow{Iface: p.Iface, StartNS: p.TimeNS, LastNS: p.TimeNS, serial: t.serial}
@@ -138,7 +138,7 @@ func (t *Tracker) begin(p *packet.Packet) *Flow {
 		f.Ends = [2]Endpoint{dst, src}
 	case p.Flags&packet.SYN != 0 || dst.Port <= src.Port:
 		f.Ends = [2]Endpoint{src, dst}
-	default: // the handshake was not seen: servers have the lower port
+	default: // without a handshake: servers have the lower port
 		f.Ends = [2]Endpoint{dst, src}
 	}
 	t.table.insert(f)
@@ -146,7 +146,7 @@ func (t *Tracker) begin(p *packet.Packet) *Flow {
 	return f
 }
 
-// end tells the end of a flow and forgets it.
+// end reports the end of a flow and forgets it.
 func (t *Tracker) end(f *Flow) {
 	t.queues[f.queue].remove(f)
 	t.table.remove(f)
@@ -161,12 +161,12 @@ func (t *Tracker) end(f *Flow) {
 	}
 	if f.streams[Up] != nil {
 		for dir := range f.streams {
-			f.streams[dir].sent = ring{} // the owner may keep the flow for long
+			f.streams[dir].sent = ring{} // the owner may keep the flow for a long time
 		}
 	}
 }
 
-// Close ends all flows, in the order in which they began.
+// Close ends all flows, in the order of their starts.
 func (t *Tracker) Close() {
 	var all []*Flow
 	for i := range tombstones {

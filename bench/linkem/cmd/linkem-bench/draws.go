@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	drawPacket   = 100 // bytes of payload
+	drawPacket   = 100 // payload in bytes
 	drawInterval = 500 * time.Microsecond
-	drawRest     = time.Second // for what is still under way
+	drawRest     = time.Second // for packets in flight
 )
 
-// draws sends numbered packets from the phone at an even pace and tells which were lost, in runs of which length, came
-// twice, or overtook one that was sent before.
+// draws sends numbered packets from the phone at an even pace. It reports the packets that were lost (with the lengths
+// of the loss bursts), duplicated, or received before an earlier one.
 func draws(n int) func(*emulator) (string, error) {
 	return func(e *emulator) (string, error) {
 		in, out, err := udpPair(e)
@@ -57,10 +57,10 @@ func draws(n int) func(*emulator) (string, error) {
 	}
 }
 
-// told counts what became of n packets.
+// told summarises the outcome of n packets.
 func told(got []uint32, n int) string {
 	times := make([]int, n)
-	overtook, earliest := 0, uint32(n) // of those that came later
+	overtook, earliest := 0, uint32(n) // of the packets received later
 	for i := len(got) - 1; i >= 0; i-- {
 		times[got[i]]++
 		if got[i] > earliest {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	packetBytes = 1500 // IP
+	packetBytes = 1500 // IP bytes
 	headerBytes = 28   // IP and UDP
 	buffer      = 32 << 20
 	askPatience = 5 * time.Second
 
-	// What the sender makes up for at once when the machine had stalled it. A longer burst would measure the queue.
+	// Maximum backlog that the sender sends at once after a stall. A longer burst would measure the queue.
 	longestBurst = 2 * time.Millisecond
 )
 
-// flooding sends UDP from the phone to the server at an even pace and counts what arrives, by a counter in each packet.
+// flooding sends UDP from the phone to the server at an even pace and counts the received packets.
 func flooding(mbits float64, duration time.Duration) func(*emulator) (string, error) {
 	return func(e *emulator) (string, error) {
 		in, out, err := udpPair(e)
@@ -64,7 +64,7 @@ func flood(out net.Conn, mbits float64, duration time.Duration) (int, time.Durat
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	packet := make([]byte, packetBytes-headerBytes)
-	interval := packetBytes * 8e3 / mbits // ns
+	interval := packetBytes * 8e3 / mbits // in ns
 	start, stalled := time.Now(), time.Duration(0)
 	for n := 0; ; n++ {
 		due := time.Duration(float64(n)*interval) + stalled
@@ -84,7 +84,7 @@ func flood(out net.Conn, mbits float64, duration time.Duration) (int, time.Durat
 	}
 }
 
-// udpPair opens a socket on the server, with a large buffer, and one on the phone that sends to it.
+// udpPair opens a socket with a large buffer on the server, and one on the phone that sends to it.
 func udpPair(e *emulator) (in *net.UDPConn, out net.Conn, err error) {
 	e.Server.Do(func() { in, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(netbox.ServerAddress), Port: 9}) })
 	if err != nil {
@@ -101,7 +101,7 @@ func udpPair(e *emulator) (in *net.UDPConn, out net.Conn, err error) {
 	return nil, nil, err
 }
 
-// enlarge gives the receiver a large buffer, so that it is not what loses packets.
+// enlarge sets a large receive buffer, so that the receiver does not lose packets.
 func enlarge(conn *net.UDPConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -114,7 +114,7 @@ func enlarge(conn *net.UDPConn) error {
 	})
 }
 
-// counters tells what linkem itself dropped; of netem nothing is known.
+// counters returns the packets that linkem itself dropped; for netem they are unknown.
 func (e *emulator) counters() (string, error) {
 	if e.netem {
 		return "", nil
@@ -123,7 +123,7 @@ func (e *emulator) counters() (string, error) {
 	return fmt.Sprintf("; dropped by kernel %d, queue %d, send %d", up.KernelDropped, up.DroppedQueue, up.DroppedSend), err
 }
 
-// late tells how many packets linkem sent more than a millisecond behind their time; of netem nothing is known.
+// late returns how many packets linkem sent more than a millisecond late; for netem it is unknown.
 func (e *emulator) late() (string, error) {
 	if e.netem {
 		return "", nil

@@ -1,6 +1,5 @@
-// Command linkem-bench measures how punctual and how fast linkem is on this machine, and prints a Markdown table. It
-// makes its own network namespaces and must be root there: on a machine without root run it by
-// `unshare -Urn`.
+// Command linkem-bench measures the punctuality and throughput of linkem on this machine, and prints a Markdown table.
+// It creates network namespaces and must be root there; without root, run it with `unshare -Urn`.
 package main
 
 import (
@@ -40,14 +39,14 @@ func main() {
 	}
 }
 
-// row is one measurement: conditions of both directions for linkem and, if netem can do the same, for it.
+// row is one measurement: conditions of both directions for linkem and, if netem supports them, for netem.
 type row struct {
 	name, up, down     string
 	netemUp, netemDown string
 	measure            func(*emulator) (string, error)
 }
 
-// ethernet takes the header off the bytes that netem counts.
+// ethernet subtracts the header from the bytes that netem counts.
 const ethernet = " -14"
 
 func rows(pings int, duration time.Duration, packets int) []row {
@@ -91,7 +90,7 @@ func rows(pings int, duration time.Duration, packets int) []row {
 	}
 }
 
-// notNetem are the conditions of what netem alone cannot do.
+// notNetem marks conditions that netem does not support.
 const notNetem = "-"
 
 func bench(rows []row, netem bool) error {
@@ -119,7 +118,7 @@ func bench(rows []row, netem bool) error {
 	return nil
 }
 
-// measured gives the cells of a row: result and share of a processor.
+// measured returns the cells of a row: result and CPU share.
 func measured(row row, start func() (*emulator, error)) (string, error) {
 	e, err := start()
 	if e != nil {
@@ -137,7 +136,7 @@ func measured(row row, start func() (*emulator, error)) (string, error) {
 	return fmt.Sprintf("| %s | %.0f %% of a core |", result, used), nil
 }
 
-// emulator is a box with linkem in it, or with netem.
+// emulator is a box with linkem or netem in it.
 type emulator struct {
 	*netbox.Box
 	netem     bool
@@ -190,7 +189,8 @@ func (e *emulator) close() {
 	_ = os.RemoveAll(e.dir)
 }
 
-// cpu gives the processor time that linkem run, or the kernel in user mode, has used: fields 14 and 15 of /proc/PID/stat, in ticks of 10 ms.
+// cpu returns the CPU time used by linkem run or the user-mode kernel: fields 14 and 15 of /proc/PID/stat, in ticks of
+// 10 ms.
 func (e *emulator) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", e.processes[0].Process.Pid))
 	if err != nil {
@@ -204,7 +204,7 @@ func (e *emulator) cpu() time.Duration {
 
 var pingTime = regexp.MustCompile(`time=([0-9.]+) ms`)
 
-// pinging measures round-trip times by ping(8), whose stamps come from the kernel.
+// pinging measures round-trip times with ping(8), whose time stamps come from the kernel.
 func pinging(n int) func(*emulator) (string, error) {
 	return func(e *emulator) (string, error) {
 		if err := e.Phone.Run("ping", "-c", "1", netbox.ServerAddress); err != nil { // ARP
@@ -226,7 +226,7 @@ func pinging(n int) func(*emulator) (string, error) {
 	}
 }
 
-// probing measures the link with linkem's own probe.
+// probing measures the link with linkem's probe.
 func probing(down, up float64) func(*emulator) (string, error) {
 	return func(e *emulator) (string, error) {
 		server := netbox.ServerAddress + ":5007"

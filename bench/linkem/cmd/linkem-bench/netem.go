@@ -18,11 +18,11 @@ const (
 	umlModules = "/usr/lib/uml/modules"
 	umlXState  = "build/lib/uml-xstate.so" // for processors with AMX; made by `make setup`
 	bootTime   = 60 * time.Second
-	saidMost   = 12 // lines of the console to tell
+	saidMost   = 12 // maximum number of console lines in an error
 )
 
-// newNetem makes a box whose air is a bridge in user-mode Linux, with the given options of netem (tc-netem(8)) on its two
-// interfaces. That kernel has the host's files as its root.
+// newNetem creates a box whose air is a bridge in user-mode Linux, with the given netem options (tc-netem(8)) on its
+// two interfaces. The root file system of that kernel is the host's.
 func newNetem(up, down string) (*emulator, error) {
 	box, err := netbox.New()
 	if err != nil {
@@ -48,7 +48,7 @@ func newNetem(up, down string) (*emulator, error) {
 	return e, e.boot(up, down)
 }
 
-// boot starts the kernel and waits until its init says that it is ready.
+// boot starts the kernel and waits until its init is ready.
 func (e *emulator) boot(up, down string) error {
 	script, err := initScript(up, down)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *emulator) boot(up, down string) error {
 
 const readyMark = "netem is ready"
 
-// initScript is the init of that kernel: vec0 is towards the phone, so that its egress is downstream.
+// initScript returns the init of that kernel. vec0 is connected to the phone, so its egress is downstream.
 func initScript(up, down string) (string, error) {
 	if found, _ := filepath.Glob(umlModules + "/*/kernel/net/sched/sch_netem.ko"); len(found) == 0 {
 		return "", fmt.Errorf("no netem for user-mode Linux in %s (Debian: user-mode-linux)", umlModules)

@@ -1,6 +1,6 @@
-// Command mpflex-bench compares MPFlex with kernel MPTCP, with plain TCP and with its strongest rival on emulated links,
-// and prints Markdown. It makes its own network namespaces, as root or in a user namespace; what it makes vanishes with
-// it.
+// Command mpflex-bench compares MPFlex with kernel MPTCP, with plain TCP and with its strongest rival on emulated
+// links, and prints Markdown. It creates network namespaces, as root or in a user namespace, which vanish with the
+// program.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// start reads the command line; outside, it enters the private namespaces then, and inside it measures.
+// start parses the command line. The outer process then enters the private namespaces; the inner one measures.
 func start(inside bool) (int, error) {
 	c, err := parse(os.Args[1:])
 	switch {
@@ -70,7 +70,7 @@ func start(inside bool) (int, error) {
 	return rig.Enter()
 }
 
-// command is what the command line asks for.
+// command is the parsed command line.
 type command struct {
 	rounds.Options
 	json   string
@@ -128,7 +128,7 @@ func parse(args []string) (command, error) {
 	return c, c.Check()
 }
 
-// measure runs the benchmark and prints its report, also that of a run that was ended early.
+// measure runs the benchmark and prints its report, even if the run was ended early.
 func measure(c command) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -23,7 +23,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Bad input, and how its message must begin.
+// Invalid input, and the start of its message.
 func TestBadCommandLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"-scale 2":         "scale: 2 is not within 0.001 and 1",

@@ -10,7 +10,7 @@ import (
 	"mplab/bench/mpflex/scale"
 )
 
-// measureScale measures what many connections cost, and prints a table.
+// measureScale measures the cost of many connections and prints a table.
 func measureScale(factor float64) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

@@ -1,3 +1,2 @@
-// Package rigtest runs tests in private namespaces, where they can make rigs. No
-// program imports it.
+// Package rigtest runs tests in private namespaces, where they can create rigs. No program imports it.
 package rigtest

@@ -9,11 +9,11 @@ import (
 	"mplab/bench/mpflex/role"
 )
 
-// unavailable is why there can be no rig, nil when there can.
+// unavailable is the reason why this machine cannot run a rig, or nil.
 var unavailable error
 
-// Main is the TestMain of a package whose tests need a rig. They run again in private namespaces; where the machine
-// does not permit these they run here, and Need skips.
+// Main is the TestMain of a package whose tests need a rig. It runs the tests again in private namespaces. If the
+// machine does not permit these, the tests run here, and Need skips them.
 func Main(m *testing.M) {
 	if code, played := role.Play(); played {
 		os.Exit(code)
@@ -34,7 +34,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Need skips a test, with the reason, where there can be no rig.
+// Need skips a test, with the reason, if the machine cannot run a rig.
 func Need(t *testing.T) {
 	t.Helper()
 	if unavailable != nil {

@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// extension makes one long connection of a recorded one: what lies between
-// two moments without anything on its way is repeated, with all numbers and
-// times shifted on.
+// extension makes one long connection from a recorded one: it repeats the part between two moments without data in
+// flight, and shifts all numbers and times.
 type extension struct {
 	head, body, tail []shifted
-	lapNS            int64     // how long the body takes
-	lapBytes         [2]uint64 // what it carries, up and down
+	lapNS            int64     // duration of the body
+	lapBytes         [2]uint64 // payload of the body, up and down
 }
 
-// shifted is a frame and what has to be added to it per lap.
+// shifted is a frame with the changes per lap.
 type shifted struct {
 	frame
 	header
 	edits []edit
-	rest  uint32 // the part of the TCP checksum that no edit touches
+	rest  uint32 // part of the TCP checksum that no edit changes
 }
 
 type edit struct {
@@ -31,18 +30,18 @@ type edit struct {
 
 var errNeverQuiet = errors.New("the recorded transfer has no two moments at which nothing is on its way")
 
-// quiet is the state of a connection when nothing is on its way.
+// quiet is the state of a connection without data in flight.
 type quiet struct {
-	index int // of the first frame after it
+	index int // index of the next frame
 	next  map[flowKey]uint32
-	sent  map[flowKey]uint16 // packets: what the IP identification counts
+	sent  map[flowKey]uint16 // number of packets, which the IP identification counts
 	dsn   [2]uint64          // relative
 }
 
 const leastPause = 40 * time.Millisecond
 
-// extend prepares a recorded bulk transfer of one MPTCP connection over two
-// subflows. Frames are those of recorded, or what was made of each of them.
+// extend prepares a recorded bulk transfer of one MPTCP connection over two subflows. frames are the recorded frames,
+// or a rewritten form of each.
 func extend(recorded, frames []frame) (*extension, error) {
 	first, last := pauses(recorded)
 	if first == nil || last == nil || first.index == last.index {
@@ -60,7 +59,7 @@ func extend(recorded, frames []frame) (*extension, error) {
 	return e, nil
 }
 
-// pauses finds the first and the last quiet moment.
+// pauses returns the first and the last quiet moment.
 func pauses(frames []frame) (first, last *quiet) {
 	now := quiet{next: map[flowKey]uint32{}, sent: map[flowKey]uint16{}}
 	acked, dataAcked, places := map[flowKey]uint32{}, [2]uint64{}, learn(frames)
@@ -123,7 +122,7 @@ func (q *quiet) copy(index int) *quiet {
 	return c
 }
 
-// senderOf is 0 for the client, whose addresses end in 1 in every lab, and 1 for the server.
+// senderOf returns 0 for the client, whose addresses end in 1 in every lab, and 1 for the server.
 func senderOf(k flowKey) int {
 	if k[3] == 1 {
 		return 0
@@ -131,7 +130,7 @@ func senderOf(k flowKey) int {
 	return 1
 }
 
-// eachDSS calls f with the data sequence signals.
+// eachDSS calls f with each data sequence signal.
 func eachDSS(b []byte, h header, f func(option []byte, d dss)) {
 	options(b, h, func(at, size int) {
 		if b[at] == optionMPTCP && size >= 4 && b[at+2]>>4 == subDSS {
@@ -140,14 +139,14 @@ func eachDSS(b []byte, h header, f func(option []byte, d dss)) {
 	})
 }
 
-// shift finds what of a frame moves on from lap to lap.
+// shift finds the fields of a frame that change from lap to lap.
 func (e *extension) shift(f frame, first, last *quiet) shifted {
 	h, _ := headers(f.data)
 	k := keyOf(f.data, h)
 	sent := uint64(last.next[k] - first.next[k])
 	got := uint64(last.next[k.turned()] - first.next[k.turned()])
 	sender := senderOf(k)
-	stamps := uint64(math.Ceil(float64(e.lapNS) / 1e6)) // Linux counts milliseconds
+	stamps := uint64(math.Ceil(float64(e.lapNS) / 1e6)) // Linux counts in milliseconds
 	s := shifted{frame: f, header: h}
 	add := func(at, size int, by uint64) { s.edits = append(s.edits, edit{at, size, by}) }
 	add(ipAt+4, 2, uint64(last.sent[k]-first.sent[k]))
@@ -187,13 +186,13 @@ func width(wide bool) int {
 	return 4
 }
 
-// laps is how often the body is repeated to have at least so many packets.
+// laps returns the number of repetitions that yields at least the given number of packets.
 func (e *extension) laps(packets int64) int64 {
 	fixed := int64(len(e.head) + len(e.tail))
 	return max(1, (packets-fixed+int64(len(e.body))-1)/int64(len(e.body)))
 }
 
-// write writes the connection with its body repeated.
+// write writes the connection with the body repeated.
 func (e *extension) write(w *writer, laps int64) error {
 	scratch := make([]byte, 1<<12)
 	put := func(frames []shifted, lap int64) error {
@@ -239,19 +238,19 @@ func (s *shifted) write(w *writer, scratch []byte, lap, lapNS int64) error {
 	return w.frame(&frame{s.timeNS + lap*lapNS, s.iface, s.origin, b})
 }
 
-// checksumRest is what payload contributes to the checksum of TCP, which is
-// known from the checksum though the payload is not.
+// checksumRest returns the contribution of the payload to the TCP checksum. It is derived from the checksum, because
+// the payload is not captured.
 func checksumRest(b []byte, h header) uint32 {
 	sum := ^binary.BigEndian.Uint16(b[h.tcp+16:])
 	return uint32(sum) + 0xffff - fold(headerSum(b, h))
 }
 
-// resealTCP sets the checksum of TCP for a changed header.
+// resealTCP updates the TCP checksum after a change of the header.
 func resealTCP(b []byte, h header, rest uint32) {
 	binary.BigEndian.PutUint16(b[h.tcp+16:], ^uint16(fold(headerSum(b, h)+rest)))
 }
 
-// headerSum adds up the pseudo header and the TCP header without its checksum.
+// headerSum returns the sum over the pseudo header and the TCP header without its checksum.
 func headerSum(b []byte, h header) (sum uint32) {
 	for at := ipAt + 12; at < ipAt+20; at += 2 {
 		sum += uint32(binary.BigEndian.Uint16(b[at:]))

@@ -12,26 +12,26 @@ import (
 	"mplab/bench/mptrace/flood"
 )
 
-// flooded is a row of the table of floods.
+// flooded is a row of the flood table.
 type flooded struct {
 	Name    string  `json:"name"`
 	What    string  `json:"what"`
 	Packets int64   `json:"packets"`
 	Flows   int64   `json:"flows"`
-	StepNS  int64   `json:"step_ns"` // from packet to packet, in the trace
+	StepNS  int64   `json:"step_ns"` // time between packets in the trace
 	Cost    cost    `json:"cost"`
 	PerS    float64 `json:"packets_per_s"`
 	Evicted int64   `json:"flows_evicted"`
 }
 
-// usualStepNS is the time between two packets of a flood.
+// usualStepNS is the default time between two packets of a flood.
 const usualStepNS = 10_000
 
-// floodLengths are the packets of a flood, of all and of the quick ones.
+// floodLengths are the numbers of packets of a flood: full and quick.
 var floodLengths = [2]int64{10_000_000, 200_000}
 
-// floods measures mptrace as it is when nothing is asked, on a pipe. Of the
-// simplest ones there is another that lasts for a second, whatever its length.
+// floods measures mptrace with default options on a pipe. The simplest floods
+// are also measured with a duration of one second, independent of their length.
 func floods(mptrace string, packets int64) ([]flooded, error) {
 	var table []flooded
 	for _, k := range flood.Kinds {
@@ -70,7 +70,7 @@ func (f *flooded) measure(mptrace string) error {
 	return f.evicted(dir)
 }
 
-// evicted reads how many flows were ended early.
+// evicted reads the number of flows that were ended early.
 func (f *flooded) evicted(dir string) error {
 	b, err := os.ReadFile(filepath.Join(dir, tables.SourcesFile))
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *flooded) evicted(dir string) error {
 	return nil
 }
 
-// writeFlood is the step that writes a flood to standard output.
+// writeFlood writes a flood to standard output.
 func writeFlood(name, packets, stepNS string) error {
 	k, ok := flood.Find(name)
 	if !ok {

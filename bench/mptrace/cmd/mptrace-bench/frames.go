@@ -13,15 +13,15 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// frame is a captured frame of a trace that is held in memory.
+// frame is a captured frame in memory.
 type frame struct {
 	timeNS int64
-	iface  int // 0 wlan0, 1 rmnet0
+	iface  int // 0: wlan0, 1: rmnet0
 	origin int // bytes on the wire
 	data   []byte
 }
 
-// load reads the captures that recording left, merged by time; frames that are no TCP are left out.
+// load reads the recorded captures, merged by time, without frames that are not TCP.
 func load(dir, name string) ([]frame, error) {
 	var all []frame
 	for i, iface := range labtest.ClientInterfaces {
@@ -40,7 +40,7 @@ func load(dir, name string) ([]frame, error) {
 	return all, nil
 }
 
-// record is what a capture file says of one frame. Data is valid during the call.
+// record is a record of a capture file. data is valid during the call.
 type record struct {
 	timeNS int64
 	origin int
@@ -51,8 +51,7 @@ const readSize = 1 << 20
 
 var errNoCapture = errors.New("not a capture in little-endian pcap or pcapng")
 
-// walkFile calls each with the records of a file, pcap or pcapng as this
-// machine writes them.
+// walkFile calls each with the records of a file, pcap or pcapng in the byte order of this machine.
 func walkFile(name string, each func(record) error) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -99,7 +98,7 @@ func walkPcap(b *bufio.Reader, each func(record) error) error {
 		if err := each(r); err != nil {
 			return err
 		}
-		_, _ = b.Discard(16 + captured) // was peeked
+		_, _ = b.Discard(16 + captured) // cannot fail: it was peeked
 	}
 }
 
@@ -125,7 +124,7 @@ func walkPcapng(b *bufio.Reader, each func(record) error) error {
 	}
 }
 
-// ended says whether the input ended between two records.
+// ended returns nil if the input ended between two records, and otherwise an error.
 func ended(err error, begun int) error {
 	if err == io.EOF && begun == 0 {
 		return nil

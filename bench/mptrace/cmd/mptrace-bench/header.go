@@ -2,7 +2,7 @@ package main
 
 import "encoding/binary"
 
-// header is where the parts of a TCP segment over IPv4 are in a frame.
+// header holds the offsets of the parts of a TCP segment over IPv4 in a frame.
 type header struct {
 	tcp, options, end int
 }
@@ -12,7 +12,7 @@ const (
 	ipAt      = etherSize
 )
 
-// headers finds the TCP header; false for what is no TCP over IPv4.
+// headers returns the offsets, or false if the frame is not TCP over IPv4.
 func headers(b []byte) (header, bool) {
 	if len(b) < ipAt+40 || binary.BigEndian.Uint16(b[12:]) != 0x0800 || b[ipAt+9] != 6 {
 		return header{}, false
@@ -22,7 +22,7 @@ func headers(b []byte) (header, bool) {
 	return header{tcp, tcp + 20, end}, end <= len(b)
 }
 
-// flowKey tells flows apart: addresses and ports, as sent.
+// flowKey identifies a direction of a flow: addresses and ports, as sent.
 type flowKey [12]byte
 
 func keyOf(b []byte, h header) (k flowKey) {
@@ -39,7 +39,7 @@ func (k flowKey) turned() (t flowKey) {
 	return t
 }
 
-// The flags of TCP that matter here.
+// TCP flags that are used here.
 const (
 	flagFIN = 1
 	flagSYN = 2
@@ -48,7 +48,7 @@ const (
 
 func flagsOf(b []byte, h header) byte { return b[h.tcp+13] }
 
-// payload is how many bytes of the application the frame carried.
+// payload returns the payload size of the frame on the wire.
 func payload(f *frame, h header) int {
 	return ipAt + int(binary.BigEndian.Uint16(f.data[ipAt+2:])) - h.end
 }
@@ -69,7 +69,7 @@ func options(b []byte, h header, each func(at, size int)) {
 	}
 }
 
-// Options of TCP and subtypes of MPTCP.
+// TCP options and MPTCP subtypes.
 const (
 	optionSACK  = 5
 	optionStamp = 8
@@ -89,8 +89,8 @@ const (
 	dssMap64 = 8
 )
 
-// dss is where the numbers of a data sequence signal are, from the start of
-// the option; 0: it has none.
+// dss holds the offsets of the numbers in a data sequence signal, from the
+// start of the option; 0: absent.
 type dss struct {
 	ack, dsn, ssn int
 	ack64, dsn64  bool
@@ -124,8 +124,8 @@ func number(b []byte, wide bool) uint64 {
 	return uint64(binary.BigEndian.Uint32(b))
 }
 
-// relative reads a data sequence number, as distance from the first byte of
-// data. One of 4 bytes is extended to the next to what was seen before.
+// relative reads a data sequence number as the distance from the first byte of
+// data. It extends a number of 4 bytes to the value closest to seen.
 func relative(b []byte, wide bool, idsn, seen uint64) uint64 {
 	if wide {
 		return number(b, true) - idsn - 1
@@ -134,7 +134,7 @@ func relative(b []byte, wide bool, idsn, seen uint64) uint64 {
 	return seen + uint64(int64(int32(binary.BigEndian.Uint32(b)-uint32(near))))
 }
 
-// reseal computes the checksum of the IP header anew.
+// reseal recomputes the checksum of the IP header.
 func reseal(b []byte, h header) {
 	binary.BigEndian.PutUint16(b[ipAt+10:], 0)
 	sum := uint32(0)

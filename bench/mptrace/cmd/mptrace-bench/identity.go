@@ -8,8 +8,9 @@ import (
 	"hash"
 )
 
-// identity is what the keys of a connection make of it: token and initial
-// data sequence number of both ends, RFC 8684 §3.2 and RFC 6824 §3.2.
+// identity holds the keys of a connection and the values derived from them:
+// token and initial data sequence number of both ends (RFC 8684 §3.2, RFC 6824
+// §3.2).
 type identity struct {
 	version uint8
 	keys    [2]uint64 // client, server
@@ -36,8 +37,8 @@ func (i identity) digest(b []byte) []byte {
 	return sum[:]
 }
 
-// hmac is the code that one end sends in MP_JOIN: of its own key and nonce
-// before the other's.
+// hmac returns the HMAC that one end sends in MP_JOIN. Its own key and nonce
+// come first.
 func (i identity) hmac(end int, nonces [2]uint32) []byte {
 	var algorithm func() hash.Hash = sha256.New
 	if i.version == 0 {
@@ -50,7 +51,8 @@ func (i identity) hmac(end int, nonces [2]uint32) []byte {
 	return mac.Sum(nil)
 }
 
-// another is the identity of a connection with the same traffic and other keys.
+// another returns the identity of a connection with the same traffic and other
+// keys.
 func (i identity) another(version uint8, round uint64) identity {
 	if round == 0 {
 		return newIdentity(version, i.keys[0], i.keys[1])

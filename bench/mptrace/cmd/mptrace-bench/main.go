@@ -1,9 +1,9 @@
 // Command mptrace-bench measures how fast mptrace reads captures on this
-// machine, beside the tools that do a part of its work, and prints Markdown.
+// machine, compared with tools that do a part of its work, and prints Markdown.
 //
-// The traces are captures of this machine's own kernel (it makes network
-// namespaces and must be root), extended by repeating them with all numbers
-// shifted on. They stay in a folder for the next time.
+// The traces are captures of this machine's kernel (the program creates network
+// namespaces and must be root). They are extended by repetition with all
+// numbers shifted. They are kept in a directory for later runs.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// dispatch runs the steps that need a process of their own, or the whole.
+// dispatch runs a step that needs a separate process, or the whole benchmark.
 func dispatch(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "walk":
@@ -68,7 +68,7 @@ func factoryOf(dir, packets, short string) (f factory, err error) {
 	return f, err
 }
 
-// walkOnly is the floor: it reads a capture and looks at record headers alone.
+// walkOnly is the lower bound: it reads only the record headers of a capture.
 func walkOnly(file string) error {
 	n := 0
 	err := walkFile(file, func(record) error {
@@ -83,10 +83,10 @@ type settings struct {
 	dir, mptrace, mptcptrace, json string
 	runs                           int
 	quick                          bool
-	beside, linear, floods         bool // what is measured
+	beside, linear, floods         bool // parts to measure
 }
 
-// report is all that was measured.
+// report holds all measured values.
 type report struct {
 	CPU       string    `json:"cpu"`
 	Cores     int       `json:"cores"`
@@ -139,7 +139,7 @@ func bench() error {
 	return err
 }
 
-// measureBeside measures all tools on traces of so many packets.
+// measureBeside measures all tools on traces of the given numbers of packets.
 func (r *report) measureBeside(o settings, packets, shortPackets int64, short int) error {
 	for _, one := range []struct {
 		name    string
@@ -155,7 +155,7 @@ func (r *report) measureBeside(o settings, packets, shortPackets int64, short in
 	return nil
 }
 
-// prepare makes the folder, builds mptrace and finds mptcptrace.
+// prepare creates the directory, builds mptrace and finds mptcptrace.
 func prepare(o *settings) (err error) {
 	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return err
@@ -188,7 +188,8 @@ func prepare(o *settings) (err error) {
 	return nil
 }
 
-// made makes a trace in a process of its own: this one has to stay small (timed).
+// made creates a trace in a separate process, because this process must stay
+// small (see timed).
 func made(dir, name string, packets int64, short int) (*trace, error) {
 	f := factory{dir, packets, short}
 	if t, err := readManifest(f.file(name)); err == nil {
@@ -207,7 +208,7 @@ func made(dir, name string, packets int64, short int) (*trace, error) {
 	return readManifest(f.file(name))
 }
 
-// free is how many bytes a file may still take on the disk of a folder.
+// free returns the free disk space of a directory in bytes.
 func free(dir string) int64 {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// cost is what a run of a program took.
+// cost is the cost of one run of a program.
 type cost struct {
 	Wall   float64 `json:"wall_s"`
 	CPU    float64 `json:"cpu_s"`
 	PeakMB float64 `json:"peak_mb"`
 }
 
-// timed runs a command to its end, in a folder, and leaves its output in a
-// file there. This process must stay small: the kernel counts its memory for
-// the child until the child runs its own program.
+// timed runs a command in a directory and leaves its output in a file there.
+// This process must stay small: the kernel counts its memory for the child
+// until the child executes its program.
 func timed(dir string, command []string, stdin *os.File) (cost, string, error) {
 	out, err := os.CreateTemp(dir, "out-*")
 	if err != nil {
@@ -45,8 +45,8 @@ func timed(dir string, command []string, stdin *os.File) (cost, string, error) {
 	return cost{took, cpu.Seconds(), peak}, out.Name(), err
 }
 
-// median is the run in the middle of those with the shortest and the longest
-// wall time; its memory is the most that any run took.
+// median returns the run with the median wall time. Its memory is the maximum
+// over all runs.
 func median(runs []cost) cost {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b cost) int {

@@ -14,8 +14,8 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// The bulk transfer: rounds with a pause after each, in which nothing is on
-// its way. What lies between two pauses can be repeated (extend.go).
+// The bulk transfer consists of rounds with a pause after each, in which no
+// data is in flight. The part between two pauses can be repeated (extend.go).
 const (
 	rounds    = 6
 	roundDown = 40 << 20
@@ -23,12 +23,12 @@ const (
 	pause     = 80 * time.Millisecond
 )
 
-// loss drops one in 4000 segments with payload behind the capture, so that it
-// comes again.
+// loss drops one in 4000 segments with payload after the capture, which causes
+// retransmissions.
 const loss = "table ip bench { chain input { type filter hook input priority 0; ip length > 500 numgen random mod 4000 == 0 drop; }; }"
 
-// recordBulk captures a transfer of the kernel's own over two subflows of 300
-// and 200 Mbit/s with a little loss.
+// recordBulk captures a transfer of this kernel over two subflows of 300 and
+// 200 Mbit/s with a little loss.
 func recordBulk(dir string) error {
 	lab, err := labtest.New(labtest.Options{Direct: true})
 	if err != nil {
@@ -66,7 +66,7 @@ func recordBulk(dir string) error {
 	})
 }
 
-// The short connections: what a phone does in some minutes.
+// The short connections are similar to those of a phone in some minutes.
 const (
 	connections = 4500
 	workers     = 12
@@ -75,8 +75,8 @@ const (
 	mostBytes   = 100_000
 )
 
-// recordShort captures short requests with responses of 10 to 100 kB, over
-// TCP and over Multipath TCP with a second subflow.
+// recordShort captures short requests with responses of 10 to 100 kB, over TCP
+// and over Multipath TCP with a second subflow.
 func recordShort(dir string, count int) error {
 	lab, err := labtest.New(labtest.Options{})
 	if err != nil {
@@ -96,8 +96,8 @@ func recordShort(dir string, count int) error {
 	})
 }
 
-// browse opens one connection after the other, each to a port of its own: no
-// addresses and ports come twice.
+// browse opens one connection after the other, each to a different port, so
+// that no 4-tuple repeats.
 func browse(lab *labtest.Lab, firstPort uint16, count int) error {
 	dice := rand.New(rand.NewPCG(uint64(firstPort), 0))
 	for n := range count {
@@ -122,7 +122,7 @@ func fetch(lab *labtest.Lab, port uint16, dice *rand.Rand) error {
 	return errors.Join(p.Move(labtest.Up, request), p.Move(labtest.Down, response), p.Close())
 }
 
-// captured runs a transfer and leaves DIR/NAME-wlan0.pcapng and -rmnet0.pcapng.
+// captured runs a transfer and writes DIR/NAME-wlan0.pcapng and -rmnet0.pcapng.
 func captured(lab *labtest.Lab, dir, name string, transfer func(*net.TCPListener) error) error {
 	listener, err := lab.Listen(netip.AddrPortFrom(labtest.Server4[labtest.WLAN], 4000), true)
 	if err != nil {

@@ -27,7 +27,7 @@ func newReport() *report {
 	return r
 }
 
-// print prints Markdown.
+// print prints the report as Markdown.
 func (r *report) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %d cores, Linux %s. Median of the runs by wall time; × wall and × CPU: how many times as much as %q.\n", r.CPU, r.Cores, r.Kernel, reference)
 	for _, t := range r.Traces {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// learned is what the handshakes of a trace tell of a connection.
+// learned holds the information about a connection from its handshakes.
 type learned struct {
 	identity
-	joins map[flowKey]*[2]uint32 // nonces of client and server, by the flow from the client
+	joins map[flowKey]*[2]uint32 // nonces of client and server, by the client's flow
 }
 
-// place says to which connection a flow belongs, and who sends on it.
+// place identifies the connection and the sender of a flow.
 type place struct {
 	conn   *learned
-	sender int // 0 client, 1 server
+	sender int // 0: client, 1: server
 	flow   flowKey
 }
 
-// learn finds the MPTCP connections of a trace that has their beginnings.
-// Subflows are opened by the client, as Linux does.
+// learn finds the MPTCP connections of a trace that contains their starts. The
+// client must open all subflows, as Linux does.
 func learn(frames []frame) map[flowKey]place {
 	places := map[flowKey]place{}
 	byToken := map[uint32]*learned{}
-	pending := map[flowKey]uint64{} // the server's key, by the flow from the client
+	pending := map[flowKey]uint64{} // the server's key, by the client's flow
 	join := func(k flowKey, token uint32) {
 		if c := byToken[token]; c != nil {
 			c.joins[k] = new([2]uint32)
@@ -63,9 +63,9 @@ func learn(frames []frame) map[flowKey]place {
 	return places
 }
 
-// remade is a frame as it would be had its connection had other keys, or spoken
-// the other version. SYNs with MP_CAPABLE come before anything is known of
-// their connection; learn knows the whole trace.
+// remade returns a frame as it would be if its connection had other keys or the
+// other protocol version. It can rewrite a SYN with MP_CAPABLE, because learn
+// has seen the whole trace.
 func remade(f frame, places map[flowKey]place, version uint8, round uint64) frame {
 	h, _ := headers(f.data)
 	p, ok := places[keyOf(f.data, h)]
@@ -80,8 +80,8 @@ func remade(f frame, places map[flowKey]place, version uint8, round uint64) fram
 	return f.withOptions(h, list)
 }
 
-// withOptions replaces the options of a frame: they are set out as Linux does,
-// each behind NOPs that align its end.
+// withOptions replaces the options of a frame. It aligns them with NOPs as
+// Linux does.
 func (f frame) withOptions(h header, list []byte) frame {
 	var aligned []byte
 	for len(list) > 0 {
@@ -104,13 +104,14 @@ func (f frame) withOptions(h header, list []byte) frame {
 	return frame{f.timeNS, f.iface, f.origin + grown, b}
 }
 
-// rewriter turns the options of one segment into those of another identity.
+// rewriter rewrites the options of one segment for another identity.
 type rewriter struct {
 	place
 	to identity
 }
 
-// option appends what an option becomes; nothing when the version has no such.
+// option appends the rewritten option, or nothing if the version does not have
+// it.
 func (r rewriter) option(list, o []byte) []byte {
 	if o[0] != optionMPTCP || len(o) < 4 {
 		return append(list, o...)
@@ -150,8 +151,8 @@ func (r rewriter) option(list, o []byte) []byte {
 	return append(list, o...)
 }
 
-// capable is MP_CAPABLE. Version 0 has the client's key in the SYN too, and
-// none on data, which has a DSS there.
+// capable rewrites MP_CAPABLE. In version 0, the SYN also has the client's key,
+// and data has a DSS instead of MP_CAPABLE.
 func (r rewriter) capable(list, o []byte) []byte {
 	be := binary.BigEndian
 	old := r.to.version == 0
@@ -179,8 +180,8 @@ func (r rewriter) capable(list, o []byte) []byte {
 	return list
 }
 
-// dss moves the numbers of a data sequence signal; in version 0 they have 32
-// bits, as its implementation sent them.
+// dss moves the numbers of a data sequence signal. In version 0 they have 32
+// bits, as sent by its implementation.
 func (r rewriter) dss(list, o []byte) []byte {
 	d := dssOf(o)
 	narrow := r.to.version == 0

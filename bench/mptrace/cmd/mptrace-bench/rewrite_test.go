@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// The numbers are those that tshark finds for one connection of
+// The numbers are those that tshark prints for one connection of
 // testdata/phone-v0 and phone-v1.
 func TestIdentityIsThatOfTheKernel(t *testing.T) {
 	for _, want := range []struct {
 		version uint8
 		tokens  [2]uint32
 		idsn    uint64 // of the client
-		synACK  uint64 // the code in the SYN/ACK of MP_JOIN
+		synACK  uint64 // HMAC in the SYN/ACK of MP_JOIN
 		ack     string
 	}{
 		{0, [2]uint32{247021280, 782077023}, 16035189762501819098, 15122231295872324806, "9262f4338076a45984a6d15df714f84161e1477a"},
@@ -34,7 +34,7 @@ func TestIdentityIsThatOfTheKernel(t *testing.T) {
 	}
 }
 
-// whole is an Ethernet frame with a segment of TCP, its checksums in order.
+// whole returns an Ethernet frame with a TCP segment and correct checksums.
 func whole(options, payload []byte) []byte {
 	b := make([]byte, etherSize+20+20, 100)
 	b[12], b[ipAt], b[ipAt+9] = 8, 0x45, 6
@@ -48,7 +48,7 @@ func whole(options, payload []byte) []byte {
 	return b
 }
 
-// segmentSum adds up pseudo header, header and payload, the checksum left out.
+// segmentSum adds up pseudo header, header and payload without the checksum.
 func segmentSum(b []byte, h header) uint32 {
 	sum := headerSum(b, h)
 	for rest := b[h.end:]; len(rest) > 1; rest = rest[2:] {

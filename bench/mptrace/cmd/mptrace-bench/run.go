@@ -7,24 +7,24 @@ import (
 	"path/filepath"
 )
 
-// result is what a tool took for a trace.
+// result is the cost of a tool for a trace.
 type result struct {
 	Trace   string  `json:"trace"`
 	Tool    string  `json:"tool"`
 	Missing bool    `json:"missing,omitempty"`
 	Failed  string  `json:"failed,omitempty"`
 	Runs    int     `json:"runs"`
-	Cost    cost    `json:"cost"` // the median
+	Cost    cost    `json:"cost"` // median
 	PerS    float64 `json:"packets_per_s"`
 	Counts  counts  `json:"counts"`
 	Differs string  `json:"differs"`
 }
 
-// longRun is after how many seconds a tool is not run a second time.
+// longRun is the duration in seconds above which a tool is not run again.
 const longRun = 30
 
-// measure runs all tools that take a trace, in turns, so that what else the
-// machine does hits all alike.
+// measure runs all tools that can read a trace, in turns, so that other load on
+// the machine affects all tools equally.
 func measure(t *trace, tools []tool, runs int) []result {
 	results, costs := []result{}, map[string][]cost{}
 	for _, u := range tools {
@@ -57,7 +57,8 @@ func measure(t *trace, tools []tool, runs int) []result {
 	return results
 }
 
-// run runs a tool once; what it said is compared when that is asked for.
+// run runs a tool once. With compare, it also compares the tool's counts with
+// the trace.
 func (r *result) run(t *trace, tools []tool, compare bool) (cost, error) {
 	scratch, err := os.MkdirTemp("", "mptrace-bench-*")
 	if err != nil {
@@ -78,24 +79,25 @@ func (r *result) run(t *trace, tools []tool, compare bool) (cost, error) {
 	return cost{}, fmt.Errorf("no tool %s", r.Tool)
 }
 
-// warm brings a file into memory.
+// warm reads a file into the page cache.
 func warm(name string) { _ = walkFile(name, func(record) error { return nil }) }
 
-// lengths are the traces of the table of linearity, in packets.
+// lengths are the trace lengths of the linearity table, in packets.
 var lengths = []int64{5_000_000, 10_000_000, 20_000_000, 40_000_000, 65_000_000}
 
-// line is a row of the table of linearity.
+// line is a row of the linearity table.
 type line struct {
 	Packets int64   `json:"packets"`
-	Piped   bool    `json:"piped"` // through standard input, as the disk had no room
+	Piped   bool    `json:"piped"` // through standard input, because the disk was too small
 	Cost    cost    `json:"cost"`
 	PerS    float64 `json:"packets_per_s"`
 }
 
-// bytesPerPacket is what a packet takes of a headers-only pcap file, generously.
+// bytesPerPacket is a generous estimate of the size of a packet in a
+// headers-only pcap file.
 const bytesPerPacket = 120
 
-// linearity reads longer and longer traces by one thread.
+// linearity measures the reading of increasingly long traces with one thread.
 func linearity(dir, mptrace string, sizes []int64, runs int) ([]line, error) {
 	var table []line
 	for _, packets := range sizes {

@@ -14,7 +14,7 @@ import (
 	"mplab/internal/lines"
 )
 
-// counts is what a tool says of a trace; −1 is what it does not say.
+// counts are a tool's counts for a trace; −1: not reported.
 type counts struct {
 	Packets     int64    `json:"packets"`
 	Connections int64    `json:"connections"`
@@ -29,12 +29,13 @@ type tool struct {
 	Name    string
 	path    string // empty: not installed
 	command func(file, scratch string) []string
-	// count reads what it said: the output of the command, and files in the scratch folder.
+	// count reads the counts from the output of the command and from files in
+	// the scratch directory.
 	count func(t *trace, output, scratch string) (counts, error)
 	takes func(*trace) bool
 }
 
-// The names of the tool that others are compared with, and of the floor.
+// Names of the reference tool and of the lower bound.
 const (
 	reference = "mptrace, 1 thread"
 	floor     = "record headers alone"
@@ -76,8 +77,8 @@ func newTools(mptrace, mptcptrace string) []tool {
 	}
 }
 
-// countMptrace asks for the rows once more, as JSON. They take memory, so it
-// is done in a process of its own (see timed).
+// countMptrace runs mptrace again to get the rows as JSON. They need memory, so
+// this runs in a separate process (see timed).
 func countMptrace(program, file string) (counts, error) {
 	command := exec.Command(program, file, "--json")
 	out, err := command.StdoutPipe()
@@ -155,7 +156,7 @@ func countTshark(_ *trace, output, _ string) (counts, error) {
 }
 
 // countMptcptrace reads connections and subflows from the output, and bytes
-// from its table of each connection.
+// from the table of each connection.
 func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 	c := unsaid
 	c.Connections, c.Flows = 0, 0
@@ -174,7 +175,7 @@ func countMptcptrace(_ *trace, output, scratch string) (counts, error) {
 			if len(cells) == 5 && cells[2] == "seqAcked" {
 				for direction := range 2 {
 					n, _ := strconv.ParseInt(strings.TrimSpace(cells[3+direction]), 10, 64)
-					c.Bytes[direction] = max(c.Bytes[direction], 0) + n - 2 // it counts the numbers of the handshake and of DATA_FIN too
+					c.Bytes[direction] = max(c.Bytes[direction], 0) + n - 2 // includes handshake and DATA_FIN
 				}
 			}
 		})
@@ -189,7 +190,7 @@ func eachLine(name string, each func(string)) error {
 	})
 }
 
-// compare says where a tool and the truth differ.
+// compare reports the differences between a tool's counts and the trace.
 func (c counts) compare(t *trace) string {
 	var differs []string
 	note := func(what string, said, is int64) {

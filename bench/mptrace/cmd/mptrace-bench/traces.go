@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// trace is a capture file and what is in it.
+// trace is a capture file with the counts of its content.
 type trace struct {
 	Name        string   `json:"name"`
 	What        string   `json:"what"`
@@ -22,14 +22,14 @@ type trace struct {
 	Bytes       [2]int64 `json:"bytes"` // of the applications, up and down
 }
 
-// factory makes traces in a folder, and leaves those that are there.
+// factory creates traces in a directory, and keeps existing ones.
 type factory struct {
 	dir     string
-	packets int64 // of a trace, at least
-	short   int   // connections to record
+	packets int64 // minimum number of packets per trace
+	short   int   // number of connections to record
 }
 
-// recording makes the captures of a kind once, and loads them.
+// recording makes the captures of a kind if they are missing, and loads them.
 func (f factory) recording(kind string) ([]frame, error) {
 	done := filepath.Join(f.dir, kind+".recorded")
 	if _, err := os.Stat(done); err != nil {
@@ -48,7 +48,7 @@ func (f factory) recording(kind string) ([]frame, error) {
 	return load(f.dir, kind)
 }
 
-// make makes a trace by name: bulk, bulk-pcapng, bulk-v0 or short.
+// make creates a trace by name: bulk, bulk-pcapng, bulk-v0 or short.
 func (f factory) make(name string) (*trace, error) {
 	file := f.file(name)
 	if t, err := readManifest(file); err == nil {
@@ -86,7 +86,7 @@ func readManifest(file string) (*trace, error) {
 	return t, json.Unmarshal(b, t)
 }
 
-// replace writes a file whole or not at all.
+// replace writes a file that appears complete or not at all.
 func replace(name string, write func(io.Writer) error) error {
 	out, err := os.Create(name + ".partial")
 	if err != nil {
@@ -99,7 +99,7 @@ func replace(name string, write func(io.Writer) error) error {
 	return os.Rename(out.Name(), name)
 }
 
-// write writes a trace into a stream.
+// write writes a trace to a stream.
 func (f factory) write(name string, out io.Writer) (*trace, error) {
 	if name == "short" {
 		return f.writeShort(out)
@@ -131,7 +131,8 @@ func (f factory) write(name string, out io.Writer) (*trace, error) {
 	return t, err
 }
 
-// writeShort repeats the short connections with other addresses, keys and times.
+// writeShort repeats the short connections with other addresses, keys and
+// times.
 func (f factory) writeShort(out io.Writer) (*trace, error) {
 	frames, err := f.recording("short")
 	if err != nil {
@@ -164,7 +165,7 @@ func (f factory) writeShort(out io.Writer) (*trace, error) {
 	return t, w.flush()
 }
 
-// moved gives client and server other addresses: 10.x.ROUND.y.
+// moved replaces the addresses of client and server by 10.x.ROUND.y.
 func (f frame) moved(round byte) frame {
 	h, _ := headers(f.data)
 	rest := checksumRest(f.data, h)
@@ -176,7 +177,7 @@ func (f frame) moved(round byte) frame {
 	return f
 }
 
-// translated makes each frame one of other keys or of another version.
+// translated rewrites each frame for other keys or another version.
 func translated(frames []frame, version uint8, round uint64) []frame {
 	if version == 1 && round == 0 {
 		return frames
@@ -189,7 +190,8 @@ func translated(frames []frame, version uint8, round uint64) []frame {
 	return all
 }
 
-// totals are the bytes that each connection of a recording carried up and down.
+// totals returns the bytes that each connection of a recording carried up and
+// down.
 func totals(frames []frame) map[any]*[2]int64 {
 	places, sent, isn := learn(frames), map[any]*[2]int64{}, map[flowKey]uint32{}
 	for i := range frames {
@@ -228,8 +230,8 @@ func totals(frames []frame) map[any]*[2]int64 {
 	return sent
 }
 
-// mapped is up to which byte of its direction an MPTCP option maps data; most
-// is what was mapped before.
+// mapped returns the end of the data of its direction that an MPTCP option
+// maps; most is the previous end.
 func mapped(o []byte, idsn uint64, most int64) int64 {
 	const dataFIN = 16
 	switch {

@@ -15,7 +15,7 @@ const (
 	linkEther   = 1
 )
 
-// writer writes a trace: pcap with microseconds, as every tool reads it, or
+// writer writes a trace: pcap with microseconds, which every tool reads, or
 // pcapng with nanoseconds and interfaces, as `mptrace capture` writes it.
 type writer struct {
 	out    *bufio.Writer
@@ -32,7 +32,7 @@ func newWriter(out io.Writer, pcapng bool) *writer {
 		b = le.AppendUint32(b, 2|4<<16) // version 2.4
 		b = append(b, make([]byte, 8)...)
 		b = le.AppendUint32(b, 1<<18)
-		_, _ = w.out.Write(le.AppendUint32(b, linkEther)) // errors of the writer are told by flush
+		_, _ = w.out.Write(le.AppendUint32(b, linkEther)) // flush returns the error
 		return w
 	}
 	w.whole(pcapngMagic, append(le.AppendUint32(nil, 0x1a2b3c4d), 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255))

@@ -1,9 +1,9 @@
-// Command applet is what runs inside an emulated Android device.
+// Command applet runs inside an emulated Android device.
 //
-// Every command that the device answers itself (getprop, dumpsys, su, …) is a link to it: it gives its arguments and
-// its three standard streams to the device's process, and ends with the exit code that comes back. As "init" it is
-// the first process in there: it buries orphans, and takes everything with it when the device's process is gone. With
-// APPLET_APP set it is an app: a process that bears its package's name and does nothing.
+// Every command that the device answers itself (getprop, dumpsys, su, …) is a link to it: it passes its arguments and
+// its three standard streams to the device's process, and exits with the exit code of the answer. As "init" it is the
+// first process in the device: it reaps orphans, and kills all processes when the device's process ends. With
+// APPLET_APP set it is an app: a process with the name of its package that does nothing.
 package main
 
 import (
@@ -25,7 +25,7 @@ const (
 	lost       = 255
 )
 
-// request is the one packet that asks; the streams travel beside it.
+// request is the single packet of a call. The standard streams are passed as ancillary data.
 type request struct {
 	Argv []string          `json:"argv"`
 	Cwd  string            `json:"cwd"`
@@ -53,14 +53,14 @@ func main() {
 	}
 }
 
-// idle does nothing until it is told to end.
+// idle waits for SIGTERM.
 func idle() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	<-signals
 }
 
-// initialise is the life of the first process: until the lifeline, a pipe from outside, is closed.
+// initialise runs as the first process until the lifeline, a pipe from outside, is closed.
 func initialise(descriptor string) {
 	number, err := strconv.Atoi(descriptor)
 	if err != nil {
@@ -87,7 +87,7 @@ func initialise(descriptor string) {
 	}
 }
 
-// ask gives the call to the device and waits for its exit code. Signals are passed on: the device decides what they do.
+// ask passes the call to the device and waits for its exit code. It forwards signals: the device decides their effect.
 func ask(name string) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

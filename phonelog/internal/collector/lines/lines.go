@@ -15,26 +15,26 @@ import (
 	"mplab/docs/schema"
 )
 
-// DefaultMost is how many bytes a line may have.
+// DefaultMost is the default maximum length of a line in bytes.
 const DefaultMost = 64 << 10
 
-// Error says which line is none, and why.
+// Error is an invalid line with its problem.
 type Error struct {
-	Line    int // from 1 on
+	Line    int // starts at 1
 	Problem string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Problem) }
 
-// Checker checks batches. It may be used by several goroutines at once.
+// Checker checks batches. It is safe for concurrent use.
 type Checker struct {
 	most  int
 	kinds map[string]*jsonschema.Schema
-	names string // of the kinds, for an error
+	names string // names of the kinds, for an error
 }
 
-// compiled is the schema of each kind, and the one of all.
+// compiled returns the schema of each kind.
 var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	const location = "phone-log.schema.json"
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.PhoneLog))
@@ -52,8 +52,7 @@ var compiled = sync.OnceValue(func() map[string]*jsonschema.Schema {
 	return kinds
 })
 
-// New returns a checker of lines of at most so many bytes; 0 stands for
-// DefaultMost.
+// New returns a checker for lines of at most `most` bytes; 0: DefaultMost.
 func New(most int) *Checker {
 	if most == 0 {
 		most = DefaultMost
@@ -68,8 +67,8 @@ func New(most int) *Checker {
 	return c
 }
 
-// Check checks all lines of a batch. Each has its end, and there is one at
-// least.
+// Check checks all lines of a batch. A batch has at least one line, and each
+// line has a line end.
 func (c *Checker) Check(batch []byte) *Error {
 	if len(batch) == 0 {
 		return &Error{1, "the batch is empty"}
@@ -110,8 +109,8 @@ func (c *Checker) line(line []byte) error {
 	return err
 }
 
-// parse reads an object. A key of its first level that is there twice is refused:
-// readers would not agree which counts.
+// parse reads an object. It refuses a duplicate key at the first level, because
+// readers differ in which value they use.
 func parse(line []byte) (map[string]any, error) {
 	if !json.Valid(line) {
 		return nil, errors.New("it is not JSON")
@@ -139,7 +138,7 @@ func parse(line []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// reason is the innermost of the reasons, in one line.
+// reason returns the innermost cause, in one line.
 func reason(bad *jsonschema.ValidationError) string {
 	for len(bad.Causes) > 0 {
 		bad = bad.Causes[0]

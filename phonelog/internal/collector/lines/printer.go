@@ -5,5 +5,5 @@ import (
 	"golang.org/x/text/message"
 )
 
-// printer words the reasons of the schema library.
+// printer formats the error messages of the schema library.
 var printer = message.NewPrinter(language.English)

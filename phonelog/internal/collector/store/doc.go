@@ -1,10 +1,11 @@
-// Package store keeps what devices upload: for each a directory, in it a file a
-// day (UTC, of the upload), to which batches are appended. A batch is a header,
-// which has its id, size and hash, and its lines. One is acknowledged after it is
-// on the disk (fsync); several that wait are written as one.
+// Package store keeps the uploads of devices. Each device has a directory, with
+// one file per day (UTC, of the upload), to which batches are appended. A batch
+// consists of a header with its ID, size and hash, and its lines. It is
+// acknowledged after it is on the disk (fsync); batches that wait are written
+// together.
 //
-// What was being written when the program or the machine died was not
-// acknowledged: at the next start it is moved aside.
+// A batch that was being written when the program or the machine died was not
+// acknowledged. The next start moves it to another file.
 //
-// What the lines say is not looked at.
+// The content of the lines is not checked.
 package store

@@ -12,23 +12,23 @@ import (
 	"os"
 )
 
-// prefix begins the header of a batch; no record has this kind.
+// prefix is the start of a batch header; no record has this kind.
 const prefix = `{"kind":"batch",`
 
-// headerMost bounds a header, in bytes.
+// headerMost is the maximum size of a header in bytes.
 const headerMost = 1024
 
 // header is the line before the lines of a batch.
 type header struct {
 	Kind     string  `json:"kind"` // "batch"
 	ID       string  `json:"id"`
-	Received float64 `json:"received"` // unix seconds
+	Received float64 `json:"received"` // in unix seconds
 	Lines    int     `json:"lines"`
-	Bytes    int64   `json:"bytes"`  // of the lines
-	SHA256   string  `json:"sha256"` // of the lines
+	Bytes    int64   `json:"bytes"`  // size of the lines
+	SHA256   string  `json:"sha256"` // hash of the lines
 }
 
-// frame is a batch as it is stored.
+// frame returns a batch in its stored form.
 func frame(id string, content []byte, sum [sha256.Size]byte, received float64) ([]byte, error) {
 	line, err := json.Marshal(header{"batch", id, received, bytes.Count(content, []byte("\n")), int64(len(content)), hex.EncodeToString(sum[:])})
 	if err != nil {
@@ -37,7 +37,7 @@ func frame(id string, content []byte, sum [sha256.Size]byte, received float64) (
 	return append(append(line, '\n'), content...), nil
 }
 
-// parseHeader reads a header, with its line end.
+// parseHeader reads a header with its line end.
 func parseHeader(line []byte) (h header, sum [sha256.Size]byte, ok bool) {
 	if !bytes.HasPrefix(line, []byte(prefix)) || !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &h) != nil {
 		return h, sum, false
@@ -56,9 +56,9 @@ type found struct {
 	sum [sha256.Size]byte
 }
 
-// walk reads which batches a file holds. With verify their content is compared
-// with its hash. Whole is up to where the file is whole batches, and what could
-// not be read before that is damage.
+// walk returns the batches in a file. With verify it checks their content
+// against the hash. whole is the end of the last complete batch; damage holds
+// the places before it that cannot be read.
 func walk(file *os.File, verify bool) (all []found, whole int64, damage []int64, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -87,7 +87,7 @@ func walk(file *os.File, verify bool) (all []found, whole int64, damage []int64,
 	return all, whole, damage, nil
 }
 
-// batchAt reads the batch that begins at an offset.
+// batchAt reads the batch at an offset.
 func batchAt(file *os.File, at, size int64, verify bool) (f found, end int64, ok bool, err error) {
 	line, err := bufio.NewReaderSize(io.NewSectionReader(file, at, headerMost), headerMost).ReadSlice('\n')
 	if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
@@ -114,12 +114,12 @@ func batchAt(file *os.File, at, size int64, verify bool) (f found, end int64, ok
 	return found{h.ID, sum}, end, true, nil
 }
 
-// search returns where the next batch that is whole begins, after something that
-// is none; -1 if there is none.
+// search returns the start of the next complete batch after an unreadable
+// place, or -1.
 func search(file *os.File, from, size int64) (int64, error) {
 	r := bufio.NewReaderSize(io.NewSectionReader(file, from, size-from), 64<<10)
 	at := from
-	fresh := false // whether at is the beginning of a line
+	fresh := false // at is the start of a line
 	for {
 		line, err := r.ReadSlice('\n')
 		if fresh && bytes.HasPrefix(line, []byte(prefix)) {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// recover reads which batches are there.
+// recover finds the stored batches of a device.
 func (d *device) recover(report *Report) error {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d *device) recover(report *Report) error {
 	return nil
 }
 
-// read reads one file, and moves its end aside if it is torn.
+// read reads one file, and moves its end to another file if it is torn.
 func (d *device) read(path string, verify bool, report *Report) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -64,7 +64,8 @@ func (d *device) read(path string, verify bool, report *Report) error {
 	return moveAside(file, path, whole, info.Size())
 }
 
-// moveAside copies the end of a file to another, and cuts it off.
+// moveAside copies the end of a file to another file and truncates the first
+// one.
 func moveAside(file *os.File, path string, from, to int64) error {
 	aside, err := os.OpenFile(fmt.Sprintf("%s.torn-%d", path, from), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

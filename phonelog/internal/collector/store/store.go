@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reasons for which a batch is not stored.
+// Reasons why a batch is not stored.
 var (
 	ErrConflict = errors.New("this batch is there with another content")
 	ErrFull     = errors.New("the disk is full")
@@ -22,14 +22,15 @@ var (
 	ErrClosed   = errors.New("the collector ends")
 )
 
-// verified is how many of a device's newest files are read whole at the start: a
-// power failure can have torn what was written last, also just before midnight.
+// verified is the number of a device's newest files that are completely
+// verified at the start. A power failure can have torn the last write, which
+// may have been just before midnight.
 const verified = 2
 
-// idForm is what may be an id: it is a word in a path and in a log.
+// idForm is the form of an ID, which is used in paths and logs.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// CheckID refuses what cannot be the id of a batch.
+// CheckID returns an error if id cannot be the ID of a batch.
 func CheckID(id string) error {
 	if !idForm.MatchString(id) {
 		return fmt.Errorf("%.130q cannot be the id of a batch: up to 128 of A-Z, a-z, 0-9, '.', '_' and '-'", id)
@@ -37,12 +38,12 @@ func CheckID(id string) error {
 	return nil
 }
 
-// dayForm is the name of a file: the day, and a number if the first was given up
-// because the disk failed.
+// dayForm is the form of a file name: the day, and a number if an earlier file
+// of the day was abandoned after a disk error.
 var dayForm = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2})(?:\.(\d{1,6}))?\.jsonl$`)
 
-// key and sum are hashes cut to what tells batches apart: all that ever came are
-// known by them.
+// key and sum are truncated hashes of the ID and the content of a batch. All
+// batches ever stored are kept in memory in this form.
 type (
 	key [16]byte
 	sum [16]byte
@@ -53,29 +54,29 @@ func keyOf(id string) key {
 	return key(h[:16])
 }
 
-// Store is the directory. Its methods may be called from everywhere.
+// Store is the directory of all devices. It is safe for concurrent use.
 type Store struct {
 	dir     string
 	minFree int64
 	lock    *os.File
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	devices map[string]*device
 	closed  bool
-	running sync.WaitGroup // what is being written
+	running sync.WaitGroup // writes in progress
 }
 
-// device is what one device uploaded.
+// device holds the uploads of one device.
 type device struct {
 	store *Store
 	dir   string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	known   map[key]sum
 	pending map[key]*entry
 	queue   []*entry
 	writing bool
-	segment map[string]int // of a day, if not 0
+	segment map[string]int // by day, if not 0
 }
 
 // entry is a batch that is being stored.
@@ -84,19 +85,20 @@ type entry struct {
 	sum  sum
 	data []byte
 	done chan struct{}
-	err  error // when done is closed
+	err  error // valid when done is closed
 }
 
-// Report is what was found at the start.
+// Report describes the state of the directory at the start.
 type Report struct {
 	Devices int
 	Batches int
-	Torn    []string // files with the ends that were moved aside
-	Damaged []string // places that cannot be read, between batches that can
+	Torn    []string // files that hold the torn ends
+	Damaged []string // unreadable places before readable batches
 }
 
-// Open opens a directory, makes it if it is not there, and reads which batches
-// it holds. So many bytes stay free on its disk.
+// Open opens a directory, creates it if it is missing, and reads which batches
+// it holds. Put refuses batches that would leave less than minFree bytes free
+// on the disk.
 func Open(dir string, minFree int64) (*Store, Report, error) {
 	var report Report
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -130,7 +132,7 @@ func Open(dir string, minFree int64) (*Store, Report, error) {
 	return s, report, nil
 }
 
-// device returns a device, which may be new.
+// device returns a device and creates it if necessary.
 func (s *Store) device(name string) *device {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,9 +144,9 @@ func (s *Store) device(name string) *device {
 	return d
 }
 
-// Put stores a batch. It returns when that is on the disk: true if the batch is
-// new, false if it was there already. Errors are ErrConflict, ErrFull, ErrClosed
-// and those of the disk; then nothing is stored.
+// Put stores a batch. It returns when the batch is on the disk: true if it is
+// new, false if it was already stored. Errors are ErrConflict, ErrFull,
+// ErrClosed and those of the disk; then the batch is not stored.
 func (s *Store) Put(deviceName, id string, content []byte) (created bool, err error) {
 	if len(content) == 0 {
 		return false, errors.New("the batch is empty")
@@ -188,7 +190,8 @@ func (s *Store) Put(deviceName, id string, content []byte) (created bool, err er
 	return e.err == nil, e.err
 }
 
-// enter counts one more that Close waits for.
+// enter registers a write that Close must wait for. It returns false if the
+// store is closed.
 func (s *Store) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,8 +202,8 @@ func (s *Store) enter() bool {
 	return true
 }
 
-// write stores what waits until nothing does: what came while the disk was busy
-// is one write.
+// write stores the queue until it is empty. It combines the batches that
+// arrived during a write into one write.
 func (d *device) write() {
 	for {
 		d.mu.Lock()
@@ -226,7 +229,7 @@ func (d *device) write() {
 	}
 }
 
-// commit appends entries to the file of the day, all of them or none.
+// commit appends entries to the file of the day, either all or none.
 func (d *device) commit(batch []*entry) error {
 	size := int64(0)
 	for _, e := range batch {
@@ -237,7 +240,7 @@ func (d *device) commit(batch []*entry) error {
 	}
 	day := time.Now().UTC().Format(time.DateOnly)
 	path := filepath.Join(d.dir, day+".jsonl")
-	if n := d.segment[day]; n > 0 { // only this goroutine and recover use it
+	if n := d.segment[day]; n > 0 { // only this goroutine and recover use segment
 		path = filepath.Join(d.dir, fmt.Sprintf("%s.%d.jsonl", day, n))
 	}
 	file, err := d.open(path)
@@ -260,8 +263,8 @@ func (d *device) commit(batch []*entry) error {
 		err = file.Sync()
 	}
 	if err != nil {
-		// What the disk holds now is not known: the file is given up unless it can
-		// be made what it was.
+		// The state of the file is unknown now. If it cannot be restored,
+		// abandon the file.
 		if undo := errors.Join(file.Truncate(info.Size()), file.Sync()); undo != nil {
 			d.segment[day]++
 		}
@@ -270,7 +273,7 @@ func (d *device) commit(batch []*entry) error {
 	return nil
 }
 
-// open opens a file for appending; a new one is made to last.
+// open opens a file for appending, and creates and syncs it if it is missing.
 func (d *device) open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -302,7 +305,7 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// full is ErrFull for the errors of a full disk.
+// full returns ErrFull for the errors of a full disk.
 func full(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
@@ -310,7 +313,7 @@ func full(err error) error {
 	return err
 }
 
-// room refuses what would leave too little free.
+// room returns ErrFull if too little space would remain free.
 func (s *Store) room(size int64) error {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(s.dir, &disk); err != nil {
@@ -322,10 +325,10 @@ func (s *Store) room(size int64) error {
 	return nil
 }
 
-// Healthy returns why nothing could be stored now.
+// Healthy returns the reason why no batch could be stored now, or nil.
 func (s *Store) Healthy() error { return s.room(0) }
 
-// Counts are how many devices and batches there are.
+// Counts returns the number of devices and batches.
 func (s *Store) Counts() (devices, batches int) {
 	s.mu.Lock()
 	all := make([]*device, 0, len(s.devices))
@@ -341,7 +344,7 @@ func (s *Store) Counts() (devices, batches int) {
 	return len(all), batches
 }
 
-// Close waits for what is being stored and lets others use the directory.
+// Close waits for writes in progress and unlocks the directory.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -39,7 +39,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// only is the one file of a device.
+// only returns the single file of a device.
 func only(t testing.TB, dir, device string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, device, "*.jsonl"))
@@ -89,8 +89,8 @@ func TestStoredOnce(t *testing.T) {
 	}
 }
 
-// Many at once, the same ones from several: each is stored once, and each that
-// was told so finds it on the disk.
+// Many concurrent batches, some of them from several callers: each is stored
+// once, and each caller with a success finds the batch on the disk.
 func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -187,7 +187,7 @@ func TestTornEnd(t *testing.T) {
 	})
 }
 
-// A line may hold what looks like the header of a batch.
+// A line can contain text that looks like a batch header.
 func TestLinesThatLookLikeHeaders(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -242,7 +242,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A file that cannot be made what it was is given up for the day.
+// A file that cannot be restored is abandoned for the day.
 func TestSegments(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -274,8 +274,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is whole in it is found, and reading it again gives
-// the same.
+// FuzzWalk: in any file, the complete batches are found, and reading it again
+// yields the same.
 func FuzzWalk(f *testing.F) {
 	good, err := frame("good", []byte("{}\n"), [32]byte{0x9b}, 1)
 	must(f, err)
@@ -290,7 +290,7 @@ func FuzzWalk(f *testing.F) {
 		data, err := os.ReadFile(path)
 		must(t, err)
 		if len(before) > 0 {
-			before = append(before, '\n') // a line ends before a batch begins
+			before = append(before, '\n') // a batch starts after a line end
 		}
 		must(t, os.WriteFile(path, append(append(append([]byte{}, before...), data...), after...), 0o600))
 		s, report := open(t, dir)

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// ErrDenied says that the user that the logger runs as may not ask.
+// ErrDenied means that the user of the logger lacks the permission.
 var ErrDenied = errors.New("permission denied; run the logger as root, or as the shell user of adb")
 
-// unavailable is how Android writes a number that it does not have
-// (CellInfo.UNAVAILABLE), and unavailableLong the same for a long one.
+// unavailable is the value of a missing integer in Android
+// (CellInfo.UNAVAILABLE), unavailableLong that of a missing long.
 const (
 	unavailable     = math.MaxInt32
 	unavailableLong = math.MaxInt64
 )
 
-// Refused returns the reason for which a command printed no facts, if it did not.
+// Refused returns the reason why a command printed no facts, or nil.
 func Refused(text string) error {
 	head := text[:min(len(text), 4096)]
 	switch {
@@ -33,13 +33,13 @@ func Refused(text string) error {
 	return nil
 }
 
-// unread is the error for a text in which nothing is what it should be.
+// unread returns the error for a text without any expected content.
 func unread(what, text string) error {
 	text = strings.Join(strings.Fields(text[:min(len(text), 400)]), " ")
 	return fmt.Errorf("no %s was found in what it printed, which begins %.80q", what, text)
 }
 
-// integer reads a number; what Android does not have is absent.
+// integer parses a number. A value that Android does not have is nil.
 func integer(text string) *int {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n == unavailable || n == -unavailable-1 {
@@ -48,7 +48,7 @@ func integer(text string) *int {
 	return &n
 }
 
-// within is a number if it is between two others, else absent.
+// within returns the number if it is in [least, most], otherwise nil.
 func within(n *int, least, most int) *int {
 	if n == nil || *n < least || *n > most {
 		return nil
@@ -56,7 +56,8 @@ func within(n *int, least, most int) *int {
 	return n
 }
 
-// decimal is a number as the records have it, if it is between two others.
+// decimal returns the number as a float if it is in [least, most], otherwise
+// nil.
 func decimal(n *int, least, most int) *float64 {
 	if n = within(n, least, most); n == nil {
 		return nil
@@ -65,8 +66,8 @@ func decimal(n *int, least, most int) *float64 {
 	return &f
 }
 
-// real reads a number with a fraction, whichever sign the phone's language
-// separates it with.
+// realNumber parses a number with a fraction, with the decimal separator of any
+// language.
 func realNumber(text string) *float64 {
 	f, err := strconv.ParseFloat(strings.Replace(strings.TrimSpace(text), ",", ".", 1), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -75,8 +76,8 @@ func realNumber(text string) *float64 {
 	return &f
 }
 
-// fields are the values of `name=value` and `name = value` by their names; the
-// first of a name counts. Values end at a blank or a comma.
+// pair matches `name=value` and `name = value`. A value ends at a space or a
+// comma. If a name occurs more than once, the first value is used.
 var pair = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_]*) ?= ?(\[[^\]]*\]|[^\s,{}]*)`)
 
 func fields(text string) map[string]string {
@@ -89,8 +90,8 @@ func fields(text string) map[string]string {
 	return values
 }
 
-// braces returns what stands between the brace at the beginning of the text and
-// the one that closes it; all of it when none does.
+// braces returns the text between the brace at the start of the text and its
+// closing brace; all of the text without a closing brace.
 func braces(text string) string {
 	depth := 0
 	for i, c := range []byte(text) {
@@ -106,7 +107,7 @@ func braces(text string) string {
 	return strings.TrimPrefix(text, "{")
 }
 
-// clip bounds a text that came from elsewhere, and keeps it one line of UTF-8.
+// clip limits the length of a foreign text and makes it one line of UTF-8.
 func clip(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -122,7 +123,7 @@ func clip(text string, most int) string {
 
 var word = regexp.MustCompile(`^[A-Za-z0-9_+.-]{1,32}$`)
 
-// name is a text that is a name as Android has them, else "".
+// name returns the text if it is an Android identifier, otherwise "".
 func name(text string) string {
 	if !word.MatchString(text) || text == "null" {
 		return ""

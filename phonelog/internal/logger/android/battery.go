@@ -6,7 +6,7 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// Battery reads `dumpsys battery`.
+// Battery parses `dumpsys battery`.
 func Battery(text string) (record.Battery, error) {
 	var b record.Battery
 	if err := Refused(text); err != nil {

@@ -8,22 +8,23 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// slotsMost bounds how many SIM slots are read; phones have up to three.
+// slotsMost is the maximum number of SIM slots; phones have up to three.
 const slotsMost = 8
 
-// firstInDB is the first API level (Android 11) that has the SNR of LTE in dB;
-// it was in tenths before.
+// firstInDB is the first API level (Android 11) with the LTE SNR in dB; earlier
+// ones use tenths of dB.
 const firstInDB = 30
 
-// The beginning of a slot's part. What follows the slots is a history and who
-// listens; neither has such lines.
+// slotBegin matches the start of a slot's section, slotsEnd the history or list
+// of listeners after the slots.
 var (
 	slotBegin = regexp.MustCompile(`(?m)^\s*Phone Id=(\d+)\s*$`)
 	slotsEnd  = regexp.MustCompile(`(?m)^\s*(local logs|local log|registrations|mDefaultSubId|Preferences)\b.*$`)
 )
 
-// Cells reads `dumpsys telephony.registry`: one record for each SIM slot. The
-// API level, 0 if not known, says in which unit some numbers are.
+// Cells parses `dumpsys telephony.registry` and returns one record per SIM
+// slot. sdk is the API level (0: unknown), which determines the unit of some
+// numbers.
 func Cells(text string, sdk int) ([]record.Cell, error) {
 	if err := Refused(text); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func cell(slot int, part string, sdk int) record.Cell {
 	return c
 }
 
-// attribute is the rest of the line that begins with a key.
+// attribute returns the rest of the line that starts with a key.
 func attribute(part, key string) string {
 	for line := range strings.Lines(part) {
 		if rest, found := strings.CutPrefix(strings.TrimSpace(line), key); found {
@@ -81,8 +82,8 @@ func attribute(part, key string) string {
 	return ""
 }
 
-// object is the value of a key: the line that begins with it, or as far as its
-// braces go, for some vendors break lines.
+// object returns the value of a key: the rest of its line, or the text up to
+// the closing brace, because some vendors break lines.
 func object(part, key string) string {
 	at := strings.Index(part, "\n")
 	for at >= 0 && at < len(part) {
@@ -116,7 +117,7 @@ var (
 	plmn         = regexp.MustCompile(`rRplmn=(\d{5,6})\b`)
 )
 
-// readService reads ServiceState.toString().
+// readService parses ServiceState.toString().
 func readService(c *record.Cell, state string) {
 	c.Service, c.DataService = service(voiceState, state), service(dataState, state)
 	if m := operatorName.FindStringSubmatch(state); m != nil && m[1] != "null" {
@@ -152,7 +153,7 @@ func readService(c *record.Cell, state string) {
 	}
 }
 
-// registrations are the NetworkRegistrationInfo of a service state.
+// registrations returns the NetworkRegistrationInfo entries of a service state.
 func registrations(state string) []string {
 	var all []string
 	for _, at := range registration.FindAllStringIndex(state, 16) {
@@ -171,8 +172,8 @@ func service(pattern *regexp.Regexp, state string) string {
 	return ""
 }
 
-// technology is a radio technology; ServiceState and TelephonyManager name two
-// of them differently.
+// technology returns the name of a radio technology; ServiceState and
+// TelephonyManager have different names for two of them.
 func technology(text string) string {
 	switch text = name(text); text {
 	case "NR_SA":
@@ -185,13 +186,13 @@ func technology(text string) string {
 	return text
 }
 
-// signalOf are the parts of SignalStrength.toString(), best first: without a
-// primary the first with a level counts.
+// signalOf lists the parts of SignalStrength.toString(), best first. Without a
+// primary part, the first one with a level is used.
 var signalOf = []string{"Nr", "Lte", "Wcdma", "Tdscdma", "Gsm", "Cdma"}
 
 var primary = regexp.MustCompile(`primary=CellSignalStrength(\w+)`)
 
-// readSignal reads SignalStrength.toString().
+// readSignal parses SignalStrength.toString().
 func readSignal(c *record.Cell, signal string, sdk int) {
 	if m := primary.FindStringSubmatch(signal); m != nil {
 		takeSignal(c, m[1], signal, sdk)
@@ -219,7 +220,7 @@ func takeSignal(c *record.Cell, of, signal string, sdk int) bool {
 		level = values["mLevel"] // GSM
 	}
 	var measured record.Cell
-	switch of { // ranges of the class's documentation
+	switch of { // ranges from the documentation of the class
 	case "Nr":
 		measured.RSRP, measured.RSRQ, measured.SINR = number("ssRsrp", -156, -31), number("ssRsrq", -43, 20), number("ssSinr", -23, 40)
 	case "Lte":
@@ -247,8 +248,8 @@ func takeSignal(c *record.Cell, of, signal string, sdk int) bool {
 	return true
 }
 
-// lteSINR is the SNR of LTE in dB. Where the API level is not known, what cannot
-// be dB is tenths.
+// lteSINR returns the LTE SNR in dB. If the API level is unknown, a value
+// outside the dB range is assumed to be in tenths.
 func lteSINR(n *int, sdk int) *float64 {
 	if n = within(n, -200, 300); n == nil {
 		return nil
@@ -262,8 +263,8 @@ func lteSINR(n *int, sdk int) *float64 {
 
 var identity = regexp.MustCompile(`CellIdentity(Nr|Lte|Wcdma|Tdscdma|Gsm|Cdma):\s*\{`)
 
-// readIdentity reads which cell serves: the one of packet data, else
-// mCellIdentity (Android 11 and later), else the first that is registered of
+// readIdentity sets the identity of the serving cell: that of packet data, or
+// mCellIdentity (Android 11 and later), or the first registered cell in
 // mCellInfo.
 func readIdentity(c *record.Cell, part, state string) {
 	for _, info := range registrations(state) {

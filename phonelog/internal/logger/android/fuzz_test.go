@@ -10,8 +10,8 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// Whatever the text, either there is an error of one line, or records that the
-// schema allows.
+// fuzz checks that any text yields either a one-line error or records that are
+// valid in the schema.
 func fuzz(f *testing.F, kind string, read func(text string) ([]record.State, error)) {
 	texts, err := filepath.Glob("testdata/" + kind + "-*.txt")
 	if err != nil || len(texts) == 0 {

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden records again")
 
-// What each text gives is beside it, one record a line. The texts have the form
-// of Android's source of each release, and of what is known of vendors; the
+// The expected records of each text are next to it, one per line. The texts
+// have the form of Android's source in each release and of known vendors. The
 // number in their names is the release.
 func TestGolden(t *testing.T) {
 	texts, err := filepath.Glob("testdata/*.txt")
@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// read reads a text as its name says.
+// read parses a text by the kind in its name.
 func read(name, text string) (records []record.State, err error) {
 	kind, rest, _ := strings.Cut(name, "-")
 	release, err := strconv.Atoi(rest[:2])
@@ -125,7 +125,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// The SNR of LTE was in tenths of dB before Android 11.
+// Before Android 11, the LTE SNR was in tenths of dB.
 func TestUnitsOfSNR(t *testing.T) {
 	text := "\n  Phone Id=0\n    mSignalStrength=SignalStrength:{mLte=CellSignalStrengthLte: rsrp=-90 rssnr=%,primary=CellSignalStrengthLte}\n"
 	for _, c := range []struct {

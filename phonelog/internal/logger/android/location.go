@@ -10,15 +10,15 @@ import (
 )
 
 // A fix: Location[gps 50.668812,4.615433 hAcc=12.0 et=+1h2m3s4ms alt=150.0 vel=1.2 bear=90.0 …].
-// Some languages write 50,668812,4,615433 hAcc=12,0. Blacked out are ones such as
-// Location[gps 50.******,4.******]; they do not match.
+// In some languages: 50,668812,4,615433 hAcc=12,0. A redacted fix such as
+// Location[gps 50.******,4.******] does not match.
 var (
 	fix   = regexp.MustCompile(`\bLocation\[([A-Za-z_]{1,32}) (-?\d{1,3}[.,]\d+),(-?\d{1,3}[.,]\d+)([^\[\]{}]*)`)
 	since = regexp.MustCompile(`^\+?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$`)
 )
 
-// Locations reads `dumpsys location`: the last fix of each provider. A phone
-// with none, or with location switched off, has none; that is no error.
+// Locations parses `dumpsys location` and returns the last fix of each provider. If the phone has no fix or location is
+// disabled, the result is empty, without an error.
 func Locations(text string) ([]record.Location, error) {
 	if err := Refused(text); err != nil {
 		return nil, err
@@ -28,9 +28,8 @@ func Locations(text string) ([]record.Location, error) {
 	}
 	var found []record.Location
 	for line := range strings.Lines(text) {
-		// Android 10 lists "Last Known Locations" as "gps: Location[gps …]", later
-		// ones have "last location=" for each provider. Histories hold older fixes;
-		// they are left out by taking the latest of a provider.
+		// Android 10 lists "Last Known Locations" as "gps: Location[gps …]", later releases have "last location=" for
+		// each provider. Histories contain older fixes; taking the latest one per provider excludes them.
 		m := fix.FindStringSubmatch(line)
 		if m == nil || strings.Contains(line, "coarse") {
 			continue
@@ -44,7 +43,7 @@ func Locations(text string) ([]record.Location, error) {
 	return found, nil
 }
 
-// latest keeps one fix of each provider: the later one; without times the first.
+// latest keeps the latest fix of each provider; without times, the first one.
 func latest(found []record.Location, l record.Location) []record.Location {
 	for i, other := range found {
 		if other.Provider != l.Provider {
@@ -94,8 +93,7 @@ func positive(f *float64) *float64 {
 	return f
 }
 
-// elapsed reads TimeUtils.formatDuration: +1d2h3m4s5ms since the phone was
-// started.
+// elapsed parses TimeUtils.formatDuration: +1d2h3m4s5ms since boot. It returns seconds.
 func elapsed(text string) *float64 {
 	m := since.FindStringSubmatch(text)
 	if m == nil || text == "" || text == "+" {

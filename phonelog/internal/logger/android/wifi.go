@@ -7,23 +7,23 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// The lines that say whether WiFi is switched on: `cmd wifi status`, `dumpsys
-// wifi`.
+// enabled matches the line with the WiFi state in `cmd wifi status` and
+// `dumpsys wifi`.
 var enabled = regexp.MustCompile(`(?m)^\s*Wi-?[Ff]i is (enabled|disabled|enabling|disabling)\b`)
 
-// The line of WifiInfo: after "WifiInfo: " of `cmd wifi status`, "mWifiInfo " of
-// `dumpsys wifi`.
+// wifiInfo matches the line with WifiInfo: after "WifiInfo: " in `cmd wifi
+// status`, "mWifiInfo " in `dumpsys wifi`.
 var wifiInfo = regexp.MustCompile(`(?m)^\s*m?WifiInfo:?\s+(SSID:.*)$`)
 
-// A network's name may hold anything, also what looks like the field after it:
-// the last BSSID that is followed by what follows one ends it.
+// An SSID can contain any text, even text that looks like the next field. It
+// ends before the last BSSID that is followed by a comma.
 var (
 	ssid     = regexp.MustCompile(`^SSID: (.*), BSSID: (<none>|null|any|[0-9A-Fa-f:]{17}),`)
 	instance = regexp.MustCompile(`\biface=([A-Za-z0-9_.-]{1,15})`)
 )
 
-// WiFi reads `cmd wifi status` (Android 11 and later) or `dumpsys wifi`. The
-// error says that nothing in the text tells the state of WiFi.
+// WiFi parses `cmd wifi status` (Android 11 and later) or `dumpsys wifi`. It
+// returns an error if the text does not contain the state of WiFi.
 func WiFi(text string) (record.WiFi, error) {
 	var w record.WiFi
 	if err := Refused(text); err != nil {
@@ -38,7 +38,8 @@ func WiFi(text string) (record.WiFi, error) {
 	if on == nil && info == nil {
 		return w, unread("state of WiFi", text)
 	}
-	// Of several clients (Android 12 and later) the first is the primary one.
+	// If there are several clients (Android 12 and later), the first is the
+	// primary one.
 	if at := instance.FindStringSubmatch(text); at != nil {
 		w.Interface = at[1]
 	}
@@ -48,7 +49,7 @@ func WiFi(text string) (record.WiFi, error) {
 	return w, nil
 }
 
-// readInfo reads WifiInfo.toString(): "SSID: "x", BSSID: …, MAC: …, …".
+// readInfo parses WifiInfo.toString(): "SSID: "x", BSSID: …, MAC: …, …".
 func readInfo(w *record.WiFi, line string) {
 	rest := line
 	if m := ssid.FindStringSubmatch(line); m != nil {
@@ -83,8 +84,8 @@ func readInfo(w *record.WiFi, line string) {
 
 var bssidForm = regexp.MustCompile(`^([0-9a-f]{2}:){5}[0-9a-f]{2}$`)
 
-// networkName is an SSID as WifiInfo has it: in quotes since Android 11, bare
-// hexadecimal digits when it is not UTF-8.
+// networkName returns the SSID in the form of WifiInfo: quoted since Android
+// 11, bare hexadecimal digits if it is not UTF-8.
 func networkName(text string) string {
 	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
 		text = text[1 : len(text)-1]
@@ -94,8 +95,8 @@ func networkName(text string) string {
 	return clip(text, 128)
 }
 
-// standard is the name of ScanResult.WIFI_STANDARD_*, which some releases write
-// as its number.
+// standard returns the name of ScanResult.WIFI_STANDARD_*, which some releases
+// print as a number.
 func standard(text string) string {
 	if known, ok := map[string]string{"0": "", "1": "legacy", "4": "11n", "5": "11ac", "6": "11ax", "7": "11ad", "8": "11be", "unknown": ""}[text]; ok {
 		return known

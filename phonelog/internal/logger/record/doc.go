@@ -1,5 +1,5 @@
-// Package record has the records of the on-phone logger, one JSON object a line, and
-// decides what is a change worth a record. The meaning of each field is in
-// docs/schema/phone-log.schema.json; a test compares the two. Nothing is read from the
-// phone or written to files here.
+// Package record defines the records of the logger, one JSON object per line,
+// and decides which changes are recorded. docs/schema/phone-log.schema.json
+// documents each field; a test compares the two. The package neither reads the
+// phone nor writes files.
 package record

@@ -23,125 +23,126 @@ const (
 	KindMyIP      = "myip"
 )
 
-// Why a state was written.
+// Reasons for writing a state.
 const (
-	First  = "first"  // it is the first of this run
-	Change = "change" // it differs from the one before
-	Repeat = "repeat" // a file begins: each can be read without those before it
+	First  = "first"  // the first of this run
+	Change = "change" // differs from the previous one
+	Repeat = "repeat" // at the start of a file, so that each file can be read without earlier ones
 )
 
-// Head is what all records have. A run and a number name a record of a device.
+// Head is the common part of all records. Run and number identify a record of a
+// device.
 type Head struct {
 	Kind string  `json:"kind"`
 	T    float64 `json:"t"`      // unix seconds
-	Mono float64 `json:"mono_s"` // seconds since the phone was started, sleep included (CLOCK_BOOTTIME)
+	Mono float64 `json:"mono_s"` // seconds since boot, including sleep (CLOCK_BOOTTIME)
 	Run  string  `json:"run"`
-	N    uint64  `json:"n"` // from 1 on; a gap says that records were lost
+	N    uint64  `json:"n"` // starts at 1; a gap means lost records
 	Why  string  `json:"why,omitempty"`
 }
 
-// head makes Head reachable in all records.
+// head gives access to the Head of any record.
 func (h *Head) head() *Head { return h }
 
-// Record is anything that is written.
+// Record is any record.
 type Record interface {
 	head() *Head
-	// kind is what the record says it is.
+	// kind returns the kind of the record.
 	kind() string
 }
 
-// Stamp is the moment of a reading, by both clocks.
+// Stamp is a time on both clocks.
 type Stamp struct {
 	Wall time.Time
-	Mono time.Duration // since the phone was started
+	Mono time.Duration // since boot
 }
 
 // Now reads both clocks.
 func Now() Stamp {
 	var boot unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil { // Linux has it since 2.6.39
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil { // available since Linux 2.6.39
 		return Stamp{Wall: time.Now()}
 	}
 	return Stamp{Wall: time.Now(), Mono: time.Duration(boot.Nano())}
 }
 
-// Offset is what the wall clock is ahead of the other; it changes when the
-// clock is set.
+// Offset returns the wall clock minus the monotonic clock. It changes when the
+// wall clock is set.
 func (s Stamp) Offset() time.Duration { return time.Duration(s.Wall.UnixNano()) - s.Mono }
 
-// Encode fills in the head and returns the line, with its end.
+// Encode sets the head and returns the line with its line end.
 func Encode(r Record, at Stamp, run string, n uint64, why string) ([]byte, error) {
 	*r.head() = Head{Kind: r.kind(), T: float64(at.Wall.UnixMicro()) / 1e6, Mono: micro(at.Mono), Run: run, N: n, Why: why}
 	line, err := json.Marshal(r)
 	return append(line, '\n'), err
 }
 
-// Mark fills in the head of a record that was read and is not written.
+// Mark sets the head of a record that is not written.
 func Mark(r Record, at Stamp, run string) {
 	*r.head() = Head{Kind: r.kind(), T: float64(at.Wall.UnixMicro()) / 1e6, Mono: micro(at.Mono), Run: run}
 }
 
-// micro is a time in seconds, to the microsecond.
+// micro returns a duration in s, rounded to µs.
 func micro(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
-// Start begins a run.
+// Start is the first record of a run.
 type Start struct {
 	Head
 	Device   string   `json:"device"`
 	Version  string   `json:"version"`
-	Boot     string   `json:"boot,omitempty"` // mono_s of two runs compares only within one
+	Boot     string   `json:"boot,omitempty"` // mono_s is comparable only within one boot
 	Recorded []string `json:"recorded"`
-	Hashed   bool     `json:"hashed"` // SSIDs and BSSIDs are
+	Hashed   bool     `json:"hashed"` // SSIDs and BSSIDs are hashed
 	Android  string   `json:"android,omitempty"`
 	SDK      int      `json:"sdk,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Build    string   `json:"build,omitempty"`
 }
 
-// Stop ends a run that was not killed.
+// Stop is the last record of a run that was not killed.
 type Stop struct {
 	Head
 	Reason string `json:"reason"`
 }
 
-// Heartbeat says that the logger lives, and how it is.
+// Heartbeat shows that the logger runs, with its state.
 type Heartbeat struct {
 	Head
 	Stored  int64             `json:"stored_bytes"`
 	Unsent  int               `json:"unsent_batches"`
 	Refused int               `json:"refused_batches"` // by the collector
 	Dropped Dropped           `json:"dropped"`
-	Lost    uint64            `json:"lost_records"` // that could not be written
-	Sources map[string]string `json:"sources"`      // what each kind is read from
+	Lost    uint64            `json:"lost_records"` // could not be written
+	Sources map[string]string `json:"sources"`      // origin of each kind
 }
 
-// Dropped is what was deleted without being uploaded, ever, for the bound of
-// the store.
+// Dropped counts what was ever deleted without upload to stay within the size
+// limit of the store.
 type Dropped struct {
 	Batches uint64 `json:"batches"`
 	Bytes   uint64 `json:"bytes"`
 }
 
-// Clock says that the wall clock was set.
+// Clock reports a step of the wall clock.
 type Clock struct {
 	Head
-	Step float64 `json:"step_s"` // forward, if positive
+	Step float64 `json:"step_s"` // positive: forward
 }
 
-// Problem is why something is not recorded. It is said once.
+// Problem is the reason why something is not recorded. It is written once.
 type Problem struct {
 	Head
 	Source string `json:"source"`
 	Text   string `json:"problem"`
 }
 
-// MyIP is the address that a server sees when it is asked over one interface.
+// MyIP is the phone's address that the collector sees on one interface.
 type MyIP struct {
 	Head
 	Interface string   `json:"interface"`
 	Address   string   `json:"address,omitempty"`
-	Connect   *float64 `json:"connect_ms,omitempty"` // TCP's handshake
-	RTT       *float64 `json:"rtt_ms,omitempty"`     // from the request to the answer, on a connection that stands
+	Connect   *float64 `json:"connect_ms,omitempty"` // duration of the TCP handshake
+	RTT       *float64 `json:"rtt_ms,omitempty"`     // from request to answer, on an open connection
 	Error     string   `json:"error,omitempty"`
 }
 

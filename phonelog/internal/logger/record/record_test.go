@@ -51,8 +51,7 @@ func line(t *testing.T, r Record) []byte {
 	return l
 }
 
-// The schema and the records have the same kinds, the same fields, and the same
-// of them may be absent.
+// The schema and the records have the same kinds, fields and optional fields.
 func TestSchemaHasTheSameFields(t *testing.T) {
 	var document struct {
 		Defs map[string]struct {
@@ -100,7 +99,7 @@ func TestSchemaHasTheSameFields(t *testing.T) {
 	}
 }
 
-// collect notes the fields of a record, and whether they may be absent.
+// collect lists the fields of a record, and whether they are optional.
 func collect(of reflect.Type, optional map[string]bool) {
 	for i := range of.NumField() {
 		field := of.Field(i)
@@ -113,8 +112,8 @@ func collect(of reflect.Type, optional map[string]bool) {
 	}
 }
 
-// What is written is what the schema allows, and a value of another type in any
-// field is not.
+// Written records are valid in the schema, and a value of another type in any
+// field is invalid.
 func TestSchemaHasTheSameTypes(t *testing.T) {
 	checker := lines.New(0)
 	for kind, r := range full() {

@@ -6,22 +6,22 @@ import (
 	"strconv"
 )
 
-// State is a record of how something is: it is written when it differs from the
-// one written before.
+// State is a record of a current state. It is written when it differs from the
+// last written one.
 type State interface {
 	Record
-	// Key names the thing within all states.
+	// Key identifies the object among all states.
 	Key() string
-	// Differs tells whether this state, which has the same key, is worth
-	// writing after an earlier one.
+	// Differs reports whether this state must be written after an earlier one
+	// with the same key.
 	Differs(earlier State, steps Steps) bool
-	// Copy is a copy that may be written again.
+	// Copy returns a copy that can be written again.
 	Copy() State
 }
 
-// Steps are by how much a value must change to be worth a record.
+// Steps are the minimum changes of values that cause a record.
 type Steps struct {
-	SignalDB     float64 // of WiFi and cellular
+	SignalDB     float64 // of WiFi and cellular signals
 	TemperatureC float64
 	LocationM    float64
 }
@@ -31,13 +31,13 @@ type Interface struct {
 	Head
 	Name        string   `json:"interface"`
 	Index       int      `json:"index,omitempty"`
-	Present     bool     `json:"present"` // false: it is gone
+	Present     bool     `json:"present"` // false: it was removed
 	State       string   `json:"state,omitempty"`
 	Up          *bool    `json:"up,omitempty"`
 	Running     *bool    `json:"running,omitempty"`
 	MTU         int      `json:"mtu,omitempty"`
 	Addresses   []string `json:"addresses"`
-	Usable      bool     `json:"usable"` // up, running, with an address that others can answer to
+	Usable      bool     `json:"usable"` // up, running, with an address that other hosts can answer to
 	DefaultIPv4 bool     `json:"default_ipv4"`
 	DefaultIPv6 bool     `json:"default_ipv6"`
 }
@@ -82,17 +82,17 @@ type WiFi struct {
 type Cell struct {
 	Head
 	Slot         int      `json:"slot"`
-	Service      string   `json:"service,omitempty"`      // of voice
-	DataService  string   `json:"data_service,omitempty"` // of packet data
+	Service      string   `json:"service,omitempty"`      // for voice
+	DataService  string   `json:"data_service,omitempty"` // for packet data
 	Type         string   `json:"type,omitempty"`         // LTE, NR, …
-	Override     string   `json:"override,omitempty"`     // what the status bar shows instead: NR_NSA, LTE_CA, …
+	Override     string   `json:"override,omitempty"`     // shown in the status bar instead: NR_NSA, LTE_CA, …
 	NRState      string   `json:"nr_state,omitempty"`
 	Operator     string   `json:"operator,omitempty"` // MCC and MNC
 	OperatorName string   `json:"operator_name,omitempty"`
 	Roaming      *bool    `json:"roaming,omitempty"`
 	DataState    string   `json:"data_state,omitempty"`
 	Aggregation  *bool    `json:"carrier_aggregation,omitempty"`
-	SignalOf     string   `json:"signal_of,omitempty"` // the technology that the signal is of
+	SignalOf     string   `json:"signal_of,omitempty"` // technology of the signal values
 	Level        *int     `json:"level,omitempty"`     // 0 to 4
 	RSRP         *float64 `json:"rsrp_dbm,omitempty"`
 	RSRQ         *float64 `json:"rsrq_db,omitempty"`
@@ -106,7 +106,7 @@ type Cell struct {
 	Bands        []int    `json:"bands,omitempty"`
 }
 
-// Battery is how full it is, and what feeds it.
+// Battery is the charge state and the power source.
 type Battery struct {
 	Head
 	Source      string   `json:"source"`
@@ -117,7 +117,7 @@ type Battery struct {
 	Voltage     *float64 `json:"voltage_v,omitempty"`
 }
 
-// Charging tells whether the phone is fed; not known is nil.
+// Charging reports whether the phone has a power source; nil: unknown.
 func (b *Battery) Charging() *bool {
 	var fed bool
 	switch {
@@ -131,7 +131,7 @@ func (b *Battery) Charging() *bool {
 	return &fed
 }
 
-// Location is the last that one provider found.
+// Location is the last position of one provider.
 type Location struct {
 	Head
 	Provider  string   `json:"provider"`
@@ -141,7 +141,7 @@ type Location struct {
 	Altitude  *float64 `json:"altitude_m,omitempty"`
 	Speed     *float64 `json:"speed_mps,omitempty"`
 	Bearing   *float64 `json:"bearing_deg,omitempty"`
-	Fix       *float64 `json:"fix_mono_s,omitempty"` // when it was found, as mono_s
+	Fix       *float64 `json:"fix_mono_s,omitempty"` // time of the position, as mono_s
 }
 
 func (*Interface) kind() string { return KindInterface }
@@ -199,8 +199,8 @@ func (r *Routes) Differs(earlier State, _ Steps) bool {
 	return !reflect.DeepEqual(r.Routes, earlier.(*Routes).Routes)
 }
 
-// Differs implements State. Rates alone are not worth a record: they follow the
-// traffic.
+// Differs implements State. A change of rates alone is not recorded, because
+// rates follow the traffic.
 func (w *WiFi) Differs(earlier State, steps Steps) bool {
 	now, before := *w, *earlier.(*WiFi)
 	if moved(before.RSSI, now.RSSI, steps.SignalDB) {
@@ -226,7 +226,7 @@ func (c *Cell) Differs(earlier State, steps Steps) bool {
 	return !reflect.DeepEqual(now, before)
 }
 
-// Differs implements State. The voltage alone is not worth a record.
+// Differs implements State. A change of the voltage alone is not recorded.
 func (b *Battery) Differs(earlier State, steps Steps) bool {
 	now, before := *b, *earlier.(*Battery)
 	if moved(before.Temperature, now.Temperature, steps.TemperatureC) {
@@ -238,7 +238,7 @@ func (b *Battery) Differs(earlier State, steps Steps) bool {
 	return !reflect.DeepEqual(now, before)
 }
 
-// Differs implements State: a new fix at the old place is no change.
+// Differs implements State. A new fix at the same place is not recorded.
 func (l *Location) Differs(earlier State, steps Steps) bool {
 	before := earlier.(*Location)
 	if l.Fix != nil && before.Fix != nil && *l.Fix == *before.Fix {
@@ -247,8 +247,8 @@ func (l *Location) Differs(earlier State, steps Steps) bool {
 	return apart(*before, *l) >= steps.LocationM || moved(before.Accuracy, l.Accuracy, math.Max(steps.LocationM, 1))
 }
 
-// moved tells whether a value came, went, or changed by a step at least; a step
-// of 0 is any change.
+// moved reports whether a value appeared, disappeared, or changed by at least
+// step. A step of 0 means any change.
 func moved(before, now *float64, step float64) bool {
 	if before == nil || now == nil {
 		return before != now
@@ -256,7 +256,7 @@ func moved(before, now *float64, step float64) bool {
 	return *before != *now && math.Abs(*now-*before) >= step
 }
 
-// apart is the distance of two places in m, on a sphere.
+// apart returns the great-circle distance of two places in m.
 func apart(a, b Location) float64 {
 	const radius, degree = 6371e3, math.Pi / 180
 	lat1, lat2 := a.Latitude*degree, b.Latitude*degree

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// commandTimeout is what a command of Android is given; a busy phone takes a
+	// commandTimeout is the timeout of an Android command; a busy phone needs a
 	// second.
 	commandTimeout = 10 * time.Second
-	// outputMost bounds what is kept of what it prints; `dumpsys wifi` prints
+	// outputMost is the maximum size of the output; `dumpsys wifi` prints
 	// megabytes.
 	outputMost = 16 << 20
 )
 
-// run runs a command and returns what it prints. The rest of what is too long is
-// thrown away.
+// run runs a command and returns its output. It discards output beyond
+// outputMost.
 func run(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -30,7 +30,7 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	out := &bounded{most: outputMost}
-	cmd.Stdout, cmd.Stderr = out, out // Android says on either why it refuses
+	cmd.Stdout, cmd.Stderr = out, out // Android prints refusals to either
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
@@ -47,13 +47,13 @@ func run(ctx context.Context, name string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// bounded keeps the beginning of what is written.
+// bounded keeps the start of its input.
 type bounded struct {
 	buffer bytes.Buffer
 	most   int
 }
 
-// Write implements io.Writer; it takes all.
+// Write implements io.Writer. It accepts everything.
 func (b *bounded) Write(p []byte) (int, error) {
 	if room := b.most - b.buffer.Len(); room > 0 {
 		_, _ = b.buffer.Write(p[:min(len(p), room)])
@@ -65,13 +65,13 @@ func (b *bounded) String() string { return b.buffer.String() }
 
 var _ io.Writer = (*bounded)(nil)
 
-// Properties reads some of Android's properties; those that are not there are "".
+// Properties reads some of Android's properties; a missing one is "".
 func Properties(ctx context.Context, names ...string) []string {
 	values := make([]string, len(names))
 	for i, name := range names {
 		text, err := run(ctx, "getprop", name)
 		if err != nil {
-			break // no Android
+			break // not Android
 		}
 		values[i] = strings.ToValidUTF8(strings.TrimSpace(text), "")
 	}

@@ -1,4 +1,5 @@
-// Package source reads the phone's state: interfaces, routes, WiFi, cellular, battery
-// and location. Nothing here makes a radio send: it asks the kernel, and Android for
-// what it knows already. The texts of Android are parsed in android.
+// Package source reads the state of the phone: interfaces, routes, WiFi,
+// cellular, battery and location. It never makes a radio send: it only asks the
+// kernel, and Android for what it already knows. Package android parses the
+// texts of Android.
 package source

@@ -17,20 +17,21 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// dumpTries is how often a list is read that changes meanwhile.
+// dumpTries is the number of attempts to read a list that changes during the
+// read.
 const dumpTries = 3
 
-// addressesMost bounds the addresses of an interface in a record.
+// addressesMost is the maximum number of addresses of an interface in a record.
 const addressesMost = 256
 
-// Network reads interfaces, addresses and default routes: what package ifaces
-// says of those that can be used, and what netlink tells of all. An application
-// of Android 11 or later may not list the links; what they alone tell is absent
-// then.
+// Network reads interfaces, addresses and default routes: usable interfaces
+// from package ifaces, and all others from netlink. An application on Android
+// 11 or later may not list the links; then the values that only links contain
+// are absent.
 type Network struct {
 	set      *ifaces.Set
 	patterns []string
-	known    map[string]bool // interfaces that were there
+	known    map[string]bool // interfaces of the previous read
 }
 
 // NewNetwork returns the source for the interfaces that a set watches.
@@ -38,8 +39,8 @@ func NewNetwork(set *ifaces.Set, patterns []string) *Network {
 	return &Network{set: set, patterns: patterns, known: make(map[string]bool)}
 }
 
-// Read implements Source. With an error there may be states, too: those that can
-// be had without what it tells.
+// Read implements Source. It can return states together with an error: those
+// that are readable despite the error.
 func (n *Network) Read(context.Context) (states []record.State, from string, err error) {
 	all := make(map[string]*record.Interface)
 	get := func(name string, index int) *record.Interface {
@@ -98,7 +99,7 @@ func (n *Network) Read(context.Context) (states []record.State, from string, err
 	return states, from, errors.Join(problem, err)
 }
 
-// wanted tells whether an interface matches one of the patterns.
+// wanted reports whether an interface matches one of the patterns.
 func (n *Network) wanted(name string) bool {
 	return len(n.patterns) == 0 || slices.ContainsFunc(n.patterns, func(pattern string) bool {
 		matches, _ := path.Match(pattern, name)
@@ -106,8 +107,8 @@ func (n *Network) wanted(name string) bool {
 	})
 }
 
-// retry reads a list again that changed while it was read; the last time it is
-// taken as it is.
+// retry repeats reading a list that changed during the read. After the last
+// attempt it accepts the list.
 func retry[T any](list func() ([]T, error)) (all []T, err error) {
 	for range dumpTries {
 		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -117,7 +118,7 @@ func retry[T any](list func() ([]T, error)) (all []T, err error) {
 	return all, nil
 }
 
-// addresses are those of a link, with the length of their prefix.
+// addresses returns the addresses of a link with prefix length.
 func addresses(link netlink.Link) (all []string) {
 	found, err := retry(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
@@ -131,10 +132,10 @@ func addresses(link netlink.Link) (all []string) {
 	return all
 }
 
-// routesMost bounds the routes of a record.
+// routesMost is the maximum number of routes in a record.
 const routesMost = 1024
 
-// defaults are the default routes of all tables, sorted.
+// defaults returns the default routes of all tables, sorted.
 func defaults(names map[int]string) ([]record.Route, error) {
 	all := []record.Route{}
 	for family, number := range map[int]int{netlink.FAMILY_V4: 4, netlink.FAMILY_V6: 6} {
@@ -170,13 +171,13 @@ func defaults(names map[int]string) ([]record.Route, error) {
 	return all[:min(len(all), routesMost)], nil
 }
 
-// whole tells whether a destination is all of its family.
+// whole reports whether a destination is the whole address space of its family.
 func whole(destination *net.IPNet) bool {
 	ones, bits := destination.Mask.Size()
 	return ones == 0 && bits > 0
 }
 
-// kind is the name of a route's type (RTN_*).
+// kind returns the name of a route type (RTN_*).
 func kind(n int) string {
 	if name, known := map[int]string{unix.RTN_UNICAST: "unicast", unix.RTN_BLACKHOLE: "blackhole", unix.RTN_UNREACHABLE: "unreachable",
 		unix.RTN_PROHIBIT: "prohibit", unix.RTN_THROW: "throw"}[n]; known {

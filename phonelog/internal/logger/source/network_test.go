@@ -12,8 +12,8 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// The tests with interfaces run in a network namespace of their own, where the
-// machine permits one: the test binary runs itself again in it.
+// Tests with interfaces run in a separate network namespace, if the machine
+// permits one: the test binary runs itself again in it.
 const insideVariable = "SOURCE_TEST_INSIDE"
 
 func unshareArgs() []string {
@@ -78,7 +78,7 @@ func TestNetwork(t *testing.T) {
 	expect("wlan0 up true false; wlan9 up true false; routes []", "link set wlan0 up addrgenmode none", "link set wlan9 up addrgenmode none")
 	expect("wlan0 up true true 10.7.0.2/24; wlan9 up true false; routes []", "addr add 10.7.0.2/24 dev wlan0")
 	expect("wlan0 up true true 10.7.0.2/24 v4; wlan9 up true false; routes [{4 254 wlan0 10.7.0.1 600 unicast}]", "route add default via 10.7.0.1 dev wlan0 metric 600")
-	// What package ifaces does not tell apart.
+	// Properties that package ifaces does not distinguish.
 	expect("wlan0 up true true 10.7.0.2/24 v4; wlan9 up true false; routes [{4 254 wlan0 10.7.0.3 600 unicast}]", "route replace default via 10.7.0.3 dev wlan0 metric 600")
 	expect("wlan0 up true true 10.7.0.2/24 v4; wlan9 up true false; routes [{4 254 wlan0 10.7.0.3 600 unicast} {4 1002 wlan0 10.7.0.1 0 unicast} {4 1003   0 unreachable}]",
 		"route add default via 10.7.0.1 dev wlan0 table 1002", "route add unreachable default table 1003")
@@ -88,8 +88,8 @@ func TestNetwork(t *testing.T) {
 	expect("routes []", "route flush table 1003")
 }
 
-// text is what was read, in short. An unreachable route of IPv6 is the kernel's
-// own where it has none.
+// text formats the states. It omits IPv6 routes, because the kernel adds an
+// unreachable one if there is no default route.
 func text(states []record.State) string {
 	var all []string
 	for _, s := range states {

@@ -13,8 +13,8 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// NewCell returns the source of cellular; the API level says in which unit some
-// numbers are.
+// NewCell returns the cellular source. The API level determines the unit of
+// some numbers.
 func NewCell(sdk int) Source {
 	return &first{ways: []way{{"dumpsys telephony.registry", func(ctx context.Context) ([]record.State, error) {
 		text, err := run(ctx, "dumpsys", "telephony.registry")
@@ -26,8 +26,8 @@ func NewCell(sdk int) Source {
 	}}}}
 }
 
-// NewLocation returns the source of locations: what others of the phone's
-// programs found. It does not ask for a fix itself.
+// NewLocation returns the location source. It reports positions that other
+// programs of the phone requested; it does not request one itself.
 func NewLocation() Source {
 	return &first{ways: []way{{"dumpsys location", func(ctx context.Context) ([]record.State, error) {
 		text, err := run(ctx, "dumpsys", "location")
@@ -50,8 +50,8 @@ func pointers[T any, P interface {
 	return states
 }
 
-// NewBattery returns the source of the battery: the kernel's power supplies, or
-// what Android says where it hides them. A root of "" stands for the kernel's.
+// NewBattery returns the battery source: the kernel's power supplies or, if
+// Android hides them, the battery service. "" means the kernel's root.
 func NewBattery(root string) Source {
 	if root == "" {
 		root = "/sys/class/power_supply"
@@ -94,7 +94,7 @@ func readSupplies(root string) ([]record.State, error) {
 		}
 		kind := read("type")
 		switch {
-		case read("scope") == "Device": // of a pen or a mouse
+		case read("scope") == "Device": // of an accessory, such as a pen or a mouse
 		case kind == "Battery" && read("present") != "0" && !found:
 			found = true
 			b.Level = between(number(read("capacity"), 1), 0, 100)
@@ -121,7 +121,7 @@ func readSupplies(root string) ([]record.State, error) {
 	return nil, errNoBattery
 }
 
-// number reads a number of sysfs, and divides it.
+// number parses a sysfs number and divides it.
 func number(text string, by float64) *float64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -9,24 +9,23 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// Source reads one kind of states.
+// Source reads one kind of state.
 type Source interface {
-	// Read reads how it is now, and says what it was read from. What is not known
-	// is absent; an error says that nothing is.
+	// Read returns the current states and where they come from. Unknown values
+	// are absent; an error means that nothing is known.
 	Read(ctx context.Context) (states []record.State, from string, err error)
 }
 
-// way is one of several ways to know something.
+// way is one of several ways to read a state.
 type way struct {
 	name string
 	read func(ctx context.Context) ([]record.State, error)
 }
 
-// errPartly says that a way works and knows that there is nothing to know; a
-// later one may know more.
+// errPartly means that a way works but has no data; a later way may have some.
 var errPartly = errors.New("nothing is there")
 
-// first takes the first way that works, beginning with the one that did last.
+// first uses the first way that works, starting with the last successful one.
 type first struct {
 	ways []way
 	last int
@@ -62,7 +61,7 @@ func (f *first) Read(ctx context.Context) ([]record.State, string, error) {
 	return nil, "", join(problems)
 }
 
-// join is several errors in one line.
+// join returns several errors in one line.
 func join(problems []error) error {
 	all := errors.Join(problems...)
 	if len(problems) < 2 {

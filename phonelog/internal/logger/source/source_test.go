@@ -15,7 +15,7 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// program puts a program into the path: a shell script.
+// program adds a program to the path: a shell script.
 func program(t *testing.T, dir, name, script string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
@@ -54,14 +54,14 @@ func TestTheFirstWayThatWorks(t *testing.T) {
 	good["b"] = true
 	read("b", "ab")
 	good["c"] = true
-	read("b", "b") // the one that worked
+	read("b", "b") // the one that worked last
 	good["b"], good["a"] = false, true
 	read("c", "bc")
 	good["c"] = false
 	read("a", "ca")
 }
 
-// A way that knows nothing counts only where no later one knows more.
+// A way without data is used only if no later way has data.
 func TestAWayThatKnowsThatNothingIsThere(t *testing.T) {
 	partly := way{"kernel", func(context.Context) ([]record.State, error) { return []record.State{&record.WiFi{}}, errPartly }}
 	fails := way{"android", func(context.Context) ([]record.State, error) { return nil, errors.New("no") }}
@@ -117,11 +117,11 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// Android's WiFi by its commands: the cheap one, the dear one for Android 10,
-// and neither.
+// Android's WiFi by its commands: the cheap one, the expensive one for Android
+// 10, and neither.
 func TestWiFiByCommands(t *testing.T) {
 	dir := inPath(t)
-	source := &first{ways: NewWiFi().(*first).ways[1:3]} // what Android alone has
+	source := &first{ways: NewWiFi().(*first).ways[1:3]} // only the ways of Android
 	golden, err := filepath.Abs("../android/testdata")
 	if err != nil {
 		t.Fatal(err)

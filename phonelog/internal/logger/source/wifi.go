@@ -19,8 +19,8 @@ import (
 // netlinkTimeout bounds the wait for nl80211.
 const netlinkTimeout = 2 * time.Second
 
-// NewWiFi returns the source of WiFi. The kernel is asked first: that is cheap,
-// and its numbers have fixed meanings.
+// NewWiFi returns the WiFi source. It asks the kernel first, because that is
+// cheap and its numbers have fixed meanings.
 func NewWiFi() Source {
 	return &first{ways: []way{
 		{"nl80211", readNL80211},
@@ -43,8 +43,8 @@ func fromText(ctx context.Context, name string, args ...string) ([]record.State,
 	return []record.State{&w}, nil
 }
 
-// readNL80211 asks the kernel. Where no interface is a station, or none is
-// connected, Android may tell whether WiFi is switched on.
+// readNL80211 asks the kernel. Without a connected station interface it returns
+// errPartly, because Android may know whether WiFi is enabled.
 func readNL80211(context.Context) ([]record.State, error) {
 	client, err := wifi.New()
 	if err != nil {
@@ -81,7 +81,7 @@ func readNL80211(context.Context) ([]record.State, error) {
 	return []record.State{&unconnected}, errPartly
 }
 
-// describe is what nl80211 says of a connection, as a record.
+// describe converts a connection from nl80211 into a record.
 func describe(i *wifi.Interface, bss *wifi.BSS, stations []*wifi.StationInfo) record.WiFi {
 	on := true
 	w := record.WiFi{Source: "nl80211", Interface: i.Name, Enabled: &on, Connected: true, Frequency: bss.Frequency,
@@ -111,8 +111,8 @@ func mbps(bits int) *float64 {
 	return &rate
 }
 
-// readWireless reads /proc/net/wireless (wireless extensions): no more than the
-// signal.
+// readWireless reads /proc/net/wireless (wireless extensions), which only
+// contains the signal.
 func readWireless(path string) ([]record.State, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

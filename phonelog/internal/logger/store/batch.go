@@ -12,10 +12,10 @@ import (
 	"slices"
 )
 
-// Batch is a file that waits to be uploaded.
+// Batch is a file that waits for upload.
 type Batch struct{ file file }
 
-// Waiting are the files that wait, oldest first.
+// Waiting returns the waiting files, oldest first.
 func (s *Store) Waiting() []Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,8 +28,8 @@ func (s *Store) Waiting() []Batch {
 	return all
 }
 
-// Load reads a batch: the id that it has for good, and its lines, compressed.
-// fs.ErrNotExist says that it was dropped meanwhile.
+// Load reads a batch: its permanent ID and its compressed lines. It returns
+// fs.ErrNotExist if the batch was dropped.
 func (s *Store) Load(b Batch, device string) (id string, compressed []byte, err error) {
 	data, err := os.ReadFile(s.path(b.file.name()))
 	if err != nil {
@@ -60,11 +60,11 @@ func (s *Store) Load(b Batch, device string) (id string, compressed []byte, err 
 	return fmt.Sprintf("%08d-%s", b.file.sequence, hex.EncodeToString(hash.Sum(nil)[:16])), data, nil
 }
 
-// Sent notes that the collector has a batch.
+// Sent records that the collector has a batch.
 func (s *Store) Sent(b Batch) error { return s.become(b, sent) }
 
-// Refused notes that the collector does not take a batch. It is tried again
-// after the next start.
+// Refused records that the collector refused a batch. It is sent again after
+// the next start.
 func (s *Store) Refused(b Batch) error { return s.become(b, refused) }
 
 func (s *Store) become(b Batch, state int) error {
@@ -72,7 +72,7 @@ func (s *Store) become(b Batch, state int) error {
 	defer s.mu.Unlock()
 	i := slices.Index(s.files, b.file)
 	if i < 0 {
-		return nil // dropped meanwhile
+		return nil // dropped since
 	}
 	after := b.file
 	after.state = state

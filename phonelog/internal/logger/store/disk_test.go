@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk is a file system of 1 MB, of which the file ballast takes half.
+// smallDisk returns a file system of 1 MB, half of it used by the file ballast.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

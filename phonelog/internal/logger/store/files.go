@@ -13,14 +13,14 @@ import (
 	"strconv"
 )
 
-// recover reads what is there.
+// recover reads the directory.
 func (s *Store) recover() error {
 	data, err := os.ReadFile(s.path("ledger.json"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil && json.Unmarshal(data, &s.ledger) != nil {
-		s.ledger = ledger{} // the sequence follows from the files; the counts are lost
+		s.ledger = ledger{} // the sequence is derived from the files; the counts are lost
 	}
 	s.ledger.Next = max(s.ledger.Next, 1)
 	entries, err := os.ReadDir(s.dir)
@@ -48,7 +48,7 @@ func (s *Store) recover() error {
 	slices.SortFunc(s.files, func(a, b file) int {
 		return cmp.Or(cmp.Compare(a.sequence, b.sequence), cmp.Compare(b.state, a.state), flag(b.packed)-flag(a.packed))
 	})
-	// Killed between writing the compressed file and removing the other.
+	// Killed between writing the compressed file and removing the original.
 	kept := s.files[:0]
 	for _, f := range s.files {
 		if n := len(kept); n > 0 && kept[n-1].sequence == f.sequence {
@@ -60,7 +60,7 @@ func (s *Store) recover() error {
 	s.files = kept
 	for i := 0; i < len(s.files); i++ {
 		f := &s.files[i]
-		if f.state == refused { // the collector may be a newer one now
+		if f.state == refused { // the collector may have been updated
 			again := *f
 			again.state = waiting
 			if os.Rename(s.path(f.name()), s.path(again.name())) == nil {
@@ -72,7 +72,7 @@ func (s *Store) recover() error {
 		}
 		packed, err := s.pack(*f)
 		if err != nil {
-			continue // no room: it stays as it is
+			continue // disk full: keep it uncompressed
 		}
 		if packed.size == 0 {
 			s.files = slices.Delete(s.files, i, i+1)
@@ -91,8 +91,8 @@ func flag(b bool) int {
 	return 0
 }
 
-// pack compresses a file whose lines may not all be whole, and removes it. Size
-// 0 says that it had none.
+// pack compresses a file and removes it. It drops incomplete lines; size 0
+// means that no line is left.
 func (s *Store) pack(f file) (file, error) {
 	data, err := os.ReadFile(s.path(f.name()))
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *Store) pack(f file) (file, error) {
 	return packed, os.Remove(s.path(f.name()))
 }
 
-// whole are the lines that are JSON objects: the last may be cut off, and after
-// a power failure some may be anything.
+// whole returns the lines that are JSON objects. The last line can be
+// truncated, and after a power failure any line can be garbage.
 func whole(data []byte) []byte {
 	var kept []byte
 	for len(data) > 0 {
@@ -131,7 +131,7 @@ func whole(data []byte) []byte {
 	return kept
 }
 
-// put writes a file so that it is there whole or not at all.
+// put writes a file that appears complete or not at all.
 func (s *Store) put(name string, data []byte) error {
 	temporary := s.path(name + ".tmp")
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -17,17 +17,17 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// ErrLocked says that another logger uses the directory.
+// ErrLocked means that another logger uses the directory.
 var ErrLocked = errors.New("another logger uses it")
 
 // Limits bound the files.
 type Limits struct {
-	Bytes int64         // of the one that grows
-	Age   time.Duration // of the one that grows
-	Total int64         // of all, compressed as they are
+	Bytes int64         // of the current file
+	Age   time.Duration // of the current file
+	Total int64         // of all files, compressed if they are
 }
 
-// The states of a file.
+// States of a file.
 const (
 	growing = iota
 	waiting
@@ -37,7 +37,7 @@ const (
 
 var form = regexp.MustCompile(`^(\d{8,19})(\.sent|\.refused)?\.jsonl(\.gz)?$`)
 
-// file is one of the directory.
+// file is a file in the directory.
 type file struct {
 	sequence uint64
 	state    int
@@ -53,29 +53,29 @@ func (f file) name() string {
 	return name
 }
 
-// ledger is what no file tells.
+// ledger holds the state that file names do not contain.
 type ledger struct {
 	Next    uint64         `json:"next"`
 	Dropped record.Dropped `json:"dropped"`
 }
 
-// Store is a directory of files. Its methods may be called from everywhere.
+// Store is a directory of files. It is safe for concurrent use.
 type Store struct {
 	dir    string
 	limits Limits
 	lock   *os.File
 
-	mu     sync.Mutex // guards what follows
-	files  []file     // but the one that grows; oldest first
+	mu     sync.Mutex // guards the following fields
+	files  []file     // without the current file; oldest first
 	ledger ledger
-	grows  *os.File // nil: none yet
-	now    file     // the one that grows
+	grows  *os.File // current file; nil: none yet
+	now    file     // description of the current file
 	since  time.Duration
 	dirty  bool
 }
 
-// Open opens a directory, makes it if it is not there, and closes what a killed
-// logger left open: a line that is not whole is dropped.
+// Open opens a directory, creates it if it is missing, and closes the file that
+// a killed logger left open, without its incomplete last line.
 func Open(dir string, limits Limits) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
@@ -101,7 +101,8 @@ func Open(dir string, limits Limits) (*Store, error) {
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// Append writes a line, which has its end. An error says that it is lost.
+// Append writes a line that includes its line end. After an error the line is
+// lost.
 func (s *Store) Append(line []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +114,7 @@ func (s *Store) Append(line []byte) error {
 	s.makeRoom(int64(len(line)))
 	n, err := s.grows.Write(line)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		// Others filled the disk; what the collector has can go.
+		// Other programs filled the disk; delete files that the collector has.
 		_ = s.grows.Truncate(s.now.size)
 		if !s.dropFirst(sent) {
 			return err
@@ -131,7 +132,7 @@ func (s *Store) Append(line []byte) error {
 	return nil
 }
 
-// begin makes the file that grows.
+// begin creates the current file.
 func (s *Store) begin() error {
 	f := file{sequence: s.ledger.Next, state: growing}
 	grows, err := os.OpenFile(s.path(f.name()), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
@@ -144,15 +145,15 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// Due tells whether the file that grows has reached a limit.
+// Due reports whether the current file has reached a limit.
 func (s *Store) Due() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grows != nil && s.now.size > 0 && (s.now.size >= s.limits.Bytes || record.Now().Mono-s.since >= s.limits.Age)
 }
 
-// Rotate closes the file that grows; the next line begins another. Without one
-// it does nothing.
+// Rotate closes the current file; the next line starts another one. Without a
+// current file it does nothing.
 func (s *Store) Rotate() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +171,7 @@ func (s *Store) rotate() error {
 	f.state = waiting
 	packed, packing := s.pack(f)
 	switch {
-	case packing != nil: // no room: it waits as it is
+	case packing != nil: // disk full: keep it uncompressed
 		s.files = append(s.files, f)
 	case packed.size > 0:
 		s.files = append(s.files, packed)
@@ -180,21 +181,23 @@ func (s *Store) rotate() error {
 	return err
 }
 
-// save writes the ledger. When it cannot, the sequence follows from the files.
+// save writes the ledger. After a failure the sequence is derived from the
+// files.
 func (s *Store) save() {
 	if data, err := json.Marshal(s.ledger); err == nil {
 		_ = s.put("ledger.json", append(data, '\n'))
 	}
 }
 
-// makeRoom deletes until so many bytes more are within the bound: first what the
-// collector has, oldest first, then the oldest of the rest, which is counted.
+// makeRoom deletes files until `more` additional bytes are within the limit:
+// first those that the collector has, oldest first, then the oldest others,
+// which are counted.
 func (s *Store) makeRoom(more int64) {
 	for s.total()+more > s.limits.Total && (s.dropFirst(sent) || s.dropFirst(refused, waiting)) {
 	}
 }
 
-// dropFirst deletes the oldest file in one of some states.
+// dropFirst deletes the oldest file in one of the given states.
 func (s *Store) dropFirst(states ...int) bool {
 	i := slices.IndexFunc(s.files, func(f file) bool { return slices.Contains(states, f.state) })
 	if i < 0 {
@@ -224,7 +227,7 @@ func (s *Store) total() int64 {
 	return total
 }
 
-// Sync writes what is not yet on the disk.
+// Sync syncs the current file to the disk.
 func (s *Store) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +238,7 @@ func (s *Store) Sync() error {
 	return s.grows.Sync()
 }
 
-// Status is how much there is.
+// Status counts bytes and files by state.
 type Status struct {
 	Bytes   int64          `json:"bytes"`
 	Growing int64          `json:"growing_bytes"`
@@ -245,7 +248,7 @@ type Status struct {
 	Dropped record.Dropped `json:"dropped"`
 }
 
-// Status tells how much there is.
+// Status returns the numbers of bytes and files.
 func (s *Store) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +269,7 @@ func (s *Store) Status() Status {
 	return status
 }
 
-// Close closes the file that grows and lets others use the directory.
+// Close closes the current file and unlocks the directory.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

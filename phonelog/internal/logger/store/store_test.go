@@ -59,7 +59,7 @@ func content(t *testing.T, s *Store, b Batch) (id, text string) {
 func TestLifeOfAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := open(t, dir, roomy)
-	must(t, s.Rotate()) // nothing is there yet
+	must(t, s.Rotate()) // nothing exists yet
 	if s.Due() || len(s.Waiting()) != 0 {
 		t.Error("an empty store has a file")
 	}
@@ -117,11 +117,11 @@ func TestOneLoggerAtATime(t *testing.T) {
 	must(t, open(t, dir, roomy).Close())
 }
 
-// What a killed logger, a full disk or a power failure may leave.
+// State that a killed logger, a full disk or a power failure can leave.
 func TestWhatIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  []string // names, and the content of those that wait
+		want  []string // names, and the content of waiting files
 		lines []string
 	}{
 		"killed":              {map[string]string{"00000007.jsonl": "{\"a\":1}\n{\"a\":"}, []string{"00000007.jsonl.gz"}, []string{"{\"a\":1}\n"}},
@@ -201,11 +201,11 @@ func TestLimitsOfTheFileThatGrows(t *testing.T) {
 	}
 }
 
-// The total is bounded: what was uploaded goes first, oldest first; what was not
-// goes last and is counted, and the sequence goes on.
+// The total size is bounded: uploaded files are deleted first, oldest first.
+// Others are deleted last and counted, and the sequence continues.
 func TestBound(t *testing.T) {
 	dir := t.TempDir()
-	random := func(i int) []byte { // does not compress well
+	random := func(i int) []byte { // incompressible
 		var b strings.Builder
 		for k := range 400 {
 			fmt.Fprintf(&b, "%x", (i*7919+k*104729)*2654435761&0xffffffff)
@@ -244,7 +244,7 @@ func TestBound(t *testing.T) {
 	if _, _, err := s.Load(stale, "phone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
-	must(t, s.Sent(stale)) // it was dropped while it was under way
+	must(t, s.Sent(stale)) // dropped while it was being sent
 	must(t, s.Close())
 	s = open(t, dir, limits)
 	defer s.Close()
@@ -257,7 +257,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Lines survive as they are, whatever was written after them.
+// Complete lines survive, whatever was written after them.
 func FuzzWhole(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\n{\"a"))
 	f.Add([]byte("\x00\x00\n{}\n"))
@@ -270,7 +270,8 @@ func FuzzWhole(f *testing.F) {
 	})
 }
 
-// A full disk: lines are lost, none is cut, and it goes on when there is room.
+// TestFullDisk: lines are lost, but none is truncated, and writing continues
+// when there is room.
 func TestFullDisk(t *testing.T) {
 	dir := smallDisk(t)
 	s := open(t, filepath.Join(dir, "store"), roomy)

@@ -1,6 +1,7 @@
-// Package upload sends what a phone recorded to the collector, when it may: by
-// default on WiFi and while the phone is charged. Batches that could not be sent
-// wait; one that was sent twice is stored once, because its id names its content.
+// Package upload sends the recorded batches to the collector when the
+// conditions are met: by default on WiFi and while charging. Batches that could
+// not be sent wait. A batch that is sent twice is stored once, because its ID
+// contains a hash of its content.
 //
-// Reading and removing files belongs to store.
+// Package store reads and removes the files.
 package upload

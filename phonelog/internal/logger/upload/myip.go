@@ -13,8 +13,8 @@ import (
 	"mplab/phonelog/internal/config"
 )
 
-// MyIP asks the collector over one interface which address it sees: twice, so
-// that the second request has its connection already.
+// MyIP asks the collector over one interface for the address that it sees. It
+// asks twice, so that the second request uses an open connection.
 func (u *Uploader) MyIP(ctx context.Context, device string) (Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, config.Duration(u.config.TimeoutS))
 	defer cancel()

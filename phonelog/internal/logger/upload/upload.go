@@ -30,33 +30,34 @@ import (
 )
 
 const (
-	// answerMost bounds what is read of an answer.
+	// answerMost is the maximum number of bytes read of an answer.
 	answerMost = 4096
-	// androidAuthorities are where Android keeps the certificates that it trusts,
-	// of 14 and later and of those before.
+	// Directories of Android's trusted certificates: of Android 14 and later,
+	// and of earlier releases.
 	androidAuthorities    = "/apex/com.android.conscrypt/cacerts"
 	androidAuthoritiesOld = "/system/etc/security/cacerts"
 )
 
-// Conditions are what uploads depend on.
+// Conditions are the conditions that uploads depend on.
 type Conditions struct {
-	WiFi     string   // the interface; "": there is none
-	Charging *bool    // nil: not known
-	Level    *float64 // of the battery, percent; nil: not known
+	WiFi     string   // its interface; "": no WiFi
+	Charging *bool    // nil: unknown
+	Level    *float64 // battery level in percent; nil: unknown
 }
 
-// Status is how uploads are.
+// Status is the state of uploads.
 type Status struct {
 	URL      string  `json:"url"`
-	State    string  `json:"state"` // idle, sending, or what it waits for
-	Sent     uint64  `json:"sent"`  // batches, since the start
+	State    string  `json:"state"` // idle, sending, or the condition it waits for
+	Sent     uint64  `json:"sent"`  // batches sent since the start
 	Refused  uint64  `json:"refused"`
 	Failures int     `json:"failures"`          // since the last success
 	RetryS   float64 `json:"retry_s,omitempty"` // until the next try
-	Error    string  `json:"error,omitempty"`   // the last
+	Error    string  `json:"error,omitempty"`   // the last error
 }
 
-// Uploader sends batches. Its methods may be called from everywhere; Run once.
+// Uploader sends batches. It is safe for concurrent use, but Run must be called
+// only once.
 type Uploader struct {
 	device     string
 	config     config.LoggerUpload
@@ -65,12 +66,13 @@ type Uploader struct {
 	roots      *x509.CertPool
 	force      chan struct{}
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	status Status
 	retry  time.Time
 }
 
-// New makes an uploader. An error says that the file of authorities is none.
+// New returns an uploader. It returns an error if the authorities file is
+// invalid.
 func New(device string, c config.LoggerUpload, s *store.Store, conditions func() Conditions) (*Uploader, error) {
 	roots, err := authorities(c.CAFile)
 	if err != nil {
@@ -80,8 +82,8 @@ func New(device string, c config.LoggerUpload, s *store.Store, conditions func()
 		status: Status{URL: c.URL, State: "idle"}}, nil
 }
 
-// authorities are those that are trusted; nil stands for the system's. A program
-// that is not Android's own does not find Android's by itself.
+// authorities returns the trusted authorities; nil means the system's. Only
+// Android's own programs find Android's authorities automatically.
 func authorities(file string) (*x509.CertPool, error) {
 	if file != "" {
 		data, err := os.ReadFile(file)
@@ -109,15 +111,16 @@ func authorities(file string) (*x509.CertPool, error) {
 	return nil, nil
 }
 
-// Force sends what waits now, whatever the rules and earlier failures.
+// Force sends the waiting batches now, regardless of conditions and earlier
+// failures.
 func (u *Uploader) Force() {
 	select {
 	case u.force <- struct{}{}:
-	default: // one is waiting to be taken
+	default: // a request is already pending
 	}
 }
 
-// Status tells how uploads are.
+// Status returns the state of uploads.
 func (u *Uploader) Status() Status {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,7 +131,8 @@ func (u *Uploader) Status() Status {
 	return s
 }
 
-// Run sends what waits, whenever it may, until ctx ends. Problems are reported.
+// Run sends waiting batches whenever the conditions are met, until ctx ends.
+// report receives problems.
 func (u *Uploader) Run(ctx context.Context, report func(error)) {
 	for {
 		u.mu.Lock()
@@ -152,7 +156,8 @@ func (u *Uploader) Run(ctx context.Context, report func(error)) {
 	}
 }
 
-// Send sends all that waits, if it may; the error is what ended it.
+// Send sends all waiting batches if the conditions are met. It returns the
+// error that stopped it.
 func (u *Uploader) Send(ctx context.Context, forced bool) error {
 	batches := u.store.Waiting()
 	if len(batches) == 0 {
@@ -167,7 +172,7 @@ func (u *Uploader) Send(ctx context.Context, forced bool) error {
 	u.set(func(s *Status) { s.State = "sending" })
 	device := ""
 	if u.config.Needs(config.WhenWiFi) && !forced {
-		device = c.WiFi // not over whatever else the routes prefer
+		device = c.WiFi // not over another interface that the routes prefer
 	}
 	client := u.client(device)
 	defer client.CloseIdleConnections()
@@ -189,8 +194,8 @@ func (u *Uploader) Send(ctx context.Context, forced bool) error {
 	return nil
 }
 
-// blocked is why it may not send now, "" if it may. What is not known does not
-// count as so.
+// blocked returns the reason why uploads must wait, or "". A condition whose
+// state is unknown is not met.
 func (u *Uploader) blocked(c Conditions) string {
 	switch {
 	case u.config.Needs(config.WhenWiFi) && c.WiFi == "":
@@ -207,7 +212,7 @@ func (u *Uploader) blocked(c Conditions) string {
 	return ""
 }
 
-// laterError is an answer that asks to come again, after a time if it is not 0.
+// laterError is an answer that asks to retry, after a time if it is not 0.
 type laterError struct {
 	status string
 	after  time.Duration
@@ -215,8 +220,9 @@ type laterError struct {
 
 func (e *laterError) Error() string { return "the collector says " + e.status }
 
-// fail notes a failure, and when to try again: the pauses double, and vary by
-// half so that phones do not come together.
+// fail records a failure and sets the time of the next attempt: the pauses
+// double, and are shortened by a random part of up to one half, so that phones
+// do not retry simultaneously.
 func (u *Uploader) fail(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -241,14 +247,14 @@ func (u *Uploader) set(change func(*Status)) {
 	change(&u.status)
 }
 
-// send sends one batch and notes what became of it.
+// send sends one batch and records the result.
 func (u *Uploader) send(ctx context.Context, client *http.Client, b store.Batch) error {
 	id, data, err := u.store.Load(b, u.device)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // dropped meanwhile
+		return nil // dropped since
 	case err != nil:
-		return errors.Join(err, u.store.Refused(b)) // a file that cannot be read must not stop the others
+		return errors.Join(err, u.store.Refused(b)) // an unreadable file must not block the others
 	}
 	ctx, cancel := context.WithTimeout(ctx, config.Duration(u.config.TimeoutS))
 	defer cancel()
@@ -263,7 +269,7 @@ func (u *Uploader) send(ctx context.Context, client *http.Client, b store.Batch)
 	response, err := client.Do(request)
 	var bare *url.Error
 	if errors.As(err, &bare) {
-		return bare.Err // the address has the batch's id: each would be another problem
+		return bare.Err // without the address: it contains the batch ID, so each would be a new problem
 	}
 	if err != nil {
 		return err
@@ -275,7 +281,7 @@ func (u *Uploader) send(ctx context.Context, client *http.Client, b store.Batch)
 		u.set(func(s *Status) { s.Sent++; s.Failures = 0; s.Error = "" })
 		return u.store.Sent(b)
 	case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		// It would be the same again: the others must not wait for it.
+		// A retry would fail again: do not block the other batches.
 		u.set(func(s *Status) { s.Refused++; s.Error = saying(response.Status, text) })
 		return u.store.Refused(b)
 	}
@@ -283,7 +289,7 @@ func (u *Uploader) send(ctx context.Context, client *http.Client, b store.Batch)
 	return &laterError{saying(response.Status, text), time.Duration(max(0, min(seconds, 86400))) * time.Second}
 }
 
-// saying is a status with what the answer says.
+// saying returns a status with the text of the answer.
 func saying(status string, text []byte) string {
 	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "�")), " ")
 	return strings.TrimSuffix(fmt.Sprintf("%s: %.200s", status, line), ": ")
@@ -293,7 +299,7 @@ func (u *Uploader) authorize(r *http.Request) {
 	r.Header.Set("Authorization", "Bearer "+u.config.Token)
 }
 
-// client connects over an interface; "": as the routes decide.
+// client returns a client that connects over an interface; "": by routing.
 func (u *Uploader) client(device string) *http.Client {
 	dialer := &net.Dialer{Timeout: config.Duration(u.config.TimeoutS)}
 	if device != "" {
@@ -304,7 +310,7 @@ func (u *Uploader) client(device string) *http.Client {
 		}
 	}
 	return &http.Client{
-		// A redirection would carry the token elsewhere.
+		// A redirect would send the token to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			TLSClientConfig:     &tls.Config{RootCAs: u.roots, MinVersion: tls.VersionTLS12},
@@ -319,9 +325,9 @@ func (u *Uploader) client(device string) *http.Client {
 	}
 }
 
-// Address is what the collector saw over one interface.
+// Address is the phone's address that the collector saw on one interface.
 type Address struct {
 	Address netip.Addr
-	Connect time.Duration // TCP's handshake
-	RTT     time.Duration // of a request on a connection that stands
+	Connect time.Duration // duration of the TCP handshake
+	RTT     time.Duration // of a request on an open connection
 }

@@ -22,15 +22,15 @@ import (
 	"mplab/phonelog/internal/logger/store"
 )
 
-// server answers uploads as it is told; it has what it acknowledged.
+// server answers uploads as configured, and keeps acknowledged ones.
 type server struct {
 	*httptest.Server
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	status int
 	header map[string]string
-	got    []string // ids, of all requests
-	kept   []string // ids, of those acknowledged
+	got    []string // IDs of all requests
+	kept   []string // IDs of acknowledged requests
 }
 
 func serve(t *testing.T) *server {
@@ -122,7 +122,8 @@ func TestWhen(t *testing.T) {
 	}
 }
 
-// It waits for its conditions, sends oldest first, and stops when they end.
+// TestSendsWhileItMay: it waits for its conditions, sends oldest first, and
+// stops when they end.
 func TestSendsWhileItMay(t *testing.T) {
 	s := serve(t)
 	var mu sync.Mutex
@@ -177,8 +178,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Failures are waited out, longer and longer, and a batch is sent again under
-// its old id.
+// TestBackoff: after failures it waits increasingly long, and sends a batch
+// again with the same ID.
 func TestBackoff(t *testing.T) {
 	s := serve(t)
 	s.answer(http.StatusInsufficientStorage)

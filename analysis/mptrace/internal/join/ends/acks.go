@@ -5,48 +5,48 @@ import (
 	"sort"
 )
 
-// What takes no sequence number — acknowledgements, window updates, RST — is
-// matched whole: same numbers, window, timestamps, options, and IP
-// identification where the network keeps it. Identical ones without
-// identification are taken in their order and their delays are left out. One
-// that did not arrive is counted as lost with identification alone: networks
-// and receivers merge acknowledgements, and without it a merged one cannot be
-// told from its twins.
+// Packets without sequence numbers (acknowledgements, window updates, RST) are
+// matched as a whole: by their numbers, window, timestamps and options, and by
+// the IP identification if the network preserves it. Identical packets without
+// identification are matched in order, and their delays are discarded. A packet
+// that did not arrive counts as lost only if it has an identification: networks
+// and receivers merge acknowledgements, and without an identification a merged
+// acknowledgement cannot be distinguished from its duplicates.
 
-// ack is a packet without sequence numbers of its own that was sent.
+// ack is a sent packet that occupies no sequence numbers.
 type ack struct {
 	sentNS  int64
 	lastNS  int64
-	number  uint64 // acknowledged, unwrapped
+	number  uint64 // acknowledgement number, unwrapped
 	stamp   uint64 // timestamp, unwrapped
-	content uint64 // a number for all the rest
+	content uint64 // hash of the other fields
 	seq     uint32
 	order   uint32
 	id      uint16
 	flags   transmissionFlag
 	got     bool
-	vague   bool // which of several it was is not known
+	vague   bool // ambiguous: several identical packets were in flight
 }
 
 func (a *ack) before(number, stamp uint64) bool {
 	return a.number < number || a.number == number && a.stamp < stamp
 }
 
-// acks is what is under way of one direction.
+// acks holds the acknowledgements in flight in one direction.
 type acks struct {
-	row  []ack // in the order of time, and of number and stamp: neither goes back at a sender
+	row  []ack // in the order of time, number and timestamp, none of which decreases at a sender
 	head int
 	next int
-	odd  []ack // the others: RST, and what the capture holds out of order
+	odd  []ack // all others: RST, and packets that the capture holds out of order
 
 	started       bool
-	number, stamp uint64 // the last sent
+	number, stamp uint64 // of the last sent one
 }
 
 // mostOdd bounds acks.odd.
 const mostOdd = 256
 
-// keys unwraps the numbers of a unit.
+// keys returns the unwrapped acknowledgement number and timestamp of a unit.
 func (a *acks) keys(u *unit) (number, stamp uint64) {
 	if !a.started {
 		a.number, a.stamp, a.started = 1<<32|uint64(u.ack), 1<<32|uint64(u.tsval), true
@@ -58,7 +58,8 @@ func content(u *unit) uint64 {
 	return mix(mix(uint64(u.seq)<<32|uint64(u.tsecr), uint64(u.window)<<8|uint64(u.flags)), u.dataAck<<32|uint64(u.options))
 }
 
-// send notes an acknowledgement; it returns one that has to make room.
+// send records a sent acknowledgement. It returns an older one that was dropped
+// to make room, or nil.
 func (a *acks) send(u *unit, order uint32, flags transmissionFlag) (dropped *ack) {
 	number, stamp := a.keys(u)
 	one := ack{sentNS: u.timeNS, number: number, stamp: stamp, content: content(u), seq: u.seq, order: order, id: u.id, flags: flags}
@@ -76,7 +77,7 @@ func (a *acks) send(u *unit, order uint32, flags transmissionFlag) (dropped *ack
 	return dropped
 }
 
-// outcome is what became of an arrival.
+// outcome is the result of matching an arrival.
 type outcome uint8
 
 const (
@@ -85,8 +86,8 @@ const (
 	unknown
 )
 
-// arrive finds what arrived. kept: the network keeps identifications; latest:
-// it was sent no later.
+// arrive matches an arriving packet. kept: the network preserves IP
+// identifications; latest: the latest possible sending time.
 func (a *acks) arrive(u *unit, kept bool, latest int64) (*ack, outcome) {
 	number, stamp := a.keys(u)
 	want := content(u)

@@ -6,8 +6,8 @@ import (
 	"mplab/analysis/mptrace/internal/interval"
 )
 
-// cutting learns from the first part of a super-segment into what it was cut,
-// where that is less than the MSS: on paths with a smaller MTU.
+// cutting learns the packet size of a super-segment from its first arriving
+// part, if that is smaller than the MSS, as on paths with a smaller MTU.
 func (d *direction) cutting(t *transmission, lo, hi uint64) {
 	if size := uint32(hi - lo); lo == t.lo && hi < t.hi && size < t.wire {
 		d.mss -= min(uint16(t.wire-size), d.mss-1)
@@ -15,8 +15,8 @@ func (d *direction) cutting(t *transmission, lo, hi uint64) {
 	}
 }
 
-// candidates are the transmissions that what arrived may be, in the order in
-// which they were sent.
+// candidates returns the transmissions that can match an arrival, in the order
+// of sending.
 func (d *direction) candidates(lo, hi uint64, u *unit, r *rules, fits []*transmission) []*transmission {
 	latest := u.timeNS - r.fastest + r.slack
 	merged := false
@@ -29,7 +29,7 @@ func (d *direction) candidates(lo, hi uint64, u *unit, r *rules, fits []*transmi
 		}
 		return true
 	})
-	if len(fits) == 0 && merged { // what merges packets may not mind their timestamps
+	if len(fits) == 0 && merged { // a device that merges packets may change timestamps
 		d.ranges.overlapping(lo, hi, func(t *transmission) bool {
 			if t.sentNS <= latest && !t.arrived() {
 				fits = append(fits, t)
@@ -43,9 +43,10 @@ func (d *direction) candidates(lo, hi uint64, u *unit, r *rules, fits []*transmi
 	return fits
 }
 
-// fits says whether timestamp and identification allow that u, which begins
-// at lo, is t or a part of it, or begins before it and contains it. The
-// packets of a super-segment count on from its identification.
+// fits reports whether timestamp and identification allow u to match t: u
+// starts at lo and is t or a part of it, or starts before t and contains it.
+// The packets of a super-segment have consecutive identifications, starting
+// with that of the super-segment.
 func (t *transmission) fits(lo uint64, u *unit, kept bool) bool {
 	if t.flags&stamped != 0 && u.stamped && t.tsval != u.tsval {
 		return false
@@ -59,7 +60,8 @@ func (t *transmission) fits(lo uint64, u *unit, kept bool) bool {
 	return uint64(t.id-u.id) <= t.lo-lo
 }
 
-// assign divides [lo, hi) among candidates and returns what none of them missed.
+// assign distributes [lo, hi) over the candidates and returns the parts that no
+// candidate was missing.
 func (d *direction) assign(fits []*transmission, lo, hi uint64, timeNS int64, r *rules) (rest []interval.Span) {
 	rest = append(rest, interval.Span{Lo: lo, Hi: hi})
 	for i, t := range fits {
@@ -84,7 +86,7 @@ func (d *direction) assign(fits []*transmission, lo, hi uint64, timeNS int64, r 
 	return rest
 }
 
-// without appends to left what of a span is not in parts of it.
+// without appends the parts of a span that are not in parts to left.
 func without(left []interval.Span, span interval.Span, parts []interval.Span) []interval.Span {
 	for _, p := range parts {
 		if p.Lo > span.Lo {
@@ -98,7 +100,7 @@ func without(left []interval.Span, span interval.Span, parts []interval.Span) []
 	return left
 }
 
-// unite puts two transmissions in one group.
+// unite puts two transmissions into the same group.
 func unite(a, b *transmission) {
 	switch {
 	case a.group == nil && b.group == nil:

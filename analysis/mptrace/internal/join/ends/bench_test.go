@@ -7,14 +7,14 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// bulk is what one end captures of a long download: a segment every gap, an
-// acknowledgement for every second of them, one in a thousand lost and sent
-// again. It is made as it is read.
+// bulk is the capture of a long download at one end: a segment every gap, an
+// acknowledgement for every second segment, one in a thousand lost and
+// retransmitted. Packets are generated on reading.
 type bulk struct {
 	end     int
 	count   int
 	opening int
-	at      [2]int // of the next data and the next acknowledgement
+	at      [2]int // index of the next data packet and acknowledgement
 	packet  packet.Packet
 }
 
@@ -22,14 +22,14 @@ const (
 	bulkGap   = 20_000
 	bulkDelay = 10_000_000
 	bulkBytes = 1400
-	bulkLost  = 1000 // one in so many
+	bulkLost  = 1000 // one in this many
 )
 
 func (b *bulk) close() {}
 
 func (b *bulk) iface(int32) string { return "wlan0" }
 
-// data is when the n-th segment passes this end; −1: it was lost.
+// data returns when the n-th segment passes this end; −1: it was lost.
 func (b *bulk) data(n int) int64 {
 	at := int64(n) * bulkGap
 	if b.end == proxyEnd {
@@ -80,7 +80,7 @@ func (b *bulk) next() *packet.Packet {
 		p.Src, p.Dst, p.SrcPort, p.DstPort = server, client, 443, 40_000
 		p.TimeNS, p.Payload, p.IPID = simStart+data, bulkBytes, uint16(n)
 		p.TSVal = uint32(int64(n) * bulkGap / 1e6)
-		if n%bulkLost == bulkLost-1 { // what was lost
+		if n%bulkLost == bulkLost-1 { // the lost segment
 			n -= bulkLost - 8
 		} else if n%bulkLost == bulkLost-2 {
 			p.Flags |= packet.PSH
@@ -95,7 +95,7 @@ func (b *bulk) next() *packet.Packet {
 	return p
 }
 
-// deaf follows nothing.
+// deaf is a follower that ignores all packets.
 type deaf struct{}
 
 func (deaf) add(*packet.Packet) {}

@@ -17,7 +17,7 @@ import (
 
 const msec = 1_000_000
 
-// script of single packets: what is lost is said by hand.
+// hand is a script of single packets that states which ones are lost.
 type hand struct {
 	*talk
 	t int64 // true time of the last packet
@@ -119,13 +119,14 @@ func TestCopiesAreToldApart(t *testing.T) {
 	}
 }
 
-// phoneView is a time of the proxy as the result tells it.
+// phoneView converts a true time to the phone's clock, by the estimated clock
+// of the result.
 func (n *network) phoneView(trueNS int64, r *Result) int64 {
 	l := line{start: r.Clock.StartNS, offset: r.Clock.OffsetMS * 1e6, slope: r.Clock.DriftPPM * ppm}
 	return l.phone(n.clock(proxyEnd, trueNS))
 }
 
-// translate renames the phone's endpoint in the proxy's capture.
+// translate replaces the phone's endpoint in the proxy's capture, as NAT does.
 func (n *network) translate(path int32, to packet.Addr, port uint16) {
 	from := address(byte(1 + path))
 	for i := range n.captures[proxyEnd] {
@@ -149,7 +150,7 @@ func TestFlowsBehindNAT(t *testing.T) {
 	n.finish()
 	arrived := n.arrivals
 	n.arrivals = nil
-	n.translate(1, address(200), 61_234) // the other path has none
+	n.translate(1, address(200), 61_234) // the other path has no NAT
 	r := n.match(t, Options{Samples: -1})
 	n.arrivals = arrived
 	check(t, n, r)
@@ -172,7 +173,7 @@ func TestCapturesThatBeganLateAndEndedEarly(t *testing.T) {
 	n.finish()
 	n.arrivals = nil
 	from, to := n.start+1e9, n.start+2e9
-	var middle []packet.Packet // of the proxy; and none of the handshake at the phone
+	var middle []packet.Packet // the proxy's packets without those of the phone's handshake
 	for _, p := range n.captures[proxyEnd] {
 		if p.TimeNS > from && p.TimeNS < to {
 			middle = append(middle, p)

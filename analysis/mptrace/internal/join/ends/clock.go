@@ -8,14 +8,15 @@ import (
 // Clock relates the clocks of the two ends: at time t of the phone's clock the
 // proxy's clock shows t + offset + drift·(t − start).
 //
-// It is estimated from the delays of both directions. The delay of a packet
-// from phone to proxy, each end read off its own clock, is never less than the
-// offset, that of one from proxy to phone never less than its negative: the
-// lower hulls of the two clouds enclose the offset (Moon, Skelly, Towsley,
-// INFOCOM 1999; Zhang, Liu, Xia, INFOCOM 2002). The estimate is the middle of
-// that band. It is right when the shortest delays of both directions are
-// equal; what they differ by, halved, is its error, and the uncertainty bounds
-// it. No capture of two ends can tell more.
+// The estimate uses the delays of both directions. The delay of a packet from
+// phone to proxy, computed from the two clocks, is never less than the offset.
+// The delay from proxy to phone is never less than the negative offset. So the
+// lower hulls of the two point clouds enclose the offset (Moon, Skelly,
+// Towsley, INFOCOM 1999; Zhang, Liu, Xia, INFOCOM 2002). The estimate is the
+// middle of that band. It is exact if the shortest delays of both directions
+// are equal. Its error is half the difference of the shortest delays, and the
+// uncertainty bounds the error. Two captures contain no more information about
+// the offset.
 type Clock struct {
 	Known         bool    `json:"known" doc:"packets of both directions were matched, or the clock is the same; else delays are above the shortest of their direction"`
 	Same          bool    `json:"same" doc:"one clock for both ends was asked for"`
@@ -30,30 +31,30 @@ type Clock struct {
 	PointsDown    int64   `json:"points_down" unit:"packets"`
 }
 
-// line is offset and drift as the estimate has them.
+// line is an estimated offset and drift.
 type line struct {
-	start         int64   // phone's clock
+	start         int64   // by the phone's clock
 	offset, slope float64 // ns, and ns per ns
 }
 
-// phone turns a time of the proxy's clock into the phone's.
+// phone converts a time of the proxy's clock to the phone's clock.
 func (l line) phone(proxyNS int64) int64 {
 	x := float64(proxyNS-l.start) - l.offset
 	return l.start + int64(math.Round(x/(1+l.slope)))
 }
 
 const (
-	bins = 64 // per capture, in which lowest delays are looked at
+	bins = 64 // per capture; each keeps its lowest delay
 
-	enoughBins  = 8   // with points, to tell a drift
-	maxDriftPPM = 100 // an estimate of drift is of use when its error is below: clocks are that good by themselves
+	enoughBins  = 8   // minimum number of filled bins for a drift estimate
+	maxDriftPPM = 100 // an estimate is used only if its error is smaller: clocks are this accurate without one
 	ppm         = 1e-6
 )
 
-// cloud is the delays of one direction on one path.
+// cloud holds the delays of one direction on one path.
 type cloud struct {
 	hull   hull
-	lowest [bins]point // of each part of the capture, by height over the coarse line
+	lowest [bins]point // per bin, by height above the coarse line
 	filled [bins]bool
 	n      int64
 	sumX   float64
@@ -71,8 +72,8 @@ func (c *cloud) add(p point, width, slope float64) {
 	}
 }
 
-// drift is the slope of the cloud's lower edge and how far it can be off: its
-// lowest delays, part by part, should lie on the edge.
+// drift returns the slope of the lower edge of the cloud and the bound of its
+// error. The lowest delays of the bins should be on the edge.
 func (c *cloud) drift() (slope, bad float64) {
 	bad = math.Inf(1)
 	if c.n == 0 {
@@ -99,12 +100,12 @@ func (c *cloud) drift() (slope, bad float64) {
 	return slope, 2 * over[len(over)*3/4] / span
 }
 
-// path is the two clouds of a path: Up and Down.
+// clouds holds the two clouds of a path: Up and Down.
 type clouds [2]cloud
 
-// envelope gathers the delays of a pass over both captures.
+// envelope collects the delays of one pass over both captures.
 type envelope struct {
-	line  line    // times of points are counted from its start; its slope is the coarse drift
+	line  line    // its start is the origin of time; its slope is the coarse drift
 	width float64 // ns from first to last packet
 	paths map[int32]*clouds
 }
@@ -113,8 +114,8 @@ func newEnvelope(coarse line, width float64) *envelope {
 	return &envelope{line: coarse, width: max(width, 1), paths: map[int32]*clouds{}}
 }
 
-// add takes a packet: when it was sent and when it arrived, each by the clock
-// of its own end.
+// add adds a packet with its sending and arrival times, each by the clock of
+// that end.
 func (e *envelope) add(path int32, dir int, sentNS, arrivedNS int64) {
 	c := e.paths[path]
 	if c == nil {
@@ -128,7 +129,8 @@ func (e *envelope) add(path int32, dir int, sentNS, arrivedNS int64) {
 	c[dir].add(point{x, float64(arrivedNS - sentNS)}, e.width, slope)
 }
 
-// estimate is the middle of the band. name gives the names of paths.
+// estimate returns the middle of the band as line and Clock. name returns the
+// name of a path.
 func (e *envelope) estimate(name func(int32) string) (line, Clock) {
 	clock := Clock{StartNS: e.line.start, DriftErrorPPM: -1}
 	paths := make([]int32, 0, len(e.paths))
@@ -166,7 +168,7 @@ func (e *envelope) estimate(name func(int32) string) (line, Clock) {
 	switch {
 	case !math.IsInf(best, 1):
 		clock.Known, clock.UncertaintyMS = true, max(best, 0)/2e6
-		if below <= above { // no path may have negative delays
+		if below <= above { // no path can have negative delays
 			offset = max(below, min(above, offset))
 		}
 	case !math.IsInf(above, 1):
@@ -178,9 +180,10 @@ func (e *envelope) estimate(name func(int32) string) (line, Clock) {
 	return line{e.line.start, offset, slope}, clock
 }
 
-// drift is that of the direction, or of both directions of a path, whose
-// lowest delays lie best on a line. Of two good ones the mean counts: what
-// changes both ways alike, as a change of route does, cancels out.
+// drift returns the slope with the smallest error, of one direction or of both
+// directions of a path. If both directions are good, it uses their mean,
+// because a change that affects both directions equally, such as a route
+// change, cancels out.
 func (e *envelope) drift(paths []int32) (slope, bad float64) {
 	bad = math.Inf(1)
 	for _, p := range paths {

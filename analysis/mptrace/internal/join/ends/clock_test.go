@@ -29,7 +29,7 @@ func TestHullHoldsTheLowestForEverySlope(t *testing.T) {
 	}
 }
 
-// path describes delays in ns at a time in s.
+// delayOf returns the delay in ns at a time in s.
 type delayOf func(random *rand.Rand, s float64) float64
 
 func steady(ms float64) delayOf {
@@ -42,9 +42,9 @@ func TestClock(t *testing.T) {
 		seconds       float64
 		up, down      delayOf
 		offset, drift float64 // ms, ppm
-		within        float64 // ms: how far the offset may be off
+		within        float64 // ms; maximum error of the offset
 		driftWithin   float64
-		unknown       bool // the drift
+		unknown       bool // unknown drift
 	}{
 		{"steady", 60, steady(20), steady(20), 5000, 30, 0.1, 3, false},
 		{"other sign", 60, steady(20), steady(20), -5000, -30, 0.1, 3, false},

@@ -7,24 +7,24 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// data is what one direction of a connection carried, counted by offset from
-// the first byte of its data (by DSN, or by sequence number for plain TCP).
+// data describes the data of one direction of a connection, by offset from its
+// first byte (by DSN, or by sequence number for plain TCP).
 type data struct {
 	waiting  waiting
-	arrivals map[*flow]*arrivals // by subflow; Multipath TCP alone
-	again    []reinjected        // of which the arrivals are not settled, in the order of time
+	arrivals map[*flow]*arrivals // by subflow; only for Multipath TCP
+	again    []reinjected        // reinjections with unsettled arrivals, in the order of time
 }
 
-// waiting is the data that came before data in front of it: the reassembly
-// queue of the receiver, as its capture shows it.
+// waiting is the receiver's reassembly queue, derived from the receiver's
+// capture: data that arrived before earlier data.
 type waiting struct {
-	next    uint64 // all below has arrived
+	next    uint64 // all data below has arrived
 	started bool
 	held    []held // in the order of lo, disjoint, above next
-	bytes   uint64 // held
+	bytes   uint64 // in held
 
 	arrived, waited, unknown, most uint64 // bytes; see Reordering
-	atOnce                         int64  // bytes
+	atOnce                         int64  // bytes that did not wait
 	late                           distribution
 	sum                            float64 // ns · bytes
 }
@@ -36,10 +36,10 @@ type held struct {
 
 func (h held) size() uint64 { return h.hi - h.lo }
 
-// mostHeld bounds the parts that wait for one hole.
+// mostHeld bounds the number of ranges that wait for one hole.
 const mostHeld = 1 << 15
 
-// arrive takes data [lo, hi).
+// arrive adds data [lo, hi).
 func (w *waiting) arrive(lo, hi uint64, timeNS int64) {
 	if !w.started {
 		w.next, w.started = lo, true
@@ -64,7 +64,8 @@ func (w *waiting) arrive(lo, hi uint64, timeNS int64) {
 	}
 }
 
-// insert adds what of [lo, hi) is not held, and says how much that is.
+// insert adds the parts of [lo, hi) that are not yet held, and returns their
+// size.
 func insert(all []held, lo, hi uint64, timeNS int64) (_ []held, fresh uint64) {
 	i := len(all)
 	if i > 0 && all[i-1].hi > lo {
@@ -84,7 +85,7 @@ func insert(all []held, lo, hi uint64, timeNS int64) (_ []held, fresh uint64) {
 	return all, fresh
 }
 
-// drain lets the application have what has nothing missing before it.
+// drain releases the data without a hole before it to the application.
 func (w *waiting) drain(now int64) {
 	n := 0
 	for n < len(w.held) && w.held[n].lo == w.next {
@@ -103,9 +104,9 @@ func (w *waiting) drain(now int64) {
 	w.held = slices.Delete(w.held, 0, n)
 }
 
-// acknowledged takes that the receiver has everything below offset: what is
-// missing of that is missing in the capture alone, and since when the
-// application could read what waited for it is not known.
+// acknowledged records that the receiver has all data below offset. Data below
+// it that is still missing is missing only in the capture. The time at which
+// the application could read the data behind it is unknown.
 func (w *waiting) acknowledged(offset uint64, now int64) {
 	if w.started && offset > w.next {
 		w.skip(offset)
@@ -126,12 +127,12 @@ func (w *waiting) skip(offset uint64) {
 	w.next = max(w.next, offset)
 }
 
-// row fills in what waited; false when nothing arrived.
+// row fills in the waiting times. It returns false if nothing arrived.
 func (w *waiting) row(row *Reordering) bool {
 	if w.arrived == 0 {
 		return false
 	}
-	left := w.bytes // that waits still
+	left := w.bytes // still waiting
 	row.Bytes, row.WaitedBytes = int64(w.arrived), int64(w.waited+left)
 	row.UnknownBytes, row.WaitingMax = int64(w.unknown+left), int64(w.most)
 	row.WaitedPercent = tables.Just(100 * float64(row.WaitedBytes) / float64(row.Bytes))
@@ -154,10 +155,10 @@ func (w *waiting) row(row *Reordering) bool {
 	return true
 }
 
-// arrivals is when data came on one subflow for the first time.
+// arrivals holds the first arrival times of the data on one subflow.
 type arrivals struct {
 	held   []held // in the order of lo, disjoint
-	before uint64 // what is below has been forgotten
+	before uint64 // data below has been forgotten
 }
 
 const (
@@ -182,7 +183,7 @@ func (a *arrivals) forget(now int64) {
 	a.held = slices.Delete(a.held, 0, n)
 }
 
-// whole is when all of [lo, hi) had come.
+// whole returns the time when all of [lo, hi) had arrived.
 func (a *arrivals) whole(lo, hi uint64) (timeNS int64, ok bool) {
 	if a == nil {
 		return 0, false
@@ -197,14 +198,14 @@ func (a *arrivals) whole(lo, hi uint64) (timeNS int64, ok bool) {
 	return 0, false
 }
 
-// reinjected is data that a subflow carried after another one.
+// reinjected is data that one subflow carried after another one.
 type reinjected struct {
 	lo, hi   uint64
 	timeNS   int64
 	from, to *flow
 }
 
-// row says what became of the two copies.
+// reinjection fills in the arrivals of the two copies.
 func (d *data) reinjection(r *reinjected, row *Reinjection) {
 	row.TimeNS, row.Offset, row.Bytes = r.timeNS, int64(r.lo), int64(r.hi-r.lo)
 	original, copied := d.arrivals[r.from], d.arrivals[r.to]
@@ -221,7 +222,7 @@ func (d *data) reinjection(r *reinjected, row *Reinjection) {
 	case came && copyCame:
 		row.CopyFirst = tables.Just(copyNS < originalNS)
 		row.GainMS = tables.Just(float64(originalNS-copyNS) / 1e6)
-	case forgotten: // one minute ago or more
+	case forgotten: // at least one minute ago
 		row.CopyFirst = tables.Maybe[bool]{}
 	case came || copyCame:
 		row.CopyFirst = tables.Just(copyCame)

@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// TestWaiting compares the reassembly queue with one that keeps each byte.
+// TestWaitingIsThatOfEachByte compares the reassembly queue with one that
+// stores each byte.
 func TestWaitingIsThatOfEachByte(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		const size = 400
 		var w waiting
 		w.started = true
-		arrived := make([]int64, size) // when each byte came; 0: not yet
+		arrived := make([]int64, size) // arrival time of each byte; 0: not yet
 		delays := make([]int64, size)
 		next, most := 0, 0
 		for now := int64(1); next < size; now++ {

@@ -8,58 +8,60 @@ import (
 
 const flagRST = packet.RST
 
-// direction is one direction of a flow: what is under way, and what became of
-// all that was sent.
+// direction is one direction of a flow: its transmissions in flight, and the
+// outcome of all that were sent.
 type direction struct {
 	flow   *flow
 	dir    uint8
 	ranges ranges
 	acks   acks
 	count  count
-	losses []Loss // without the names of connection, subflow and direction
+	losses []Loss // without connection, subflow and direction
 
-	number  uint64 // sequence number sent last, unwrapped
-	base    uint64 // of relative numbers
+	number  uint64 // last sent sequence number, unwrapped
+	base    uint64 // origin of relative sequence numbers
 	order   uint32 // of the next transmission
-	top     uint32 // order above all that arrived
-	mss     uint16 // that the receiver announced; 0: not known
+	top     uint32 // above the order of all that arrived
+	mss     uint16 // announced by the receiver; 0: unknown
 	started bool
-	checked int64 // when what is old was last looked for
+	checked int64 // time of the last search for old transmissions
 }
 
-// rules are what a pass knows of a direction's path.
+// rules holds the properties of a direction's path during one pass.
 type rules struct {
 	judge      judge
-	kept       bool  // the network keeps the IP identification
-	fastest    int64 // ns: no packet takes less
-	slack      int64 // ns that the clocks may be off
-	begin, end int64 // the receiver captured between them
-	window     int64 // ns after which what did not arrive is lost
-	most       int   // transmissions under way
+	kept       bool  // the network preserves the IP identification
+	fastest    int64 // ns; minimum delay
+	slack      int64 // ns; tolerance for the error of the clocks
+	begin, end int64 // start and end of the receiver's capture
+	window     int64 // ns; a transmission that has not arrived by then is lost
+	most       int   // maximum number of transmissions in flight
 
 	fits []*transmission // scratch
 }
 
-// judge is told what became of transmissions.
+// judge receives the outcome of transmissions.
 type judge interface {
-	// delay: one arrived, and it is known which. In the order of arrival, but
-	// for those that could be told from their copies later only.
+	// delay reports an arrival that is matched to one transmission. Calls are
+	// in the order of arrival, except for transmissions that could only be
+	// distinguished from their copies later.
 	delay(d *direction, sentNS, arrivedNS int64)
-	// lose: [lo, hi) of t did not arrive.
+	// lose reports that [lo, hi) of t did not arrive.
 	lose(d *direction, t *transmission, lo, hi uint64)
 	loseAck(d *direction, a *ack)
 }
 
-// linger is how long what has arrived is kept for its duplicates.
-const linger = 5e8 // ns
+// linger is how long an arrived transmission is kept to recognise duplicates.
+const linger = 5e8 // in ns
 
-// patience is how long what has not arrived may keep what was sent after it.
-const patience = 1e9 // ns
+// patience is how long a transmission that has not arrived may block those sent
+// after it.
+const patience = 1e9 // in ns
 
-// defaultMSS stands for what the capture does not tell: that of Ethernet.
+// defaultMSS is used if the capture has no MSS option: the MSS of Ethernet.
 const defaultMSS = 1460
 
-// send notes what left the sender.
+// send records a packet that left the sender.
 func (d *direction) send(u *unit, r *rules) {
 	flags := transmissionFlag(0)
 	if u.stamped {
@@ -111,11 +113,11 @@ func (d *direction) unwrap(seq uint32) uint64 {
 	return unwrap(d.number, seq)
 }
 
-// relative counts from the first byte of payload, or from the first that was
-// seen when the SYN was not.
+// relative returns an offset from the first byte of payload. If the SYN was not
+// seen, the origin is the first byte seen.
 func (d *direction) relative(at uint64) int64 { return int64(at - d.base) }
 
-// arrive notes what came to the receiver.
+// arrive records a packet that reached the receiver.
 func (d *direction) arrive(u *unit, r *rules) {
 	if u.length == 0 {
 		d.arriveAck(u, r)
@@ -137,7 +139,7 @@ func (d *direction) arrive(u *unit, r *rules) {
 		}
 		return
 	}
-	for _, span := range d.assign(fits, lo, hi, u.timeNS, r) { // had arrived before
+	for _, span := range d.assign(fits, lo, hi, u.timeNS, r) { // parts that had arrived before
 		for _, t := range fits {
 			if span.Lo < span.Hi && span.Lo >= t.lo && span.Lo < t.hi {
 				d.count.duplicated += int64(t.between(span.Lo, min(span.Hi, t.hi)))
@@ -147,12 +149,12 @@ func (d *direction) arrive(u *unit, r *rules) {
 	}
 }
 
-// delivered tells that all of t arrived.
+// delivered records that all of t arrived.
 func (d *direction) delivered(t *transmission, r *rules) {
 	t.flags |= ended
 	if t.group != nil {
 		t.group.got++
-		return // whether it was this one is known later
+		return // the group decides later whether it was this one
 	}
 	d.overtaken(t.order)
 	r.judge.delay(d, t.sentNS, t.lastNS)
@@ -180,13 +182,13 @@ func (d *direction) arriveAck(u *unit, r *rules) {
 	}
 }
 
-// settle ends what was sent so long before now that it will not arrive any
-// more; what has arrived is kept for a moment, for its duplicates.
+// settle ends transmissions that were sent too long before now to still arrive.
+// It keeps arrived ones for a moment to recognise duplicates.
 func (d *direction) settle(now int64, r *rules) {
 	d.checked = now
 	w := &d.ranges
 	if len(w.fresh)-w.head+len(w.others) > r.most || len(d.acks.row)-d.acks.head > r.most {
-		now += r.window / 2 // more is under way than memory is meant for
+		now += r.window / 2 // too many in flight for the memory bound: wait half as long
 	}
 	for w.head < len(w.fresh) {
 		if t := &w.fresh[w.head]; t.old(now, r) {
@@ -221,7 +223,7 @@ func (d *direction) settle(now int64, r *rules) {
 	})
 }
 
-// compact forgets what is before head, when that is most of it.
+// compact drops the items before head if they are the larger part.
 func compact[T any](s []T, head, next int) ([]T, int, int) {
 	if head == len(s) {
 		if cap(s) > 256 {
@@ -248,7 +250,7 @@ func (a *ack) old(now int64, r *rules) bool {
 	return a.sentNS+r.window < now || a.got && a.lastNS+linger < now
 }
 
-// settleRange counts a transmission of which nothing more is awaited.
+// settleRange counts a transmission whose outcome is final.
 func (d *direction) settleRange(t *transmission, r *rules) {
 	c := &d.count
 	if !t.arrived() && (t.flags&outside != 0 || t.sentNS+max(c.slowest, r.fastest) > r.end) {

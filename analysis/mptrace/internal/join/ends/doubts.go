@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// apart returns ErrSame when one file is named for both ends.
+// apart returns ErrSame if the same file is given for both ends.
 func apart(phone, proxy []string) error {
 	for _, a := range phone {
 		one, err := os.Stat(a)
 		if err != nil {
-			continue // reading it tells
+			continue // opening the capture reports the error
 		}
 		for _, b := range proxy {
 			if other, err := os.Stat(b); err == nil && os.SameFile(one, other) {
@@ -21,8 +21,8 @@ func apart(phone, proxy []string) error {
 	return nil
 }
 
-// doubts says what in the result cannot be when the captures are those of two
-// ends, each under its own name.
+// doubts lists contradictions in the result that suggest that the captures are
+// not those of the two ends, or are swapped.
 func (r *Result) doubts(swapped bool) (doubts []string) {
 	const (
 		fewDelays = 10

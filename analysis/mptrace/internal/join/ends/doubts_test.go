@@ -11,14 +11,14 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// download makes the captures of a download over one path of 7 ms.
+// download generates the captures of a download over one path with 7 ms delay.
 func download(n *network) {
 	flow := n.talk(0, 40_000, &wire{delay: 7e6}, &wire{delay: 7e6, loss: 0.05})
 	flow.after(flow.bulk(flow.open(n.start), 300, 1000, 0, msec))
 	n.finish()
 }
 
-// TestDoubts: captures that are not those of the two ends are told.
+// TestDoubts: captures that are not those of the two ends are reported.
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -58,7 +58,7 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// TestOneFileForBothEnds is refused, by whatever name.
+// TestOneFileForBothEnds: the same file is refused, under any name.
 func TestOneFileForBothEnds(t *testing.T) {
 	dir := t.TempDir()
 	one, link := filepath.Join(dir, "one.pcap"), filepath.Join(dir, "link.pcap")
@@ -72,7 +72,8 @@ func TestOneFileForBothEnds(t *testing.T) {
 	}
 }
 
-// TestSummaryShowsTheLargestDirections, and all when that is wanted.
+// TestSummaryShowsTheLargestDirections: the summary shows the largest
+// directions, or all on request.
 func TestSummaryShowsTheLargestDirections(t *testing.T) {
 	r := &Result{}
 	for i := range int32(1000) {

@@ -10,24 +10,25 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Options of [Match]. Zero values stand for the defaults.
+// Options of [Match]. Zero values select the defaults.
 type Options struct {
-	// SameClock: both captures were made by one clock, as in the virtual lab.
+	// SameClock: both captures use the same clock, as in the virtual lab.
 	SameClock bool
-	// Samples is how many delays a direction of a subflow keeps at least before
-	// every second is dropped; default 1000, −1: all.
+	// Samples is the minimum number of delays that a direction of a subflow
+	// keeps before every second one is dropped; default 1000, −1: all.
 	Samples int
-	// WindowNS is how long an arrival is waited for; default 10 s.
+	// WindowNS is how long to wait for an arrival; default 10 s.
 	WindowNS int64
-	// MaxInFlight is how many transmissions may be under way in a direction
-	// before they are waited for less long; default 1<<16.
+	// MaxInFlight is the maximum number of transmissions in flight per
+	// direction; above it, the wait is shorter. Default 1<<16.
 	MaxInFlight int
-	// MaxFlows is how many flows are followed at a time; default 1<<15. More
-	// are ignored and counted.
+	// MaxFlows is the maximum number of concurrent flows; default 1<<15.
+	// Packets of more flows are ignored and counted.
 	MaxFlows int
-	// Network names the network of an interface: wifi, cellular, …; nil: not known.
+	// Network returns the network of an interface: wifi, cellular, …; nil:
+	// unknown.
 	Network func(iface string, f *tcp.Flow) string
-	// Source says how captures are read.
+	// Source selects how captures are read.
 	Source source.Options
 }
 
@@ -39,7 +40,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Result is what two ends tell. Rows are in the order of connection, subflow,
+// Result is the comparison of two ends. Rows are sorted by connection, subflow,
 // direction and time.
 type Result struct {
 	Clock        Clock
@@ -50,18 +51,19 @@ type Result struct {
 	Reordering   []Reordering
 	Reinjections []Reinjection
 	Phone, Proxy []tables.File
-	Doubts       []string // why the captures may not be what they were said to be
+	Doubts       []string // reasons to doubt that the captures belong to the given ends
 }
 
 // ErrSame means that a file was given for both ends.
 var ErrSame = errors.New("the same file is given for both ends")
 
-// ErrNothing means that the captures have no packet in common.
+// ErrNothing means that the two captures have no packet in common.
 var ErrNothing = errors.New("no packet is in the captures of both ends: they are not of the same time and connections, or a proxy on the path splits TCP")
 
-// Match compares the captures of the phone, one file per interface as a rule,
-// with those of the proxy. Files that cannot be read, or not to their end, are
-// told in the result. It returns ErrNothing when no packet is at both ends.
+// Match compares the captures of the phone, usually one file per interface,
+// with those of the proxy. Result lists files that could not be read or not to
+// their end. Match returns ErrNothing if no packet is in the captures of both
+// ends.
 func Match(phone, proxy []string, o Options) (*Result, error) {
 	var open [2]opener
 	var told [2]func() []tables.File
@@ -81,7 +83,7 @@ func Match(phone, proxy []string, o Options) (*Result, error) {
 	return r, err
 }
 
-// match does the three passes.
+// match runs the three passes.
 func match(open [2]opener, o Options, with following) (*Result, error) {
 	o = o.filled()
 	var sketches [2]*sketch
@@ -98,7 +100,7 @@ func match(open [2]opener, o Options, with following) (*Result, error) {
 	r := &Result{}
 	r.Summary.PacketsPhone, r.Summary.PacketsProxy = sketches[phoneEnd].count, sketches[proxyEnd].count
 	known := meet(sketches[phoneEnd], sketches[proxyEnd], name)
-	for _, s := range sketches { // of which the times are needed still
+	for _, s := range sketches { // only their times are still needed
 		s.packets.seen, s.syns.seen = nil, nil
 	}
 	if known.matched == 0 {
@@ -117,7 +119,7 @@ func match(open [2]opener, o Options, with following) (*Result, error) {
 	return r, nil
 }
 
-// pass gives a matcher the packets of both ends.
+// pass feeds the packets of both ends to a matcher.
 func pass(open [2]opener, m *matcher) {
 	var in [2]stream
 	for end := range open {

@@ -4,52 +4,52 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// The two directions. Up is sent by the phone, whoever opened the connection.
+// Directions. The phone sends Up, whichever end opened the connection.
 const (
 	Up   = 0
 	Down = 1
 )
 
-// The two ends. Each sends the direction of its number.
+// Ends. Each end sends the direction with its number.
 const (
 	phoneEnd = Up
 	proxyEnd = Down
 )
 
-// flow is one life of a 4-tuple at both ends.
+// flow is one incarnation of a 4-tuple, at both ends.
 type flow struct {
-	key    key // up, as the phone sees it
+	key    key // direction up, with the phone's addresses
 	isn    uint32
-	opener uint8 // direction of the SYN, with synSeen
+	opener uint8 // direction of the SYN; valid if syn is set
 	seen   [2]bool
 	syn    bool
 	nat    bool
-	iface  int32 // at the phone; −1: not seen there yet
+	iface  int32 // at the phone; −1: not yet seen there
 	lastNS int64
 	dirs   [2]direction
-	rules  *[2]rules   // of its path
-	sub    *subflow    // what the phone's engine knows of it; nil: nothing
-	conn   *connection // that it belongs to; nil: not known
+	rules  *[2]rules   // of its path; nil: unknown
+	sub    *subflow    // the subflow in the phone's engine; nil: none
+	conn   *connection // its connection; nil: unknown
 }
 
-// way is a direction of a flow.
+// way is one direction of a flow.
 type way struct {
 	flow *flow
 	dir  uint8
 }
 
-// named is a direction by its name at an end.
+// named is a direction with its key at one end.
 type named struct {
 	key key
 	way way
 }
 
-// flows finds the flow of a packet at each end.
+// flows finds the flow of a packet at either end.
 type flows struct {
 	known   *acquaintance
 	ends    [2]map[key]way
-	last    [2][2]named   // the last two keys at each end
-	shared  map[key]*flow // the latest life
+	last    [2][2]named   // the last two directions at each end, as a cache
+	shared  map[key]*flow // the latest incarnation of each 4-tuple
 	all     []*flow
 	most    int
 	ignored int64
@@ -59,8 +59,8 @@ func newFlows(known *acquaintance, most int) *flows {
 	return &flows{known: known, ends: [2]map[key]way{{}, {}}, shared: map[key]*flow{}, most: most}
 }
 
-// find returns the flow of a packet that was captured at an end, or none when
-// it is not between the two ends. now is its time by the phone's clock.
+// find returns the flow of a packet captured at an end, or nil if the packet is
+// not between the two ends. now is the packet's time by the phone's clock.
 func (t *flows) find(end int, p *packet.Packet, now int64) (*flow, uint8) {
 	k := keyOf(p)
 	w := t.recent(end, k)
@@ -101,13 +101,13 @@ func (t *flows) recent(end int, k key) way {
 	return w
 }
 
-// reborn says whether a SYN begins a new life of its 4-tuple.
+// reborn reports whether a SYN starts another incarnation of its 4-tuple.
 func (t *flows) reborn(w way, p *packet.Packet) bool {
 	return !w.flow.syn || w.flow.isn != p.Seq || w.flow.opener != w.dir
 }
 
-// begin makes the first packet of a flow at an end known: the other end may
-// know the flow already.
+// begin registers the first packet of a flow at an end. The other end may
+// already know the flow.
 func (t *flows) begin(end int, k key, p *packet.Packet) way {
 	name := k
 	if end == proxyEnd {
@@ -145,7 +145,8 @@ func (t *flows) begin(end int, k key, p *packet.Packet) way {
 	return way{f, dir}
 }
 
-// other says whether a packet with SYN belongs to another life than f.
+// other reports whether a packet with SYN belongs to another incarnation than
+// f.
 func (t *flows) other(f *flow, dir uint8, p *packet.Packet) bool {
 	switch {
 	case p.Flags&packet.SYN == 0 || !f.syn:
@@ -156,8 +157,8 @@ func (t *flows) other(f *flow, dir uint8, p *packet.Packet) bool {
 	return p.Ack-1 != f.isn
 }
 
-// orient says whether the phone sent a packet; false when it is not between
-// the phone and the proxy.
+// orient reports whether the phone sent a packet; ok is false if the packet is
+// not between the phone and the proxy.
 func (t *flows) orient(end int, k key, p *packet.Packet) (up, ok bool) {
 	phone, proxy := t.known.phoneAddrs, t.known.proxyAddrs
 	forth, back := phone[k.src] && proxy[k.dst], phone[k.dst] && proxy[k.src]
@@ -170,7 +171,7 @@ func (t *flows) orient(end int, k key, p *packet.Packet) (up, ok bool) {
 		return false, true
 	case forth:
 		return k.srcPort > k.dstPort, true
-	case end == phoneEnd && proxy[k.dst]: // from an interface of which nothing arrived
+	case end == phoneEnd && proxy[k.dst]: // from an interface whose packets never arrived
 		return true, true
 	case end == phoneEnd && proxy[k.src]:
 		return false, true
@@ -178,7 +179,7 @@ func (t *flows) orient(end int, k key, p *packet.Packet) (up, ok bool) {
 	return false, false
 }
 
-// sweep ends flows that were idle since a time.
+// sweep ends the flows without packets since a time.
 func (t *flows) sweep(before int64, end func(*flow)) {
 	keep := t.all[:0]
 	for _, f := range t.all {

@@ -1,15 +1,15 @@
 package ends
 
-// point is a delay between two clocks: x is when, in ns from the start, y how
-// much the arriving clock said more than the sending one.
+// point is a delay between two clocks: x is the time in ns from the start, y
+// the receiver's clock minus the sender's clock.
 type point struct{ x, y float64 }
 
-// hull is the lower convex hull of points that come in the order of x. It
-// holds every point that can be the lowest for some slope.
+// hull is the lower convex hull of points added in the order of x. It holds
+// every point that is the lowest for some slope.
 type hull []point
 
-// add takes a point; false when it comes behind one with a larger x: such a
-// packet was overtaken, so it is not among the fastest.
+// add adds a point. It returns false for a point whose x is smaller than that
+// of the last one: such a packet was overtaken, so it is not among the fastest.
 func (h *hull) add(p point) bool {
 	v := *h
 	if n := len(v); n > 0 && p.x <= v[n-1].x {
@@ -28,12 +28,13 @@ func (h *hull) add(p point) bool {
 	return true
 }
 
-// convex says whether b lies below the line from a to c.
+// convex reports whether b lies below the line from a to c.
 func convex(a, b, c point) bool {
 	return (b.y-a.y)*(c.x-a.x) < (c.y-a.y)*(b.x-a.x)
 }
 
-// low is the height at 0 of the highest line of this slope that no point lies below.
+// low returns the height at x = 0 of the highest line with this slope that has
+// no point below it.
 func (h hull) low(slope float64) float64 {
 	if len(h) == 0 {
 		return 0
@@ -45,8 +46,9 @@ func (h hull) low(slope float64) float64 {
 	return low
 }
 
-// edge is the slope of the hull over x: of all lines below the points, that
-// of the one which is nearest to points whose mean x this is.
+// edge returns the slope of the hull at x. If x is the mean of the points' x,
+// this is the slope of the line below all points with the smallest mean
+// distance to them.
 func (h hull) edge(x float64) float64 {
 	if len(h) < 2 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"mplab/analysis/mptrace/labtest"
 )
 
-// counted is what a path's middlebox dropped.
+// counted counts the packets and bytes that a path's middlebox dropped.
 type counted struct {
 	packets, bytes [2]atomic.Int64
 }
@@ -33,8 +33,8 @@ func (c *counted) lossy(share float64, seed uint64) labtest.Middlebox {
 	})
 }
 
-// TestLab compares with what a relay between two namespaces dropped, and with
-// what the applications got.
+// TestLabOfTwoPaths compares with the drops of a relay between two namespaces
+// and with the bytes that the applications received.
 func TestLabOfTwoPaths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -50,7 +50,7 @@ func TestLabOfTwoPaths(t *testing.T) {
 	var dropped [2]counted
 	delays := [2]time.Duration{10 * time.Millisecond, 30 * time.Millisecond}
 	for i, path := range lab.Paths {
-		path.Shape(delays[i], 20, 1<<22) // a queue that does not overflow: its drops are not counted
+		path.Shape(delays[i], 20, 1<<22) // the queue must not overflow: its drops are not counted
 	}
 	dir := t.TempDir()
 	stop, err := lab.Capture(dir, "cell")
@@ -113,7 +113,8 @@ func TestLabOfTwoPaths(t *testing.T) {
 	}
 }
 
-// exchange moves bytes over both paths, with losses once both are there.
+// exchange transfers bytes over both paths, with losses once both are
+// established.
 func exchange(t *testing.T, lab *labtest.Lab, dropped *[2]counted) (up, down int64) {
 	t.Helper()
 	listener, err := lab.Listen(netip.AddrPortFrom(labtest.Server4[labtest.WLAN], 4000), true)
@@ -145,7 +146,7 @@ func exchange(t *testing.T, lab *labtest.Lab, dropped *[2]counted) (up, down int
 	for _, path := range lab.Paths {
 		path.Set(nil)
 	}
-	time.Sleep(300 * time.Millisecond) // what was dropped last was sent before what comes now
+	time.Sleep(300 * time.Millisecond) // the last dropped packets were sent before the next ones
 	if err := pair.Exchange(1000, 1000); err != nil {
 		t.Fatal(err)
 	}

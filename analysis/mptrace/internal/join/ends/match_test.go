@@ -82,7 +82,7 @@ func TestLossesAndDelaysAreThoseOfTheNetwork(t *testing.T) {
 	}
 }
 
-// check compares all counts and delays with the truth.
+// check compares all counts and delays with the true values.
 func check(t *testing.T, n *network, r *Result) {
 	t.Helper()
 	for path, truths := range n.truth {
@@ -90,7 +90,7 @@ func check(t *testing.T, n *network, r *Result) {
 			want, got := truths[dir], r.sum([]string{"wlan0", "rmnet0"}[path], direction)
 			what := fmt.Sprintf("path %d %s", path, direction)
 			lost, wire := want.lost, want.wireLost
-			if got.NotJudged > 0 { // without identification
+			if got.NotJudged > 0 { // packets without identification
 				lost, wire = lost-want.acksLost, wire-want.acksLost
 			}
 			if got.Lost != lost || got.WireLost != wire || got.BytesLost != want.bytesLost || got.Sent+got.NotJudged != want.sent {
@@ -108,7 +108,7 @@ func check(t *testing.T, n *network, r *Result) {
 	}
 }
 
-// delaysOf are the delays of a path, all of which were kept, sorted.
+// delaysOf returns the sorted delays of a path; all were kept.
 func delaysOf(r *Result, iface, direction string) (ms []float64) {
 	for _, row := range r.PathEnds {
 		if row.Interface != iface || row.Direction != direction {

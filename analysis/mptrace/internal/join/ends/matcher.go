@@ -6,26 +6,27 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// matcher advances both captures together and matches.
+// matcher advances both captures together and matches their packets.
 type matcher struct {
 	clock  line
-	slack  int64 // ns that an arrival may seem to come before its packet was sent
+	slack  int64 // ns by which an arrival may precede its sending
 	window int64
 	flows  *flows
 	rules  func(iface int32) *[2]rules
 	queue  queue[unit] // arrivals that wait until slack has passed
 	swept  int64
 
-	// packet is called before a packet is looked at; nil: not. flow is nil for
-	// packets of others.
+	// packet is called before a packet is processed; it may be nil. flow is nil
+	// for packets that are not between the two ends.
 	packet func(end int, p *packet.Packet, f *flow, dir uint8)
-	// tick is called every now and then; nil: not.
+	// tick is called at intervals of half a window; nil: none.
 	tick func(now int64)
-	// end is called when a flow has ended.
+	// end is called for each flow that has ended.
 	end func(*flow)
 }
 
-// idle is how long a flow without packets is kept when too many are there.
+// idle is the time after which flows without packets are ended if there are
+// many flows.
 const idle = 60e9
 
 func (m *matcher) run(in [2]stream) {
@@ -52,7 +53,7 @@ func (m *matcher) run(in [2]stream) {
 	m.flows.sweep(ever, m.finish)
 }
 
-// phoneTime is a time of an end's clock by the phone's.
+// phoneTime converts a time of an end's clock to the phone's clock.
 func (m *matcher) phoneTime(end int, timeNS int64) int64 {
 	if end == phoneEnd {
 		return timeNS
@@ -84,13 +85,13 @@ func (m *matcher) take(end int, p *packet.Packet, now int64) {
 		return
 	}
 	if p.Flags&packet.SYN != 0 && p.Has&packet.HasMSS != 0 {
-		f.dirs[end].mss = p.MSS() // what this end was told, it keeps to
+		f.dirs[end].mss = p.MSS() // this end obeys the MSS that it received
 	}
 	m.queue.push(u)
 }
 
-// of are the rules of a direction; those of no path while the phone has not
-// seen the flow.
+// of returns the rules of a direction. If the phone has not seen the flow yet,
+// it returns the rules of the unknown path.
 func (m *matcher) of(f *flow, dir uint8) *rules {
 	if f.rules != nil {
 		return &f.rules[dir]
@@ -98,7 +99,7 @@ func (m *matcher) of(f *flow, dir uint8) *rules {
 	return &m.rules(-1)[dir]
 }
 
-// arrivals matches what arrived before a time.
+// arrivals matches the packets that arrived up to a time.
 func (m *matcher) arrivals(until int64) {
 	for u := m.queue.first(); u != nil && u.timeNS <= until; u = m.queue.first() {
 		u.flow.dirs[u.dir].arrive(u, m.of(u.flow, u.dir))
@@ -106,7 +107,7 @@ func (m *matcher) arrivals(until int64) {
 	}
 }
 
-// sweep settles what is old in all flows.
+// sweep settles old transmissions in all flows.
 func (m *matcher) sweep(now int64) {
 	m.swept = now
 	for _, f := range m.flows.all {
@@ -132,7 +133,7 @@ func (m *matcher) finish(f *flow) {
 	}
 }
 
-// queue is first in, first out.
+// queue is a first-in, first-out queue.
 type queue[T any] struct {
 	items []T
 	head  int

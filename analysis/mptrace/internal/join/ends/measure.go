@@ -9,16 +9,16 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// following makes the follower of an end.
+// following creates the follower of an end.
 type following func(o Options, interfaces func(int32) string, observer mptcp.Observer) follower
 
-// measure is the pass that fills in the result.
+// measure is the third pass; it fills in the result.
 type measure struct {
 	matcher   *matcher
 	options   Options
 	result    *Result
 	known     *acquaintance
-	complete  bool // every SYN was compared
+	complete  bool // the sketches hold every SYN
 	paths     map[int32]*[2]rules
 	conns     []*connection
 	observers [2]*observer
@@ -31,7 +31,7 @@ func newMeasure(o Options, known *acquaintance, sketches [2]*sketch, clock line,
 	width := float64(phone.last - phone.first)
 	m := &measure{options: o, result: r, known: known, complete: phone.syns.limit == ^uint64(0), paths: map[int32]*[2]rules{}}
 	slack := slackOf(Clock{Known: r.Clock.Known, DriftKnown: r.Clock.DriftKnown}, fineSlack, width)
-	begin := [2]int64{clock.phone(proxy.first), phone.first} // of the receiver of each direction
+	begin := [2]int64{clock.phone(proxy.first), phone.first} // of the receiver's capture, per direction
 	end := [2]int64{clock.phone(proxy.last), phone.last}
 	r.Summary.FromNS, r.Summary.ToNS = max(begin[Up], begin[Down]), min(end[Up], end[Down])
 	m.matcher = &matcher{
@@ -67,8 +67,8 @@ func (m *measure) pass(open [2]opener, with following) {
 	m.rows()
 }
 
-// follow gives a packet to the engine of its end. The phone's gets all, so
-// that its numbers are those of the phone's tables.
+// follow passes a packet to the engine of its end. The phone's engine gets all
+// packets, so that its connection numbers match the phone's tables.
 func (m *measure) follow(end int, p *packet.Packet, f *flow, dir uint8) {
 	if f == nil && end == proxyEnd {
 		return
@@ -78,7 +78,7 @@ func (m *measure) follow(end int, p *packet.Packet, f *flow, dir uint8) {
 	m.followers[end].add(p)
 }
 
-// delay, lose and loseAck make measure a judge.
+// delay, lose and loseAck implement judge.
 func (m *measure) delay(d *direction, sentNS, arrivedNS int64) {
 	if d.count.delays == nil {
 		d.count.delays = &delays{shortest: m.matcher.of(d.flow, d.dir).fastest}
@@ -89,7 +89,7 @@ func (m *measure) delay(d *direction, sentNS, arrivedNS int64) {
 }
 
 func (m *measure) lose(d *direction, t *transmission, lo, hi uint64) {
-	payload := int64(hi-lo) - int64(t.size()-t.payload) // but for SYN and FIN
+	payload := int64(hi-lo) - int64(t.size()-t.payload) // without SYN and FIN
 	if hi < t.hi {
 		payload = int64(hi - lo)
 	}
@@ -105,8 +105,8 @@ func (m *measure) loseAck(d *direction, a *ack) {
 	})
 }
 
-// tick settles reinjections that nothing more will come of, and connections
-// that have ended.
+// tick settles reinjections whose outcome is final, and connections that have
+// ended.
 func (m *measure) tick(now int64) {
 	m.conns = slices.DeleteFunc(m.conns, func(c *connection) bool {
 		m.reinjections(c, now-m.options.WindowNS)
@@ -134,7 +134,7 @@ func (m *measure) reinjections(c *connection, until int64) {
 	}
 }
 
-// name is how the phone's engine calls a direction.
+// name returns the name of a direction in the phone's engine.
 func (c *connection) name(dir int) string {
 	if c.turn[phoneEnd] {
 		dir = 1 - dir
@@ -142,7 +142,7 @@ func (c *connection) name(dir int) string {
 	return tables.Directions[dir]
 }
 
-// rows gives all rows their numbers and order.
+// rows writes the remaining rows and sorts all rows.
 func (m *measure) rows() {
 	const ever = 1 << 62
 	for _, c := range m.conns {
@@ -185,12 +185,12 @@ func (m *measure) reordering(c *connection) {
 	}
 }
 
-// ended adds the rows of a flow to the result, when its packets could be
-// expected at both ends.
+// ended adds the rows of a flow to the result if its packets could be expected
+// at both ends.
 func (m *measure) ended(f *flow) {
 	s := &m.result.Summary
 	matched := f.dirs[Up].count.arrived+f.dirs[Down].count.arrived > 0
-	answered := f.dirs[Down].count.unseen > 0 // so what was sent did arrive, where nobody captured
+	answered := f.dirs[Down].count.unseen > 0 // packets did arrive, but at a place that was not captured
 	switch {
 	case matched:
 		s.Flows++

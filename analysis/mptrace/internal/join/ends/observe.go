@@ -8,14 +8,14 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// follower follows the connections in the packets of one end, and tells an
+// follower follows the connections in the packets of one end and notifies an
 // observer.
 type follower interface {
 	add(*packet.Packet)
 	close()
 }
 
-// engine is the follower that knows TCP and Multipath TCP.
+// engine is the follower for TCP and Multipath TCP.
 type engine struct {
 	tracker *tcp.Tracker
 	engine  *mptcp.Engine
@@ -39,30 +39,30 @@ func (e *engine) close() {
 	e.engine.Close()
 }
 
-// connection is a connection as both ends see it.
+// connection is a connection at both ends.
 type connection struct {
 	id    int32 // at the phone; −1: not seen there
 	mptcp bool
-	ends  [2]*mptcp.Conn // that it is at each end
-	split bool           // the ends do not agree on which subflows belong together
-	turn  [2]bool        // the engine of the end says up to what the proxy sends
-	dirs  [2]data        // Up and Down of this package
+	ends  [2]*mptcp.Conn // the connection in the engine of each end
+	split bool           // the ends disagree about which subflows belong together
+	turn  [2]bool        // the engine of the end calls the proxy's direction up
+	dirs  [2]data        // by Up and Down of this package
 	ended [2]bool
 }
 
-// subflow is what the phone's engine calls a flow.
+// subflow is a flow in the phone's engine.
 type subflow struct {
 	id      int32
 	iface   string
 	network string
 }
 
-// observer hears what the engine of one end sees.
+// observer receives the events of the engine of one end.
 type observer struct {
 	observe.None
 	end     int
 	measure *measure
-	now     *flow // of the packet that the engine is given
+	now     *flow // flow of the current packet
 	dir     uint8
 	packet  *packet.Packet
 	flows   map[*mptcp.Sub]*flow
@@ -73,11 +73,11 @@ func newObserver(end int, m *measure) *observer {
 	return &observer{end: end, measure: m, flows: map[*mptcp.Sub]*flow{}, conns: map[*mptcp.Conn]*connection{}}
 }
 
-// Interest is in acknowledgements that repeat others, too: what they cover may
-// have come since.
+// Interest includes repeated acknowledgements: data that they cover may have
+// arrived since.
 func (o *observer) Interest() mptcp.Interest { return mptcp.Repeats }
 
-// Subflow ties a subflow to the flow of the packet that it began with.
+// Subflow links a subflow to the flow of its first packet.
 func (o *observer) Subflow(s *mptcp.Sub) {
 	f := o.now
 	if f == nil {
@@ -118,14 +118,14 @@ func (o *observer) connection(f *flow, s *mptcp.Sub) *connection {
 	if o.end == phoneEnd {
 		c.id = s.Conn.ID
 	}
-	if s.Flow.SYNSeen && !s.Additional { // data begins at 0
+	if s.Flow.SYNSeen && !s.Additional { // data starts at 0
 		at := &c.dirs[1-o.end].waiting
 		at.started = true
 	}
 	return c
 }
 
-// direction is this package's for an engine's.
+// direction converts a direction of the engine to one of this package.
 func (o *observer) direction(c *connection, dir int) int {
 	if c.turn[o.end] {
 		return 1 - dir
@@ -133,8 +133,8 @@ func (o *observer) direction(c *connection, dir int) int {
 	return dir
 }
 
-// Data takes what the receiver got, and at the sender what is sent on a
-// second subflow.
+// Data records the data that the receiver got and, at the sender, the data that
+// a second subflow carries again.
 func (o *observer) Data(s *mptcp.Sub, dir int, timeNS int64, lo, hi uint64, original *mptcp.Sub) {
 	f, c := o.flows[s], o.conns[s.Conn]
 	if f == nil || c == nil || lo >= hi {
@@ -167,7 +167,7 @@ func (d *data) on(f *flow) *arrivals {
 	return a
 }
 
-// Ack takes what the receiver says that it has.
+// Ack records the data that the receiver acknowledged.
 func (o *observer) Ack(s *mptcp.Sub, dir int, timeNS int64, offset uint64, _ uint32) {
 	c := o.conns[s.Conn]
 	if c == nil {
@@ -178,7 +178,7 @@ func (o *observer) Ack(s *mptcp.Sub, dir int, timeNS int64, offset uint64, _ uin
 	}
 }
 
-// End forgets a connection. Its rows wait for the other end's.
+// End forgets a connection. Its rows wait for the other end.
 func (o *observer) End(c *mptcp.Conn, _ *tables.Connection) {
 	for _, s := range c.Subs {
 		delete(o.flows, s)

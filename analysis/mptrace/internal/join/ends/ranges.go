@@ -8,24 +8,24 @@ import (
 )
 
 // The unit of matching is the transmission: a range of sequence numbers that
-// the sender's capture saw leave at one time. What arrives is compared byte by
-// byte, so it does not matter that a network card cuts a super-segment into
-// packets behind the sender's capture, nor that another one merges packets
-// before the receiver's. A transmission has arrived when its last byte has.
+// the sender's capture saw leave at one time. Arrivals are compared byte by
+// byte, so it does not matter if a network card splits a super-segment after
+// the sender's capture, or if another one merges packets before the receiver's
+// capture. A transmission has arrived when its last byte has arrived.
 //
-// Transmissions of the same bytes are told apart by timestamp and IP
-// identification, and by what had been sent at the time of the arrival.
-// Where that leaves several, they form a group: when all of a group arrive
-// they are taken in their order, when not all do nobody knows which were lost.
+// Transmissions of the same bytes are distinguished by timestamp, by IP
+// identification, and by whether they had been sent before the arrival. If
+// several remain, they form a group. If all of a group arrive, they are matched
+// in order; otherwise it is unknown which ones were lost.
 
-// transmission is a range [lo, hi) that was sent.
+// transmission is a sent range [lo, hi).
 type transmission struct {
 	lo, hi  uint64
 	sentNS  int64
-	lastNS  int64         // when the latest of its bytes arrived
-	parts   *interval.Set // what arrived of it, when not all did at once
+	lastNS  int64         // arrival of its latest byte
+	parts   *interval.Set // the parts that arrived, if not all arrived at once
 	group   *group
-	order   uint32 // among all that the direction sent
+	order   uint32 // number of the transmission in its direction
 	tsval   uint32
 	payload uint32
 	wire    uint32 // payload of one packet on the wire
@@ -39,40 +39,40 @@ type transmissionFlag uint8
 const (
 	stamped transmissionFlag = 1 << iota
 	numbered
-	again   // some of it was sent before
-	outside // the receiver did not capture at the time
-	ended   // the arrival has been told
+	again   // some of its bytes were sent before
+	outside // the receiver was not capturing at that time
+	ended   // the arrival has been reported
 )
 
 func (t *transmission) size() uint32 { return uint32(t.hi - t.lo) }
 
 func (t *transmission) arrived() bool { return t.got == t.size() }
 
-// group is transmissions of the same bytes that nothing tells apart.
+// group holds transmissions of the same bytes that cannot be distinguished.
 type group struct {
 	sent   int
-	got    int   // that arrived whole
-	lastNS int64 // the latest was sent
+	got    int   // number that arrived completely
+	lastNS int64 // sending time of the latest one
 }
 
-// sure says whether it is known which of the group arrived.
+// sure reports whether it is known which transmissions of the group arrived.
 func (g *group) sure() bool { return g == nil || g.got == g.sent }
 
-// ranges is what is under way of one direction.
+// ranges holds the transmissions in flight in one direction.
 type ranges struct {
-	// fresh is what was sent for the first time, in the order of time and of
-	// sequence numbers, and disjoint. others is what was sent again, and what is
-	// under way for so long that it is probably lost, in the order of lo, then of
-	// time.
+	// fresh holds first transmissions, in the order of time and sequence
+	// numbers, disjoint. others holds retransmissions and transmissions in
+	// flight for so long that they are probably lost, in the order of lo, then
+	// of time.
 	fresh  []transmission
-	head   int // of fresh: what is before has been dropped
+	head   int // index in fresh; those before were dropped
 	others []*transmission
-	top    uint64 // above all that was sent
-	next   int    // of fresh: what probably arrives next
+	top    uint64 // above all sent bytes
+	next   int    // index in fresh of the probable next arrival
 }
 
-// longest bounds the length of a transmission: that of an IP packet. (Jumbo
-// packets of the loopback interface may be longer: BIG TCP.)
+// longest bounds the length of a transmission, which is at most an IP packet.
+// (Jumbo packets of the loopback interface can be longer: BIG TCP.)
 const longest = 1 << 20
 
 func (r *ranges) send(t transmission) {
@@ -87,14 +87,15 @@ func (r *ranges) send(t transmission) {
 	r.others = slices.Insert(r.others, at, t.onHeap())
 }
 
-// onHeap is a copy; the original can stay on the stack.
+// onHeap returns a copy on the heap, so that the original can stay on the
+// stack.
 func (t transmission) onHeap() *transmission {
 	on := new(transmission)
 	*on = t
 	return on
 }
 
-// setAside takes the oldest of fresh out of its way.
+// setAside moves the oldest transmission from fresh to others.
 func (r *ranges) setAside() {
 	t := &r.fresh[r.head]
 	at := sort.Search(len(r.others), func(i int) bool { return r.others[i].lo >= t.lo })
@@ -102,8 +103,9 @@ func (r *ranges) setAside() {
 	r.head++
 }
 
-// twice says whether the capture holds a transmission already: the same bytes
-// with the same identification. The kernel gives each packet its own.
+// twice reports whether the capture already holds a transmission with the same
+// bytes and the same identification. The kernel gives each packet a different
+// one.
 func (r *ranges) twice(t *transmission) bool {
 	if t.flags&numbered == 0 || t.lo >= r.top {
 		return false
@@ -116,8 +118,8 @@ func (r *ranges) twice(t *transmission) bool {
 	return found
 }
 
-// overlapping calls each with what is under way and overlaps [lo, hi), in the
-// order of the first time, until it returns false.
+// overlapping calls each for every transmission in flight that overlaps [lo,
+// hi), until it returns false. First transmissions come first.
 func (r *ranges) overlapping(lo, hi uint64, each func(*transmission) bool) {
 	i := r.next
 	if i < r.head || i >= len(r.fresh) || r.fresh[i].lo > lo || r.fresh[i].hi <= lo {
@@ -147,7 +149,7 @@ func (r *ranges) overlapping(lo, hi uint64, each func(*transmission) bool) {
 	}
 }
 
-// missing appends to gaps what of [lo, hi) has not arrived of t.
+// missing appends the parts of [lo, hi) that have not arrived of t to gaps.
 func (t *transmission) missing(lo, hi uint64, gaps []interval.Span) []interval.Span {
 	lo, hi = max(lo, t.lo), min(hi, t.hi)
 	switch {
@@ -159,7 +161,7 @@ func (t *transmission) missing(lo, hi uint64, gaps []interval.Span) []interval.S
 	return t.parts.New(lo, hi, gaps)
 }
 
-// take notes that [lo, hi) of t arrived.
+// take records that [lo, hi) of t arrived.
 func (t *transmission) take(lo, hi uint64, timeNS int64) {
 	t.lastNS = max(t.lastNS, timeNS)
 	if lo <= t.lo && hi >= t.hi {
@@ -175,7 +177,7 @@ func (t *transmission) take(lo, hi uint64, timeNS int64) {
 	}
 }
 
-// lost returns how much of t is missing: packets on the wire and bytes.
+// lost returns the missing part of t: packets on the wire and bytes.
 func (t *transmission) lost() (packets, bytes uint32) {
 	from := uint32(0)
 	for _, gap := range t.missing(t.lo, t.hi, nil) {
@@ -186,16 +188,16 @@ func (t *transmission) lost() (packets, bytes uint32) {
 	return packets, min(t.size()-t.got, t.payload)
 }
 
-// between is how many packets on the wire hold [lo, hi).
+// between returns the number of packets on the wire that hold [lo, hi).
 func (t *transmission) between(lo, hi uint64) uint32 { return t.piece(hi-1) - t.piece(lo) + 1 }
 
-// piece is the number of the packet on the wire that holds a byte. FIN goes
-// with the last.
+// piece returns the number of the packet on the wire that holds a byte. FIN is
+// in the last packet.
 func (t *transmission) piece(at uint64) uint32 {
 	return min(uint32(at-t.lo)/max(t.wire, 1), t.packets()-1)
 }
 
-// packets is how many packets t is on the wire.
+// packets returns the number of packets of t on the wire.
 func (t *transmission) packets() uint32 {
 	return max(1, (t.payload+t.wire-1)/max(t.wire, 1))
 }

@@ -6,7 +6,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// multipath is a connection of two subflows in the simulation.
+// multipath is a simulated connection with two subflows.
 type multipath struct {
 	subs [2]*talk
 	t    int64
@@ -44,17 +44,17 @@ func TestReinjectionsAndReorderingAreThoseOfTheNetwork(t *testing.T) {
 		begin := m.t
 		m.data(10, 1, 0, 1000, false)     // at 10, arrives at 60
 		m.data(5, 0, 1000, 2000, false)   // at 15, arrives at 25, waits 35
-		m.data(5, 0, 0, 1000, false)      // at 20, arrives at 30: the copy is first, so waits but 5
+		m.data(5, 0, 0, 1000, false)      // at 20, arrives at 30: the copy is first, so the data waits only 5
 		m.data(80, 1, 2000, 3000, true)   // at 100, never arrives
 		m.data(30, 0, 2000, 3000, false)  // at 130, arrives at 140
 		m.data(70, 0, 3000, 4000, false)  // at 200, arrives at 210
-		m.data(1, 1, 3000, 4000, false)   // at 201, arrives at 251: of no use
+		m.data(1, 1, 3000, 4000, false)   // at 201, arrives at 251: too late
 		m.data(99, 0, 4000, 5000, false)  // at 300, arrives at 310
 		m.data(10, 1, 4000, 5000, true)   // at 310: the copy is lost
 		m.data(90, 0, 5000, 6000, true)   // at 400
 		m.data(10, 1, 5000, 6000, true)   // at 410: neither arrives …
 		m.data(10, 0, 6000, 16000, false) // at 420, arrives at 430, waits
-		m.data(80, 1, 5000, 6000, false)  // at 500: … again on the same subflow, arrives at 550
+		m.data(80, 1, 5000, 6000, false)  // at 500: again on the same subflow, arrives at 550
 		for _, c := range m.subs {
 			c.after(m.t + 100*msec)
 		}
@@ -62,7 +62,7 @@ func TestReinjectionsAndReorderingAreThoseOfTheNetwork(t *testing.T) {
 		type one struct {
 			offset     int64
 			from, to   int32
-			first      int // 1: the copy, 0: the original, −1: neither
+			first      int // 1: the copy arrived first, 0: the original, −1: neither arrived
 			gain       float64
 			both       bool
 			sent       int64

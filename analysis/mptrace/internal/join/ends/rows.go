@@ -2,7 +2,7 @@ package ends
 
 import "mplab/analysis/mptrace/tables"
 
-// PathEnds is what one direction of a subflow did between the ends.
+// PathEnds describes one direction of a subflow between the ends.
 type PathEnds struct {
 	ConnectionID int32  `json:"connection_id" doc:"as in the tables of the phone's capture"`
 	SubflowID    int32  `json:"subflow_id"`
@@ -50,7 +50,7 @@ type OWD struct {
 	Weight       int32   `json:"weight" unit:"samples" doc:"how many samples it stands for: with more than twice --samples of them every second, fourth, … is kept"`
 }
 
-// Loss is a transmission, or a part of one, that did not arrive.
+// Loss is a transmission, or part of one, that did not arrive.
 type Loss struct {
 	ConnectionID   int32  `json:"connection_id"`
 	SubflowID      int32  `json:"subflow_id"`
@@ -63,7 +63,7 @@ type Loss struct {
 	Ambiguous      bool   `json:"ambiguous" doc:"it may have been another copy of the same bytes"`
 }
 
-// Reordering is how long data waited at the receiver for data before it.
+// Reordering describes how long data waited at the receiver for earlier data.
 type Reordering struct {
 	ConnectionID  int32                 `json:"connection_id"`
 	Direction     string                `json:"direction"`
@@ -82,9 +82,9 @@ type Reordering struct {
 	WaitedMeanMS  tables.Maybe[float64] `json:"waited_mean_ms" unit:"ms" doc:"over the bytes that waited"`
 }
 
-// Reinjection says which copy of data that two subflows carried came first.
-// Connection, direction, time and offset are those of the reinjections of the
-// sender's capture, time by the clock of the phone.
+// Reinjection reports which copy of data carried by two subflows arrived first.
+// Connection, direction, time and offset match the reinjections table of the
+// sender's capture; times are by the phone's clock.
 type Reinjection struct {
 	ConnectionID int32                 `json:"connection_id"`
 	Direction    string                `json:"direction"`
@@ -99,7 +99,7 @@ type Reinjection struct {
 	GainMS       tables.Maybe[float64] `json:"gain_ms" unit:"ms" doc:"how much earlier the copy came than the original; negative: later; null: one was lost"`
 }
 
-// Summary counts what could be matched.
+// Summary counts matched and unmatched flows and packets.
 type Summary struct {
 	Flows          int64 `json:"flows" unit:"flows" doc:"of which packets were matched"`
 	FlowsNAT       int64 `json:"flows_nat" unit:"flows" doc:"of them, whose addresses or ports differ between the ends"`

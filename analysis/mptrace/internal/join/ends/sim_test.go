@@ -11,7 +11,8 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// network is a simulated network between phone and proxy whose truth is known.
+// network is a simulated network between phone and proxy with known true
+// values.
 type network struct {
 	random   *rand.Rand
 	offset   int64   // of the proxy's clock, ns
@@ -20,10 +21,10 @@ type network struct {
 	captures [2][]packet.Packet // by the clocks of the ends
 	arrivals map[*wire][]arrival
 	truth    map[int32]*[2]truth // by path
-	merge    int64               // ns in which the receiving card merges packets; 0: not
+	merge    int64               // ns; the receiving card merges packets within this time; 0: never
 }
 
-// truth is what happened on a path's direction.
+// truth holds the true counts of a path's direction.
 type truth struct {
 	sent, lost, wireLost, bytesLost, duplicated, retransmitted int64
 	acksLost                                                   int64
@@ -32,11 +33,11 @@ type truth struct {
 
 // transfer is a transmission.
 type transfer struct {
-	sentNS, arrivedNS int64 // true times; arrived: the last part, when its receiver captured it
+	sentNS, arrivedNS int64 // true times; arrivedNS: capture of its last part at the receiver
 	lost              bool
 }
 
-// delays are those of what arrived.
+// delays returns the delays of the arrived transmissions.
 func (t *truth) delays() (ns []int64) {
 	for _, one := range t.transfers {
 		if !one.lost {
@@ -46,7 +47,7 @@ func (t *truth) delays() (ns []int64) {
 	return ns
 }
 
-// overtaken counts what arrived after something that was sent later.
+// overtaken counts the transmissions that arrived after a later one.
 func (t *truth) overtaken() (n int64) {
 	slices.SortStableFunc(t.transfers, func(a, b *transfer) int { return int(a.sentNS - b.sentNS) })
 	order := map[*transfer]int{}
@@ -92,7 +93,7 @@ func newNetwork(seed uint64) *network {
 	}
 }
 
-// clock is what an end's clock shows at a true time.
+// clock returns the time on an end's clock at a true time.
 func (n *network) clock(end int, trueNS int64) int64 {
 	if end == phoneEnd {
 		return trueNS
@@ -107,8 +108,8 @@ func (n *network) of(w *wire) *truth {
 	return &n.truth[w.path][w.dir]
 }
 
-// send puts a packet on a wire; mss > 0 cuts it into packets of that size. It
-// returns when the last of it arrived, and false when some of it was lost.
+// send sends a packet over a wire; mss > 0 splits it into packets of that size.
+// It returns the arrival of the last one, and false if any was lost.
 func (n *network) send(w *wire, timeNS int64, p packet.Packet, mss uint32) (last int64, ok bool) {
 	t := n.of(w)
 	t.sent++
@@ -175,7 +176,7 @@ func (n *network) carry(w *wire, of *transfer, p packet.Packet) (int64, bool) {
 	return came, true
 }
 
-// finish makes the receivers' captures of the arrivals.
+// finish generates the receivers' captures from the arrivals.
 func (n *network) finish() {
 	var wires []*wire
 	for w := range n.arrivals {
@@ -192,7 +193,7 @@ func (n *network) finish() {
 				p.Payload += all[i].packet.Payload
 				p.Flags |= all[i].packet.Flags
 			}
-			for _, part := range all[first : i+1] { // captured with the last
+			for _, part := range all[first : i+1] { // captured together with the last one
 				if !part.double {
 					part.of.arrivedNS = max(part.of.arrivedNS, all[i].timeNS)
 				}
@@ -222,7 +223,7 @@ func (l *list) next() *packet.Packet {
 		return nil
 	}
 	l.at++
-	p := l.packets[l.at-1] // not the original: nobody may change it
+	p := l.packets[l.at-1] // a copy: the original must not change
 	return &p
 }
 
@@ -243,15 +244,16 @@ func (n *network) match(t *testing.T, o Options) *Result {
 	return r
 }
 
-// scripted is a follower for simulated packets: data is at DSN where there is
-// a mapping, else by sequence number. All flows with mappings are one connection.
+// scripted is a follower for simulated packets. Data is at its DSN if there is
+// a mapping, otherwise at its sequence number. All flows with mappings are one
+// connection.
 type scripted struct {
 	observer mptcp.Observer
 	subs     map[key]*mptcp.Sub
 	conns    map[uint16]*mptcp.Conn
-	first    [2]map[uint64]*mptcp.Sub // by direction: who carried what begins at an offset
+	first    [2]map[uint64]*mptcp.Sub // by direction and start offset: the first carrier
 	isns     map[key]uint32
-	count    int32 // of flows that are over
+	count    int32 // of ended flows
 }
 
 func script(_ Options, _ func(int32) string, observer mptcp.Observer) follower {
@@ -261,7 +263,7 @@ func script(_ Options, _ func(int32) string, observer mptcp.Observer) follower {
 	}
 }
 
-// multipathPort is the server's port of the simulated MPTCP connection.
+// multipathPort is the server port of the simulated MPTCP connection.
 const multipathPort = 4433
 
 func (s *scripted) add(p *packet.Packet) {
@@ -311,15 +313,15 @@ func (s *scripted) close() {
 	}
 }
 
-// talk is a flow of the simulation: the proxy sends data, the phone acknowledges.
+// talk is a simulated flow: the proxy sends data, the phone acknowledges.
 type talk struct {
 	network  *network
 	up, down *wire
 	key      key
 	seq      [2]uint32
-	mss      uint32 // in the SYN
+	mss      uint32 // MSS in the SYN
 	six      bool
-	bare     bool // no timestamps
+	bare     bool // without timestamps
 }
 
 func address(s byte) packet.Addr { return packet.Addr{Lo: 0xffff_0a000000 | uint64(s)<<8 | 1} }
@@ -333,7 +335,7 @@ func (n *network) talk(path int32, port uint16, up, down *wire) *talk {
 	}
 }
 
-// packet makes a packet of the flow.
+// packet returns a packet of the flow.
 func (c *talk) packet(dir int, timeNS int64, flags uint8, seq, ack, payload uint32) packet.Packet {
 	k := c.key
 	if dir == Down {
@@ -356,7 +358,7 @@ func (c *talk) packet(dir int, timeNS int64, flags uint8, seq, ack, payload uint
 	return p
 }
 
-// sendDown sends a packet down that is lost, or arrives, for certain.
+// sendDown sends a packet down that is certainly lost or certainly arrives.
 func (c *talk) sendDown(timeNS int64, p packet.Packet, lost bool) {
 	c.down.loss = 0
 	if lost {
@@ -366,7 +368,7 @@ func (c *talk) sendDown(timeNS int64, p packet.Packet, lost bool) {
 	c.down.loss = 0
 }
 
-// open does the handshake, without loss, and returns when it is over.
+// open performs the handshake without loss and returns its end time.
 func (c *talk) open(timeNS int64) int64 {
 	n := c.network
 	losses := [2]float64{c.up.loss, c.down.loss}
@@ -383,8 +385,8 @@ func (c *talk) open(timeNS int64) int64 {
 	return at
 }
 
-// bulk sends super-segments of size bytes down, one every gap, each again
-// after a timeout until it has arrived. It returns when the last was sent.
+// bulk sends super-segments of size bytes down, one every gap. It repeats each
+// after a timeout until it has arrived. It returns the time of the last one.
 func (c *talk) bulk(timeNS int64, count int, size, mss uint32, gap int64) int64 {
 	type due struct {
 		timeNS int64
@@ -418,7 +420,7 @@ func (c *talk) bulk(timeNS int64, count int, size, mss uint32, gap int64) int64 
 	return last
 }
 
-// after keeps both captures going until all that is on its way has arrived.
+// after continues both captures until all packets in flight have arrived.
 func (c *talk) after(timeNS int64) {
 	n := c.network
 	w := [2]*wire{{path: c.up.path, dir: Up, delay: c.up.delay}, {path: c.down.path, dir: Down, delay: c.down.delay}}

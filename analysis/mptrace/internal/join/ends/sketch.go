@@ -8,18 +8,18 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// A sketch keeps the packets of one end whose signatures are the lowest
-// numbers (a bottom-k sample). What a packet is by its signature is the same at
-// both ends, so both keep the same packets wherever they lie in the captures:
-// enough to find the clock roughly and the flows that NAT renamed, in memory
-// that does not grow. SYNs have a sketch of their own, as each tells of a flow.
+// A sketch keeps the packets of one end with the lowest signatures (a bottom-k
+// sample). The signature of a packet is the same at both ends, so both ends
+// keep the same packets, wherever they are in the captures. The sample suffices
+// to find a rough clock and the flows that NAT renamed, in constant memory.
+// SYNs have a separate sketch because each one identifies a flow.
 
 const (
 	sketchPackets = 1 << 15
 	sketchSYNs    = 1 << 14
 )
 
-// key is what names the sender and receiver of packets.
+// key is the source and destination of a packet.
 type key struct {
 	src, dst         packet.Addr
 	srcPort, dstPort uint16
@@ -29,19 +29,19 @@ func keyOf(p *packet.Packet) key { return key{p.Src, p.Dst, p.SrcPort, p.DstPort
 
 func (k key) back() key { return key{k.dst, k.src, k.dstPort, k.srcPort} }
 
-// seen is one packet in a sketch.
+// seen is a packet in a sketch.
 type seen struct {
 	signature uint64
 	timeNS    int64
 	key       key
 	iface     int32
 	id        uint16
-	whole     bool // IPv4: id means something
+	whole     bool // IPv4 with an identification
 }
 
 type sample struct {
 	size  int
-	limit uint64 // signatures above are not kept
+	limit uint64 // packets with higher signatures are dropped
 	seen  []seen
 }
 
@@ -55,7 +55,8 @@ func (s *sample) add(p *packet.Packet, signature uint64) {
 	}
 }
 
-// cut keeps the lowest. All packets of a signature are kept or none.
+// cut keeps the lowest signatures. Packets with equal signatures are kept or
+// dropped together.
 func (s *sample) cut() {
 	slices.SortFunc(s.seen, func(a, b seen) int {
 		return cmp.Or(cmp.Compare(a.signature, b.signature), cmp.Compare(a.timeNS, b.timeNS))
@@ -70,16 +71,16 @@ func (s *sample) cut() {
 	}
 }
 
-// sketch is what is remembered of one end in the first pass.
+// sketch is the result of the first pass over one end.
 type sketch struct {
 	packets, syns sample
 	openers       map[packet.Addr]bool // sent a SYN without MP_JOIN
-	opened        map[packet.Addr]bool // got one
+	opened        map[packet.Addr]bool // received such a SYN
 	first, last   int64
 	count         int64
 }
 
-// mostOpeners bounds the sets of addresses of a sketch.
+// mostOpeners bounds the address sets of a sketch.
 const mostOpeners = 1 << 12
 
 func newSketch() *sketch {
@@ -110,8 +111,9 @@ func (s *sketch) read(in stream) {
 	s.syns.cut()
 }
 
-// signature is a number that two packets have in common when they are the
-// same, whatever NAT did to addresses and ports, and by chance else.
+// signature returns a hash that is equal for the same packet at both ends,
+// independent of addresses and ports, which NAT may change. Different packets
+// can collide.
 func signature(p *packet.Packet) uint64 {
 	h := mix(uint64(p.Seq)<<32|uint64(p.Ack), uint64(p.Payload)<<8|uint64(p.Flags))
 	if p.Has&packet.HasTimestamps != 0 {
@@ -129,10 +131,10 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// acquaintance is what two sketches tell of the two ends.
+// acquaintance is the result of comparing the two sketches.
 type acquaintance struct {
 	phoneAddrs, proxyAddrs map[packet.Addr]bool // as the phone sees them
-	nat                    map[key]key          // the proxy's names of directions → the phone's
+	nat                    map[key]key          // keys at the proxy → keys at the phone
 	ids                    map[int32]*[2]idCount
 	coarse                 line
 	clock                  Clock
@@ -140,12 +142,13 @@ type acquaintance struct {
 	swapped                bool // packets pass the far end before the near one
 }
 
-// idCount says how often the network kept the IP identification of a packet.
+// idCount counts how often the network preserved the IP identification of a
+// packet.
 type idCount struct{ same, other int }
 
 func (c *idCount) kept() bool { return c != nil && c.same > 9*c.other }
 
-// both is a packet that both sketches hold.
+// both is a packet in both sketches.
 type both struct{ phone, proxy *seen }
 
 // meet compares the sketches of phone and proxy.
@@ -159,7 +162,7 @@ func meet(phone, proxy *sketch, name func(int32) string) *acquaintance {
 	a.matched = len(pairs)
 	ups := directions(pairs, phone.openers, phone.opened)
 	e := a.envelope(phone, pairs, ups)
-	if len(phone.openers) == 0 && e.impossible() { // the guess by ports was wrong
+	if len(phone.openers) == 0 && e.impossible() { // the guess by port numbers was wrong
 		for i := range ups {
 			ups[i] = !ups[i]
 		}
@@ -173,7 +176,7 @@ func meet(phone, proxy *sketch, name func(int32) string) *acquaintance {
 	return a
 }
 
-// common is the packets with the same signature, where each end has one.
+// common returns the packets whose signature occurs exactly once at each end.
 func common(phone, proxy []seen) (pairs []both) {
 	for i, j := 0, 0; i < len(phone) && j < len(proxy); {
 		a, b := &phone[i], &proxy[j]
@@ -199,7 +202,7 @@ func common(phone, proxy []seen) (pairs []both) {
 	return pairs
 }
 
-// directions says of each packet whether the phone sent it.
+// directions reports for each packet whether the phone sent it.
 func directions(pairs []both, openers, opened map[packet.Addr]bool) []bool {
 	ups := make([]bool, len(pairs))
 	for i, b := range pairs {
@@ -209,8 +212,8 @@ func directions(pairs []both, openers, opened map[packet.Addr]bool) []bool {
 }
 
 // fromPhone guesses whether the phone sent a packet, from the addresses that
-// opened connections and those that were opened to; without them the end with
-// the higher port is the phone.
+// opened connections and those that accepted them. Without such addresses, the
+// end with the higher port is the phone.
 func fromPhone(k key, phone, proxy map[packet.Addr]bool) bool {
 	srcPhone, dstPhone := phone[k.src] && !proxy[k.src], phone[k.dst] && !proxy[k.dst]
 	srcProxy, dstProxy := proxy[k.src] && !phone[k.src], proxy[k.dst] && !phone[k.dst]
@@ -244,7 +247,7 @@ func (e *envelope) take(b both, up bool) {
 	}
 }
 
-// impossible says whether round trips would end before they begin.
+// impossible reports whether a path has a negative round trip.
 func (e *envelope) impossible() bool {
 	for _, c := range e.paths {
 		if slope := e.line.slope; c[Up].n > 0 && c[Down].n > 0 && c[Up].hull.low(slope)+c[Down].hull.low(-slope) < 0 {
@@ -254,8 +257,8 @@ func (e *envelope) impossible() bool {
 	return false
 }
 
-// reversed says whether the delays of all paths are below zero there and back
-// together, as when the two ends are swapped.
+// reversed reports whether the round trips of all paths are negative, as when
+// the two ends are swapped.
 func (e *envelope) reversed() bool {
 	some := false
 	for _, c := range e.paths {
@@ -269,7 +272,8 @@ func (e *envelope) reversed() bool {
 	return some
 }
 
-// note takes names and identifications from a packet that both ends have.
+// note learns addresses and IP identifications from a packet that both ends
+// have.
 func (a *acquaintance) note(b both, up bool) {
 	from, at, dir := b.phone.key, b.proxy.key, Down
 	if up {

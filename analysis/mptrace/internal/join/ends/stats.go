@@ -7,12 +7,12 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// count is what became of what a direction sent; see PathEnds.
+// count holds the outcomes of the transmissions of a direction; see PathEnds.
 type count struct {
 	sent, arrived, lost, ambiguous, notJudged    int64
 	wireSent, wireLost, bytesSent, bytesLost     int64
 	retransmitted, duplicated, reordered, unseen int64
-	slowest                                      int64 // ns
+	slowest                                      int64 // longest delay, in ns
 	delays                                       *delays
 }
 
@@ -28,10 +28,11 @@ func (c *count) row(row *PathEnds) {
 	}
 }
 
-// delays are the one-way delays of a direction. The shortest of the path is
-// kept apart, so that classes are fine where delays differ.
+// delays holds the one-way delays of a direction. The shortest delay of the
+// path is subtracted first, so that the histogram classes are fine where delays
+// differ.
 type delays struct {
-	over            hist.Series // the shortest
+	over            hist.Series // delay above the shortest
 	shortest        int64       // ns
 	jitter, jitters float64     // ns, RFC 3550 §6.4.1: the estimate, and the sum of all estimates
 }

@@ -9,28 +9,29 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// stream is the TCP packets of one end, in the order of time.
+// stream is the sequence of TCP packets of one end, in the order of time.
 type stream interface {
-	// next returns the next packet, valid until the one after it; nil at the end.
+	// next returns the next packet, or nil at the end. The packet is valid
+	// until the next call.
 	next() *packet.Packet
-	// iface is the name of an interface number.
+	// iface returns the name of an interface.
 	iface(number int32) string
 	close()
 }
 
-// opener opens the packets of one end from their beginning; each time they
-// are the same.
+// opener opens the packets of one end from the start. Every call returns the
+// same packets.
 type opener func() stream
 
-// files is a stream from capture files.
+// files is a stream of packets from capture files.
 type files struct {
 	source *source.Source
 	block  source.Block
 	at     int
 }
 
-// captures opens capture files. The function tells what was read of them,
-// when a stream has come to its end.
+// captures opens capture files. The returned function reports how much of them
+// was read; call it after a stream has ended.
 func captures(names []string, o source.Options) (opener, func() []tables.File, error) {
 	if slices.Contains(names, "-") {
 		return nil, nil, errors.New("captures of two ends are read three times: standard input cannot be")

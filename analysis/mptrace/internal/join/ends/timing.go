@@ -2,22 +2,24 @@ package ends
 
 import "math"
 
-// timing is the pass that finds the clock and the shortest delay of each path.
+// timing is the second pass; it finds the clock and the shortest delay of each
+// path.
 type timing struct {
 	matcher  *matcher
 	envelope *envelope
 	paths    map[int32]*[2]rules
-	clocks   line // rough
+	clocks   line // rough estimate of the first pass
 }
 
-// Slack on top of what is not known of the clocks.
+// Slack in addition to the uncertainty of the clocks.
 const (
 	roughSlack = 5e6 // ns
 	fineSlack  = 1e6
 	mostSlack  = 2e9
 )
 
-// slackOf is how far a clock may be off over a capture of such a length.
+// slackOf returns the maximum clock error over a capture of the given length,
+// in ns.
 func slackOf(c Clock, base, width float64) int64 {
 	slack := base + c.UncertaintyMS*1e6
 	if !c.DriftKnown {
@@ -73,7 +75,7 @@ func (t *timing) lose(*direction, *transmission, uint64, uint64) {}
 
 func (t *timing) loseAck(*direction, *ack) {}
 
-// result is the clock as all packets tell it.
+// result returns the clock estimated from all packets.
 func (t *timing) result(o Options, name func(int32) string) (Clock, line) {
 	rest, clock := t.envelope.estimate(name)
 	all := line{
@@ -90,13 +92,15 @@ func (t *timing) result(o Options, name func(int32) string) (Clock, line) {
 	return clock, all
 }
 
-// fastest is the shortest delay of a path's direction by a clock, in ns.
+// fastest returns the shortest delay of a path's direction, by a given clock,
+// in ns.
 func (t *timing) fastest(iface int32, dir int, clock line) int64 {
 	c := t.envelope.paths[iface]
 	if c == nil || c[dir].n == 0 {
 		return 0
 	}
-	// The envelope was made by the rough clock; what is between the two is a line.
+	// The envelope uses the rough clock; the difference of the two clocks is a
+	// line.
 	slope := (1+clock.slope)/(1+t.clocks.slope) - 1
 	offset := (clock.offset - t.clocks.offset) / (1 + t.clocks.slope)
 	if dir == Down {

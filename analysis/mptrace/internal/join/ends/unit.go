@@ -11,9 +11,9 @@ type unit struct {
 	tsval, tsecr uint32
 	length       uint32 // in sequence numbers: payload, SYN and FIN
 	payload      uint32
-	options      uint32 // a number for what they say; 0: not all known
+	options      uint32 // hash of the options; 0: some are missing
 	window, id   uint16
-	optionBytes  uint16 // which take from the MSS
+	optionBytes  uint16 // size of the options, which reduces the payload per packet
 	flags        uint8
 	dir          uint8
 	stamped      bool // tsval and tsecr are valid
@@ -41,7 +41,7 @@ func unitOf(p *packet.Packet, f *flow, dir uint8, timeNS int64) unit {
 	return u
 }
 
-// sum is FNV-1a.
+// sum returns the FNV-1a hash.
 func sum(b []byte) uint32 {
 	h := uint32(2166136261)
 	for _, c := range b {
@@ -50,5 +50,5 @@ func sum(b []byte) uint32 {
 	return h
 }
 
-// unwrap extends a number to 64 bits, next to one that is near it.
+// unwrap extends a number to 64 bits so that it is closest to near.
 func unwrap(near uint64, n uint32) uint64 { return near + uint64(int64(int32(n-uint32(near)))) }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// distribution keeps values with weights: exactly while they are few, beyond
-// that in classes 1/64 wide.
+// distribution holds weighted values: exactly while there are few, otherwise in
+// classes 1/64 wide.
 type distribution struct {
 	few      []weighted
 	classes  map[int32]int64
@@ -17,7 +17,7 @@ type distribution struct {
 
 type weighted struct{ value, weight int64 }
 
-// exact is how many values are kept as they are.
+// exact is the maximum number of exact values.
 const exact = 1024
 
 func (d *distribution) add(value, weight int64) {
@@ -47,7 +47,8 @@ func (d *distribution) add(value, weight int64) {
 	d.classes[class(value)] += weight
 }
 
-// class is the number of a value's class; classes are in the order of values.
+// class returns the class number of a value; class numbers are in the order of
+// values.
 func class(v int64) int32 {
 	if v < 0 {
 		return -class(-v)
@@ -59,7 +60,7 @@ func class(v int64) int32 {
 	return shift<<6 + int32(v>>shift)
 }
 
-// middle is the value in the middle of a class.
+// middle returns the value in the middle of a class.
 func middle(c int32) float64 {
 	if c < 0 {
 		return -middle(-c)
@@ -71,8 +72,8 @@ func middle(c int32) float64 {
 	return (float64(c-shift<<6) + 0.5) * math.Exp2(float64(shift))
 }
 
-// quantiles returns quantiles, in the order of the given parts: the lowest
-// value that so much of the weight does not exceed.
+// quantiles returns one quantile per part, in the order of the parts: the
+// lowest value that at least this part of the weight does not exceed.
 func (d *distribution) quantiles(parts ...float64) []float64 {
 	type step struct {
 		value  float64

@@ -13,11 +13,11 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Schema is the version of the rows: it grows when a column changes meaning or
-// goes away, not when one is added.
+// Schema is the version of the rows. It increases when a column changes meaning
+// or is removed, not when a column is added.
 const Schema = 1
 
-// Names of the tables: of Parquet files, and members of the JSON object.
+// Names of the Parquet files and of the members of the JSON object.
 const (
 	TablePathEnds        = "path_ends"
 	TableOWD             = "owd"
@@ -26,8 +26,8 @@ const (
 	TableReinjectionEnds = "reinjection_ends"
 )
 
-// WriteFiles writes the tables as Parquet files into a directory, and the
-// clock and the summary as ends.json, each whole or not at all.
+// WriteFiles writes the tables as Parquet files into a directory, and the clock
+// and the summary as ends.json. Each file appears complete or not at all.
 func (r *Result) WriteFiles(dir string) error {
 	about, err := json.MarshalIndent(struct {
 		Schema  int      `json:"schema"`
@@ -63,7 +63,7 @@ func (r *Result) WriteFiles(dir string) error {
 	return nil
 }
 
-// WriteJSON writes all as one JSON object, with a line for each row.
+// WriteJSON writes everything as one JSON object, with one line per row.
 func (r *Result) WriteJSON(out io.Writer) error {
 	w := tables.NewJSONWriter(out, Schema)
 	w.Member("clock", r.Clock)
@@ -81,11 +81,12 @@ func (r *Result) WriteJSON(out io.Writer) error {
 	return w.Close()
 }
 
-// shown is how many directions a summary shows when nobody says.
+// shown is the default number of directions in a summary.
 const shown = 40
 
-// WriteSummary writes the clock and lines for the directions of subflows that
-// sent most (limit of them; 0: 40, negative: all), for people.
+// WriteSummary writes the clock and one line for each of the directions that
+// sent the most, as text. limit is the number of directions; 0: 40, negative:
+// all.
 func (r *Result) WriteSummary(out io.Writer, limit int) error {
 	fmt.Fprintln(out, r.Clock)
 	for _, doubt := range r.Doubts {
@@ -104,7 +105,7 @@ func (r *Result) WriteSummary(out io.Writer, limit int) error {
 	return w.Flush()
 }
 
-// most are the directions that sent most, in their order.
+// most returns the directions that sent the most, in row order.
 func (r *Result) most(limit int) []PathEnds {
 	if limit < 0 || limit >= len(r.PathEnds) {
 		return r.PathEnds
@@ -130,7 +131,7 @@ func short(v tables.Maybe[float64]) string {
 	return fmt.Sprintf("%.2f", v.Value)
 }
 
-// String says in one sentence what is known of the clocks.
+// String describes the relation of the clocks in one sentence.
 func (c Clock) String() string {
 	switch {
 	case c.Same:

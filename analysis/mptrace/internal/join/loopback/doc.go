@@ -1,6 +1,6 @@
-// Package loopback joins the two halves into which a transparent redirect
-// (iptables or nftables REDIRECT, redsocks) takes a connection in a capture of
-// the loopback interface: what the application sends goes to the redirect's
-// address, and what it gets comes from the server's (baerts2015 §4.4); or the
-// reverse, where the capture is made before the addresses are replaced.
+// Package loopback joins the two halves of a connection that a transparent
+// redirect (iptables or nftables REDIRECT, redsocks) splits in a capture of the
+// loopback interface. The application's packets go to the redirect's address,
+// and the answers come from the server's address (baerts2015 §4.4). If the
+// capture point is before the address translation, it is the reverse.
 package loopback

@@ -2,13 +2,13 @@ package loopback
 
 import "mplab/analysis/mptrace/packet"
 
-// near bounds how far apart the numbers of two halves of one connection may
-// be: a receive window.
+// near is the maximum difference between the sequence numbers of the two halves
+// of one connection: a receive window.
 const near = 1 << 24
 
 // guess joins a connection whose handshake was not captured. Two halves belong
-// together when the client's end is the same, each goes one way, and each
-// acknowledges about what the other sends.
+// together if they have the same client endpoint and opposite directions, and
+// if each one acknowledges approximately the data of the other.
 func (j *Joiner) guess(p *packet.Packet, src, dst endpoint) {
 	if p.Flags&(packet.SYN|packet.RST) != 0 {
 		return
@@ -20,7 +20,7 @@ func (j *Joiner) guess(p *packet.Packet, src, dst endpoint) {
 		j.half(p, src, dst, true)
 	case fromRedirect:
 		j.half(p, dst, src, false)
-	default: // the half without the redirect: only where the other one was seen
+	default: // the half without the redirect: only if the other half was seen
 		if j.waiting.get(dst) != nil {
 			j.half(p, dst, src, false)
 		} else if j.waiting.get(src) != nil {
@@ -29,7 +29,7 @@ func (j *Joiner) guess(p *packet.Packet, src, dst endpoint) {
 	}
 }
 
-// half notes a packet of a client's connection; sent: the client sent it.
+// half records a packet of a client's connection; sent: the client sent it.
 func (j *Joiner) half(p *packet.Packet, client, other endpoint, sent bool) {
 	h := j.waiting.get(client)
 	if h == nil {
@@ -43,7 +43,7 @@ func (j *Joiner) half(p *packet.Packet, client, other endpoint, sent bool) {
 	if sent {
 		end, mine = &h.to, &h.sent
 	}
-	if *end != (endpoint{}) && *end != other { // another connection of the same port
+	if *end != (endpoint{}) && *end != other { // another connection with the same client port
 		*h = half{client: client, guessed: true}
 	}
 	*end, *mine = other, n
@@ -60,7 +60,7 @@ func (j *Joiner) half(p *packet.Packet, client, other endpoint, sent bool) {
 	}
 }
 
-// begin begins a connection without a handshake.
+// begin starts a connection without a handshake.
 func (j *Joiner) begin(client endpoint) *half {
 	h := j.wait(client)
 	h.guessed = true
@@ -68,7 +68,7 @@ func (j *Joiner) begin(client endpoint) *half {
 	return h
 }
 
-// fits says whether two directions acknowledge each other.
+// fits reports whether two directions acknowledge each other.
 func (n numbers) fits(o numbers) bool {
 	return n.acks && o.acks && nearby(n.ack, o.next) && nearby(o.ack, n.next)
 }

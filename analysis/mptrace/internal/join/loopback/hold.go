@@ -6,10 +6,10 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// heldMax bounds how many SYNs wait for their answers.
+// heldMax is the maximum number of SYNs that wait for their answers.
 const heldMax = 1024
 
-// hold is a SYN that waits.
+// hold is a SYN that waits for its answer.
 type hold struct {
 	packet packet.Packet
 	of     *half
@@ -26,7 +26,8 @@ func (j *Joiner) hold(h *half, p *packet.Packet) {
 	j.held = append(j.held, &hold{packet: c, of: h, isn: p.Seq})
 }
 
-// answered releases the SYNs of a connection, rewritten when it is joined.
+// answered releases the SYNs of a connection. It rewrites them if the
+// connection is joined.
 func (j *Joiner) answered(h *half) {
 	for i := 0; i < len(j.held); {
 		if j.held[i].of != h || j.held[i].isn != h.isn {
@@ -40,7 +41,7 @@ func (j *Joiner) answered(h *half) {
 	}
 }
 
-// expire releases the SYNs that nobody answered.
+// expire releases the SYNs whose answer did not come in time.
 func (j *Joiner) expire(nowNS int64) {
 	for len(j.held) > 0 && nowNS-j.held[0].packet.TimeNS > j.o.HoldNS {
 		j.release(0)

@@ -4,34 +4,34 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// Options of a [Joiner]. Zero values stand for the defaults.
+// Options of a [Joiner]. Zero values select the defaults.
 type Options struct {
-	// Port is the redirect's port. Without it redirects are known by a
-	// handshake whose two packets disagree about the server, one of them
-	// naming a loopback address.
+	// Port is the redirect's port. If it is 0, redirects are recognised by
+	// handshakes whose SYN and SYN/ACK have different server addresses, one of
+	// them a loopback address.
 	Port uint16
-	// Connections is how many redirected connections are remembered, and as
-	// many handshakes that are not complete; default 16384.
+	// Connections bounds the number of redirected connections that are
+	// remembered, and also the number of incomplete handshakes; default 16384.
 	Connections int
-	// HoldNS is how long a SYN may wait for its answer; default 3 s.
+	// HoldNS is how long a SYN waits for its answer; default 3 s.
 	HoldNS int64
 }
 
 // Joiner rewrites packets so that both halves of a redirected connection are
-// between client and server. Connections of which one side shows both halves
-// are left alone. It is not safe for concurrent use.
+// between client and server. It does not change connections that have both
+// directions between the same two endpoints. It is not safe for concurrent use.
 //
-// The first SYN of a redirected connection does not say yet which server is
-// meant. It is held until its answer comes, and follows right before it.
+// The first SYN of a redirected connection does not contain the server. It is
+// held until its answer arrives, and released immediately before the answer.
 type Joiner struct {
 	o       Options
-	joined  *table            // connections whose halves were put together
-	waiting *table            // handshakes, and halves without one
-	learnt  map[endpoint]bool // redirects, without a given port
-	guesses int               // halves without a handshake
+	joined  *table            // connections whose halves were joined
+	waiting *table            // handshakes, and halves without a handshake
+	learnt  map[endpoint]bool // learnt redirects, if no port is given
+	guesses int               // number of halves without a handshake
 	held    []*hold           // in the order of time
 	ready   []packet.Packet
-	// Joined counts connections whose halves were put together.
+	// Joined counts the connections whose halves were joined.
 	Joined int
 }
 
@@ -40,28 +40,28 @@ type endpoint struct {
 	port uint16
 }
 
-// half is what is known of a client's port.
+// half is the state of one client endpoint.
 type half struct {
 	client   endpoint
-	to       endpoint // where the client sends; zero: not seen
-	from     endpoint // where the client's answers come from; zero: not seen
+	to       endpoint // destination of the client's packets; zero: not seen
+	from     endpoint // source of the packets to the client; zero: not seen
 	isn      uint32   // of the client's SYN, with syn
 	syn      bool
 	joined   bool
-	whole    bool // both directions have the same other end: left alone
-	redirect bool // joined: the client sends to the redirect (else the redirect answers)
+	whole    bool // both directions have the same other end: do not change
+	redirect bool // joined: the client sends to the redirect (otherwise the redirect answers)
 	guessed  bool // no handshake was seen
 	sent     numbers
 	got      numbers
 }
 
-// numbers are those of the last segment of a direction.
+// numbers are the sequence numbers of the last segment of a direction.
 type numbers struct {
 	next, ack uint32
 	acks, set bool
 }
 
-// New returns a joiner that has seen nothing.
+// New returns a joiner.
 func New(o Options) *Joiner {
 	if o.Connections == 0 {
 		o.Connections = 1 << 14
@@ -72,10 +72,10 @@ func New(o Options) *Joiner {
 	return &Joiner{o: o, joined: newTable(o.Connections), waiting: newTable(o.Connections), learnt: map[endpoint]bool{}}
 }
 
-// Rewrite takes the next packet and puts client and server in the place of the
-// redirect. It returns false when the packet is held: it is not to be used
-// now, and comes back from Ready. After each call the packets of Ready are to
-// be taken before p.
+// Rewrite takes the next packet and replaces the redirect's endpoint in it. It
+// returns false if it holds the packet back: the caller must not use the packet
+// now; Ready returns it later. After each call, process the packets of Ready
+// before p.
 func (j *Joiner) Rewrite(p *packet.Packet) bool {
 	j.ready = j.ready[:0]
 	if len(j.held) > 0 {
@@ -93,11 +93,11 @@ func (j *Joiner) Rewrite(p *packet.Packet) bool {
 	return true
 }
 
-// Ready are the packets that were held and go before the one that was given
-// to Rewrite last; valid until the next call.
+// Ready returns the held packets that precede the packet of the last Rewrite.
+// They are valid until the next call.
 func (j *Joiner) Ready() []packet.Packet { return j.ready }
 
-// Flush returns the packets that are still held, at the end of the input.
+// Flush returns the packets that are still held at the end of the input.
 func (j *Joiner) Flush() []packet.Packet {
 	j.ready = j.ready[:0]
 	for len(j.held) > 0 {
@@ -106,13 +106,13 @@ func (j *Joiner) Flush() []packet.Packet {
 	return j.ready
 }
 
-// concerns says whether a packet may belong to a redirect; it is quick, for
-// all the others.
+// concerns reports whether a packet may belong to a redirect. It is a fast
+// check for all other packets.
 func (j *Joiner) concerns(p *packet.Packet) bool {
 	return j.guesses > 0 || j.redirect(endpoint{p.Dst, p.DstPort}) || j.redirect(endpoint{p.Src, p.SrcPort})
 }
 
-// redirect says whether an end may be a redirect's.
+// redirect reports whether an endpoint may be a redirect.
 func (j *Joiner) redirect(e endpoint) bool {
 	if j.o.Port != 0 {
 		return e.port == j.o.Port
@@ -120,10 +120,10 @@ func (j *Joiner) redirect(e endpoint) bool {
 	return isLoopback(e.addr)
 }
 
-// learntMax bounds how many redirects are learnt.
+// learntMax is the maximum number of learnt redirects.
 const learntMax = 64
 
-// known says whether an end is a redirect's.
+// known reports whether an endpoint is a redirect.
 func (j *Joiner) known(e endpoint) bool {
 	if j.o.Port != 0 {
 		return e.port == j.o.Port
@@ -131,12 +131,13 @@ func (j *Joiner) known(e endpoint) bool {
 	return j.learnt[e]
 }
 
-// isLoopback: 127.0.0.0/8 and ::1.
+// isLoopback reports whether an address is in 127.0.0.0/8 or is ::1.
 func isLoopback(a packet.Addr) bool {
 	return a.Hi == 0 && (a.Lo == 1 || a.Lo>>24 == 0xffff_7f)
 }
 
-// syn takes the SYN that begins a connection. One that may go to a redirect is held.
+// syn handles the SYN that starts a connection. It holds a SYN that may go to a
+// redirect.
 func (j *Joiner) syn(p *packet.Packet) bool {
 	client, to := endpoint{p.Src, p.SrcPort}, endpoint{p.Dst, p.DstPort}
 	if h := j.joined.get(client); h != nil {
@@ -144,7 +145,7 @@ func (j *Joiner) syn(p *packet.Packet) bool {
 			j.rewrite(h, p)
 			return true
 		}
-		j.joined.remove(client) // its port is used again
+		j.joined.remove(client) // the client port is reused
 	}
 	h := j.waiting.get(client)
 	if h == nil || !h.syn || h.isn != p.Seq || h.to != to {
@@ -158,7 +159,7 @@ func (j *Joiner) syn(p *packet.Packet) bool {
 	return false
 }
 
-// wait begins a client's connection anew.
+// wait replaces the state of a client by a new handshake.
 func (j *Joiner) wait(client endpoint) *half {
 	h := &half{client: client}
 	for _, gone := range [2]*half{j.waiting.remove(client), j.waiting.add(h)} {
@@ -169,7 +170,7 @@ func (j *Joiner) wait(client endpoint) *half {
 	return h
 }
 
-// answer takes a SYN/ACK, or a RST that refuses a SYN.
+// answer handles a SYN/ACK, or an RST that refuses a SYN.
 func (j *Joiner) answer(p *packet.Packet) {
 	h := j.waiting.get(endpoint{p.Dst, p.DstPort})
 	if h == nil || !h.syn || h.whole || p.Ack != h.isn+1 {
@@ -184,13 +185,13 @@ func (j *Joiner) answer(p *packet.Packet) {
 	case j.redirect(h.from):
 		j.together(h, false)
 	default:
-		h.whole = true // another kind of translation
+		h.whole = true // another kind of address translation
 	}
 	j.answered(h)
 }
 
-// together joins the halves of a connection; redirect: the client sends to the
-// redirect, else the redirect answers the client.
+// together joins the halves of a connection. redirect: the client sends to the
+// redirect; otherwise the redirect answers the client.
 func (j *Joiner) together(h *half, redirect bool) {
 	h.joined, h.redirect = true, redirect
 	j.Joined++
@@ -204,7 +205,7 @@ func (j *Joiner) together(h *half, redirect bool) {
 	}
 }
 
-// redirectEnd is the redirect's end of a connection that is joined.
+// redirectEnd returns the redirect's endpoint of a joined connection.
 func (h *half) redirectEnd() endpoint {
 	if h.redirect {
 		return h.to
@@ -212,7 +213,7 @@ func (h *half) redirectEnd() endpoint {
 	return h.from
 }
 
-// server is the other one.
+// server returns the server's endpoint of a joined connection.
 func (h *half) server() endpoint {
 	if h.redirect {
 		return h.from
@@ -220,7 +221,7 @@ func (h *half) server() endpoint {
 	return h.to
 }
 
-// rewrite replaces the redirect's end in a packet of a joined connection.
+// rewrite replaces the redirect's endpoint in a packet of a joined connection.
 func (j *Joiner) rewrite(h *half, p *packet.Packet) {
 	server := h.server()
 	switch {
@@ -231,7 +232,7 @@ func (j *Joiner) rewrite(h *half, p *packet.Packet) {
 	}
 }
 
-// join rewrites a packet of a connection that is joined, and joins those whose
+// join rewrites a packet of a joined connection, and joins connections whose
 // handshake was not captured.
 func (j *Joiner) join(p *packet.Packet) {
 	src, dst := endpoint{p.Src, p.SrcPort}, endpoint{p.Dst, p.DstPort}

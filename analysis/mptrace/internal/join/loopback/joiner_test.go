@@ -11,7 +11,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// segment is a packet in writing: SOURCE > DESTINATION FLAGS SEQ ACK PAYLOAD.
+// segment parses a packet: SOURCE > DESTINATION FLAGS SEQ ACK PAYLOAD.
 func segment(t *testing.T, text string) *packet.Packet {
 	t.Helper()
 	var src, dst, flags string
@@ -39,7 +39,7 @@ func written(p *packet.Packet) string {
 	return fmt.Sprintf("%v > %v %s %d %d %d", netip.AddrPortFrom(p.Src.Netip(), p.SrcPort), netip.AddrPortFrom(p.Dst.Netip(), p.DstPort), flags, p.Seq, p.Ack, p.Payload)
 }
 
-// through sends packets, a line each, through a joiner.
+// through passes packets, one per line, through a joiner.
 func through(t *testing.T, j *Joiner, lines string) []string {
 	t.Helper()
 	var out []string
@@ -87,7 +87,7 @@ const (
 	127.0.0.1:8123 > 10.0.0.2:4000 FA 571 152 0`
 )
 
-// trimmed are the lines of a text without what stands around them.
+// trimmed returns the lines of a text without surrounding white space.
 func trimmed(text string) []string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
@@ -127,7 +127,7 @@ func TestAnotherPortIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestUnchanged: packets that stay as they are, and in their order.
+// TestUnchanged: these packets do not change, nor does their order.
 func TestUnchanged(t *testing.T) {
 	for name, lines := range map[string]string{
 		"both halves are there": `
@@ -161,7 +161,7 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// What comes before both halves were seen stays as it is.
+// Packets before both halves were seen do not change.
 func TestHalvesWithoutAHandshakeAreJoinedByTheirNumbers(t *testing.T) {
 	for lines, before := range map[string]int{toRedirect: 1, fromRedirect: 2} {
 		rest := strings.Join(strings.Split(strings.TrimSpace(lines), "\n")[3:], "\n")

@@ -22,7 +22,7 @@ import (
 
 const insideNamespace = "LOOPBACK_TEST_INSIDE"
 
-// TestARealRedirect runs TestInsideNamespace in a network namespace of its own.
+// TestARealRedirect runs TestInsideNamespace in a separate network namespace.
 func TestARealRedirect(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: no network namespace can be made")
@@ -77,11 +77,11 @@ func TestInsideNamespace(t *testing.T) {
 	}
 }
 
-// flow is one direction between two ends.
+// flow is one direction between two endpoints.
 type flow struct{ from, to netip.AddrPort }
 
-// traffic talks to three servers that a redirect stands for, and returns what
-// each side sent.
+// traffic communicates with three servers behind a redirect, and returns the
+// data that each side sent.
 func traffic(t *testing.T) map[flow][]byte {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:8123")
@@ -134,7 +134,8 @@ func traffic(t *testing.T) map[flow][]byte {
 
 func answerTo(up []byte) []byte { return bytes.Repeat(append([]byte("answer"), up...), 2) }
 
-// sniff captures what comes in on lo until the function it returns is called.
+// sniff captures the packets received on lo until the returned function is
+// called.
 func sniff(t *testing.T) func() [][]byte {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
@@ -161,7 +162,7 @@ func sniff(t *testing.T) func() [][]byte {
 			if errors.Is(err, unix.EINTR) {
 				continue
 			}
-			if err != nil { // nothing came for a while
+			if err != nil { // timeout
 				select {
 				case <-stop:
 					return
@@ -182,7 +183,7 @@ func sniff(t *testing.T) func() [][]byte {
 	}
 }
 
-// compare puts the payload of joined connections together.
+// compare compares the payload of joined connections with the sent data.
 func compare(t *testing.T, frames [][]byte, port uint16, sent map[flow][]byte) {
 	t.Helper()
 	j := New(Options{Port: port})

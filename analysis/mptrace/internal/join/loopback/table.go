@@ -1,9 +1,9 @@
 package loopback
 
-// table remembers clients, the newest of them.
+// table maps client endpoints to their state. It keeps the newest ones.
 type table struct {
 	of    map[endpoint]*half
-	order []*half // a ring: the next to go is at head
+	order []*half // ring buffer; the next to be evicted is at head
 	head  int
 	limit int
 }
@@ -12,7 +12,7 @@ func newTable(limit int) *table { return &table{limit: limit, of: map[endpoint]*
 
 func (t *table) get(client endpoint) *half { return t.of[client] }
 
-// add takes a client, and returns the one that had to go for it.
+// add adds a client and returns the state that it evicted, or nil.
 func (t *table) add(h *half) (gone *half) {
 	if len(t.order) < t.limit {
 		t.order = append(t.order, h)
@@ -28,7 +28,7 @@ func (t *table) add(h *half) (gone *half) {
 	return gone
 }
 
-// remove forgets a client, and returns what was known of it.
+// remove removes a client and returns its state.
 func (t *table) remove(client endpoint) *half {
 	h := t.of[client]
 	delete(t.of, client)

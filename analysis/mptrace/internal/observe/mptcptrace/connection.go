@@ -8,36 +8,36 @@ import (
 	"mplab/analysis/mptrace/internal/tcp"
 )
 
-// connection is an MPTCP connection with a number of its own.
+// connection is an MPTCP connection with its number in the files.
 type connection struct {
 	number  int
-	beginNS int64 // third acknowledgement; first packet where that was not seen
-	third   bool  // it was
+	beginNS int64 // time of the third packet of the handshake; without it, of the first packet
+	third   bool  // the third packet of the handshake was seen
 	ways    [2]*way
 	subs    []*subflow
 	fixed   bool   // numbers in rows will not change any more
-	waiting []note // that came before
+	waiting []note // calls before fix
 	addAddr *spool.File
 	rmAddr  *spool.File
 }
 
-// subflow is what is known of a subflow; its number in the files is one more
-// than its place.
+// subflow is the state of a subflow. Its number in the files is its index plus
+// one.
 type subflow struct {
 	ends   [2]tcp.Endpoint // by direction of the connection
 	scale  [2]uint8
 	flight [2]flight
-	bytes  [2]uint64 // of its rows of seq
-	caused [2]int64  // rows that others carried after it
+	bytes  [2]uint64 // sum of its seq rows
+	caused [2]int64  // rows that other subflows carried after it
 	joined bool
 }
 
-// note is a call of Data or Ack.
+// note is a stored call of Data or Ack.
 type note struct {
 	ack      bool
 	sub, dir int
 	timeNS   int64
-	lo, hi   uint64 // of an acknowledgement: the number and the right edge of the window
+	lo, hi   uint64 // of an acknowledgement: its number and the right edge of the window
 	original int    // −1: new data
 }
 
@@ -52,7 +52,7 @@ func newConnection(dir *spool.Dir, number int, timeNS int64) *connection {
 	return c
 }
 
-// meet notes the subflows that are new.
+// meet adds the new subflows.
 func (c *connection) meet(subs []*mptcp.Sub) {
 	for _, s := range subs[len(c.subs):] {
 		ends := s.Flow.Ends
@@ -63,8 +63,8 @@ func (c *connection) meet(subs []*mptcp.Sub) {
 	}
 }
 
-// take writes the rows of a call, or keeps it until its segment was read:
-// the options there may tell the numbers.
+// take writes the rows of a call. Before fix, it stores the call, because the
+// options of the segment can still contain the initial numbers.
 func (c *connection) take(n note) {
 	switch w := c.ways[n.dir]; {
 	case !c.fixed:
@@ -81,7 +81,7 @@ func (c *connection) take(n note) {
 	}
 }
 
-// fix says that the numbers will not change any more.
+// fix declares the initial numbers final and writes the stored calls.
 func (c *connection) fix() {
 	c.fixed = true
 	for _, n := range c.waiting {
@@ -90,7 +90,7 @@ func (c *connection) fix() {
 	c.waiting = nil
 }
 
-// text writes what mptcptrace prints.
+// text writes the standard output of mptcptrace.
 func (c *connection) text(f *spool.File) {
 	fmt.Fprintf(f, "MPTCP connection %d with id %d\n", c.number, c.number)
 	for i, s := range c.subs {
@@ -100,7 +100,7 @@ func (c *connection) text(f *spool.File) {
 	}
 }
 
-// version is that of IP.
+// version returns the IP version.
 func (s *subflow) version() int {
 	if s.ends[0].Addr.Netip().Is4() {
 		return 4

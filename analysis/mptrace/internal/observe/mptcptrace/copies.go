@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// copies counts how many subflows carried the same data.
+// copies counts the subflows that carried the same data.
 type copies struct {
-	rows   int64            // of new data
-	starts []uint64         // of them, where they are asked for
-	others map[uint64][]int // by the start of a row that was carried again: the subflows that did
-	bytes  uint64           // that were carried again
-	count  int64            // rows of that
+	rows   int64            // rows of new data
+	starts []uint64         // their starts, if needed
+	others map[uint64][]int // by the start of a row that was carried again: the other carriers
+	bytes  uint64           // bytes that were carried again
+	count  int64            // rows that were carried again
 }
 
-// mostCopies bounds the rows whose subflows are remembered.
+// mostCopies is the maximum number of rows whose subflows are remembered.
 const mostCopies = 1 << 16
 
 func (c *copies) add(lo uint64, starts bool) {
@@ -38,8 +38,8 @@ func (c *copies) again(n note) {
 	c.others[n.lo] = append(subs, n.sub)
 }
 
-// bySubflows is how many rows so many subflows carried: the first element those
-// that none did, then one, two, …
+// bySubflows returns the number of rows by the number of subflows that carried
+// them: element n counts the rows of n subflows.
 func (c *copies) bySubflows() []int64 {
 	n := make([]int64, 32)
 	n[1] = c.rows - int64(len(c.others))
@@ -53,8 +53,8 @@ func (c *copies) bySubflows() []int64 {
 	return n
 }
 
-// writeReinjected writes which rows of new data, numbered by their place,
-// several subflows carried.
+// writeReinjected writes the rows of new data that several subflows carried. A
+// row is numbered by its place in the data.
 func (w *way) writeReinjected() {
 	fmt.Fprintln(w.reinjected, "id,n")
 	c := &w.copies
@@ -64,7 +64,7 @@ func (w *way) writeReinjected() {
 	for lo, subs := range c.others {
 		at, found := slices.BinarySearch(c.starts, lo)
 		if !found {
-			at-- // the row that it is a part of
+			at-- // the row that contains lo
 		}
 		rows = append(rows, row{max(at, 0), len(subs) + 1})
 	}

@@ -1,11 +1,11 @@
-// Package mptcptrace writes the files that mptcptrace (Hesmans, UCLouvain)
-// writes with -s -S -a -A -R -r 7 -F 3 -G 250 -w 2, so that scripts made for
-// them go on working: the same names, columns and formats, with right values
-// for both versions of the protocol. What differs on purpose is listed in
-// [Differences].
+// Package mptcptrace writes the same files as mptcptrace (Hesmans, UCLouvain)
+// with -s -S -a -A -R -r 7 -F 3 -G 250 -w 2, so that existing scripts continue
+// to work: the same names, columns and formats, with correct values for both
+// versions of the protocol. [Differences] lists the intended differences.
 package mptcptrace
 
-// Differences from mptcptrace, for the manual and for mptcptrace.log.
+// Differences lists the differences from mptcptrace, for the manual and for
+// mptcptrace.log.
 const Differences = `Differences from mptcptrace 0.1:
 
 - Both versions of MPTCP are read (RFC 6824 and RFC 8684), with data sequence numbers and DATA_ACKs of 32 and 64 bits,

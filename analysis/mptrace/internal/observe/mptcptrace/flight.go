@@ -5,7 +5,7 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// flight is what a subflow has on its way, by TCP sequence numbers.
+// flight is the data of a subflow in flight, by TCP sequence number.
 type flight struct {
 	sent, acked uint64
 	known       bool
@@ -25,22 +25,22 @@ func (f *flight) send(lo, hi uint64) {
 	f.sent = max(f.sent, hi)
 }
 
-// ack takes a number from the wire; it may be that of a FIN.
+// ack processes an acknowledgement number from the wire, which can cover a FIN.
 func (f *flight) ack(number uint32) {
 	if ahead := number - uint32(f.acked); f.known && ahead < 1<<31 {
 		f.acked = min(f.acked+uint64(ahead), f.sent)
 	}
 }
 
-// The series of flight.
+// Series of the file flight.
 const (
 	seriesWindow = 1 + iota
 	seriesMPTCP
 	seriesTCP
 )
 
-// flights takes a segment, after its data and acknowledgement, and writes the
-// flights that it changed.
+// flights processes a segment, after its data and acknowledgement, and writes
+// the flights that it changed.
 func (c *connection) flights(sub, dir int, seg *tcp.Segment) {
 	s := c.subs[sub]
 	if seg.Lo < seg.Hi {
@@ -65,8 +65,8 @@ func (c *connection) flights(sub, dir int, seg *tcp.Segment) {
 	}
 }
 
-// perFlow writes the flights of all subflows on top of each other and returns
-// their sum.
+// perFlow writes the flights of all subflows as stacked lines and returns their
+// sum.
 func (c *connection) perFlow(w *way, dir int, timeNS int64) uint64 {
 	var sum uint64
 	for i, s := range c.subs {

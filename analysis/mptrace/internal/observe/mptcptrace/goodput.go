@@ -1,15 +1,15 @@
 package mptcptrace
 
-// interval is how many acknowledgements goodput is averaged over, as analysis
-// scripts ask mptcptrace for (-G 250).
+// interval is the number of acknowledgements over which goodput is averaged, as
+// with mptcptrace -G 250.
 const interval = 250
 
-// goodput remembers the last acknowledgements that moved forward.
+// goodput holds the latest acknowledgements of new data.
 type goodput struct {
-	recent []moment // a ring
+	recent []moment // ring buffer
 	count  int
 	first  moment
-	bucket moment // where the bucket begins
+	bucket moment // start of the bucket
 }
 
 type moment struct {
@@ -17,8 +17,8 @@ type moment struct {
 	offset uint64
 }
 
-// since is the speed from a moment to this one in MB/s; false when no time has
-// passed.
+// since returns the speed from a moment to this one in MB/s, or false if no
+// time has passed.
 func (m moment) since(before moment) (float64, bool) {
 	if m.timeNS <= before.timeNS {
 		return 0, false
@@ -26,7 +26,7 @@ func (m moment) since(before moment) (float64, bool) {
 	return float64(m.offset-before.offset) / float64(m.timeNS-before.timeNS) * 1e3, true
 }
 
-// The series of gput.
+// Series of the file gput.
 const (
 	seriesBucket = 1 + iota
 	seriesAverage

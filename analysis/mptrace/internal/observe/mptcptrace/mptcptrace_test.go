@@ -16,11 +16,11 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// begin is when everything begins; the part of a microsecond is cut off.
+// begin is the start time; its fraction of a microsecond is truncated.
 const begin = 1_700_000_000_000_000_999
 
-// connect makes an MPTCP connection of two subflows, the second of which the
-// server opened.
+// connect returns an MPTCP connection with two subflows; the server opened the
+// second one.
 func connect(id int32) *mptcp.Conn {
 	c := &mptcp.Conn{ID: id, MPTCP: true}
 	one := &tcp.Flow{Ends: [2]tcp.Endpoint{fixture.End("10.0.0.1:4000"), fixture.End("10.9.0.9:80")}, StartNS: begin}
@@ -29,7 +29,7 @@ func connect(id int32) *mptcp.Conn {
 	return c
 }
 
-// segment is a segment that came ms milliseconds after the begin.
+// segment returns a segment at ms milliseconds after begin.
 func segment(ms int64, flags uint8, lo, hi uint64, ack uint32) *tcp.Segment {
 	return &tcp.Segment{Packet: &packet.Packet{TimeNS: begin + ms*1e6, Flags: flags, Ack: ack, Payload: uint32(hi - lo)}, Lo: lo, Hi: hi}
 }
@@ -73,7 +73,7 @@ func TestFiles(t *testing.T) {
 	o.Event(b, &tables.Event{Event: "add-addr", Direction: "down", Address: "10.9.0.10", AddressID: tables.Just(int32(2))})
 	o.Data(b, mptcp.Up, at(40), 1000, 2000, nil)
 	o.Segment(b, mptcp.Up, segment(40, packet.ACK, 1, 1001, 1))
-	o.Data(a, mptcp.Up, at(50), 500, 1000, a) // TCP again, and a part of what b has carried
+	o.Data(a, mptcp.Up, at(50), 500, 1000, a) // a TCP retransmission that includes data of b
 	o.Data(a, mptcp.Up, at(50), 1000, 1500, b)
 	o.Segment(a, mptcp.Up, segment(50, packet.ACK, 501, 1501, 1))
 	o.Ack(a, mptcp.Up, at(60), 1000, 5000)
@@ -152,8 +152,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNumbersBeyond32Bits: nothing begins anew at 4 GiB. The keys were not
-// seen, so numbers begin at 1.
+// TestNumbersBeyond32Bits: numbers do not wrap at 4 GiB. The keys are unknown,
+// so numbers start at 1.
 func TestNumbersBeyond32Bits(t *testing.T) {
 	dir := t.TempDir()
 	o, err := New(dir, "a", nil)
@@ -166,7 +166,7 @@ func TestNumbersBeyond32Bits(t *testing.T) {
 	const far = 5 << 32
 	o.Data(a, mptcp.Down, begin, far, far+1000, nil)
 	o.Segment(a, mptcp.Down, segment(0, packet.ACK, far, far+1000, 1))
-	o.Ack(a, mptcp.Down, begin, far+1001, 100) // and the DATA_FIN
+	o.Ack(a, mptcp.Down, begin, far+1001, 100) // with the DATA_FIN
 	o.Segment(a, mptcp.Up, segment(1, packet.ACK, 1, 1, 1001))
 	o.End(c, &tables.Connection{})
 	if err := o.Close(); err != nil {
@@ -183,8 +183,8 @@ func TestNumbersBeyond32Bits(t *testing.T) {
 	}
 }
 
-// TestKeysThatComeWithData: the third acknowledgement was lost, and the first
-// data tells the numbers of its own rows.
+// TestKeysThatComeWithData: the third packet of the handshake was lost, and the
+// first data contains the keys for its own rows.
 func TestKeysThatComeWithData(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := New(dir, "a", nil)
@@ -202,7 +202,7 @@ func TestKeysThatComeWithData(t *testing.T) {
 	}
 }
 
-// TestGoodput: 1000 bytes every millisecond are 1 MB/s by each series.
+// TestGoodput: 1000 bytes per millisecond are 1 MB/s in each series.
 func TestGoodput(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := New(dir, "a", nil)
@@ -228,7 +228,7 @@ func TestGoodput(t *testing.T) {
 	}
 }
 
-// TestManyConnections: 6600 files are written side by side, 64 of which may be
+// TestManyConnections: 6600 files are written concurrently, of which 64 may be
 // open.
 func TestManyConnections(t *testing.T) {
 	var old syscall.Rlimit
@@ -266,8 +266,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestAgreesWithTheTables reads a capture of two paths: what analysis scripts
-// get from the files is what the tables say.
+// TestAgreesWithTheTables reads a capture of two paths: the values that
+// analysis scripts read from the files agree with the tables.
 func TestAgreesWithTheTables(t *testing.T) {
 	dir := t.TempDir()
 	var warnings tables.Warnings
@@ -282,7 +282,7 @@ func TestAgreesWithTheTables(t *testing.T) {
 	tracker := tcp.NewTracker(tcp.Options{OnEnd: engine.EndFlow, OnRetransmission: engine.Retransmission})
 	var block source.Block
 	var seg tcp.Segment
-	wire := map[uint32]bool{} // begins of mappings
+	wire := map[uint32]bool{} // starts of mappings
 	for in.Next(&block) {
 		for i := range block.Packets {
 			if p := &block.Packets[i]; p.Has&packet.HasDSS != 0 && p.DSS&packet.DSSMap != 0 && p.Payload > 0 {
@@ -332,7 +332,8 @@ type sum struct {
 	begins            map[int64]bool
 }
 
-// sums adds up the rows of seq as scripts do: data that no row before had is new.
+// sums adds up the rows of seq as scripts do: data counts as new if no earlier
+// row had it.
 func sums(t *testing.T, rows string) sum {
 	t.Helper()
 	s := sum{begins: map[int64]bool{}}

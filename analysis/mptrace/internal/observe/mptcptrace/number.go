@@ -8,8 +8,8 @@ import (
 	"mplab/analysis/mptrace/packet"
 )
 
-// learn takes initial data sequence numbers from the keys in MP_CAPABLE, and
-// the time of the third acknowledgement.
+// learn derives the initial data sequence numbers from the keys in MP_CAPABLE,
+// and records the time of the third packet of the handshake.
 func (c *connection) learn(dir int, p *packet.Packet) {
 	option := p.Capable()
 	if p.Flags&packet.SYN == 0 && !c.third {
@@ -26,8 +26,8 @@ func (c *connection) learn(dir int, p *packet.Packet) {
 	}
 }
 
-// initial is the low half of the initial data sequence number: the end of a
-// hash of the key, RFC 6824 §3.1 and RFC 8684 §3.1.
+// initial returns the low half of the initial data sequence number: the end of
+// the hash of the key (RFC 6824 §3.1, RFC 8684 §3.1).
 func initial(key uint64, version uint8) uint64 {
 	b := binary.BigEndian.AppendUint64(nil, key)
 	if version == 0 {
@@ -38,5 +38,5 @@ func initial(key uint64, version uint8) uint64 {
 	return uint64(binary.BigEndian.Uint32(sum[28:]))
 }
 
-// number is the number of a byte as in the files.
+// number returns the number of a byte as it appears in the files.
 func (w *way) number(offset uint64) uint64 { return w.first + 1 + offset }

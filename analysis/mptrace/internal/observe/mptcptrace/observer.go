@@ -18,14 +18,13 @@ type Observer struct {
 	capture  string
 	warnings *tables.Warnings
 	conns    observe.States[connection]
-	begun    int // connections
+	begun    int // number of connections so far
 	totals   totals
 	out      *spool.File
 }
 
-// New makes the directory when it is not there. Capture is the name that stands
-// in the first column of the statistics. The warnings, which may be nil, are
-// read when the observer is closed.
+// New creates the directory if it is missing. capture is the first column of
+// the statistics. warnings, which may be nil, is read by Close.
 func New(dir, capture string, warnings *tables.Warnings) (*Observer, error) {
 	d, err := spool.New(dir)
 	if err != nil {
@@ -37,7 +36,8 @@ func New(dir, capture string, warnings *tables.Warnings) (*Observer, error) {
 	return &Observer{dir: d, capture: capture, warnings: warnings, out: d.File("mptcptrace.out")}, nil
 }
 
-// Close writes what belongs to no connection. All connections have ended before.
+// Close writes the files that belong to no single connection. All connections
+// must have ended.
 func (o *Observer) Close() error {
 	o.out.Close()
 	o.totals.write(o.dir.File("file_stats.csv"), o.warnings)
@@ -50,10 +50,10 @@ func (o *Observer) Close() error {
 	return o.dir.Close()
 }
 
-// Err is the first error of writing so far.
+// Err returns the first write error so far.
 func (o *Observer) Err() error { return o.dir.Err() }
 
-// of returns the state of a connection, nil for plain TCP.
+// of returns the state of a connection, or nil for plain TCP.
 func (o *Observer) of(s *mptcp.Sub, timeNS int64) *connection {
 	c := o.conns.Get(s.Conn)
 	if c == nil {
@@ -70,7 +70,7 @@ func (o *Observer) of(s *mptcp.Sub, timeNS int64) *connection {
 	return c
 }
 
-// Subflow notes a new subflow.
+// Subflow adds a new subflow.
 func (o *Observer) Subflow(s *mptcp.Sub) { o.of(s, s.Flow.StartNS) }
 
 // Data writes a row of seq.
@@ -91,7 +91,7 @@ func (o *Observer) Ack(s *mptcp.Sub, dir int, timeNS int64, offset uint64, windo
 	}
 }
 
-// Event writes the addresses that the sides tell each other.
+// Event writes the addresses that the sides announce to each other.
 func (o *Observer) Event(s *mptcp.Sub, row *tables.Event) {
 	c := o.of(s, row.TimeNS)
 	if c == nil {
@@ -111,7 +111,7 @@ func (o *Observer) Event(s *mptcp.Sub, row *tables.Event) {
 	}
 }
 
-// Segment learns from the options of a segment, and writes what the segment
+// Segment reads the options of a segment and writes the values that the segment
 // changed.
 func (o *Observer) Segment(s *mptcp.Sub, dir int, seg *tcp.Segment) {
 	p := seg.Packet
@@ -131,7 +131,7 @@ func (o *Observer) Segment(s *mptcp.Sub, dir int, seg *tcp.Segment) {
 	c.flights(int(s.ID), dir, seg)
 }
 
-// End writes what is known at the end, and the connection is forgotten.
+// End writes the remaining files of a connection and forgets it.
 func (o *Observer) End(mc *mptcp.Conn, row *tables.Connection) {
 	c := o.conns.Take(mc)
 	if c == nil {

@@ -6,9 +6,9 @@ import (
 	"mplab/analysis/mptrace/internal/observe/spool"
 )
 
-// The forms of rows. A line: time, from, series, 1, to, original subflow or
-// −1. A dot: time, value, series, 0, 0, −1. A dot of a fraction: the same
-// without the last column.
+// Forms of rows. A line: time, from, series, 1, to, original subflow or −1. A
+// dot: time, value, series, 0, 0, −1. A dot with a fraction: the same without
+// the last column.
 
 func (w *way) vertical(f *spool.File, timeNS int64, from uint64, series int, to uint64, original int) {
 	b := appendTime(w.line[:0], timeNS)
@@ -30,7 +30,8 @@ func (w *way) fraction(f *spool.File, timeNS int64, value float64, series int) {
 	w.put(f, appendFraction(appendTime(w.line[:0], timeNS), value, series))
 }
 
-// numbered is a dot of a fraction over a sequence number.
+// numbered writes a dot with a fraction, with a sequence number instead of the
+// time.
 func (w *way) numbered(f *spool.File, number uint64, value float64, series int) {
 	w.put(f, appendFraction(strconv.AppendUint(w.line[:0], number, 10), value, series))
 }
@@ -38,7 +39,7 @@ func (w *way) numbered(f *spool.File, number uint64, value float64, series int) 
 func (w *way) put(f *spool.File, b []byte) {
 	b = append(b, '\n')
 	w.line = b
-	_, _ = f.Write(b) // errors are told when the directory is closed
+	_, _ = f.Write(b) // Close of the directory returns the error
 }
 
 func appendFraction(b []byte, value float64, series int) []byte {
@@ -47,7 +48,7 @@ func appendFraction(b []byte, value float64, series int) []byte {
 	return append(b, ",0,0"...)
 }
 
-// appendTime writes seconds with six decimals, the rest cut off.
+// appendTime appends seconds with six decimals, truncated.
 func appendTime(b []byte, timeNS int64) []byte {
 	b = strconv.AppendInt(b, timeNS/1e9, 10)
 	us := timeNS % 1e9 / 1e3

@@ -29,7 +29,7 @@ func (c *connection) stats(s statistics) {
 	up, down := c.ways[mptcp.Up], c.ways[mptcp.Down]
 	s.row("sfCount", len(c.subs), len(c.subs))
 	s.row("firstSeq", up.first, down.first)
-	s.row("lastAck", down.number(down.acked), up.number(up.acked)) // who sent it
+	s.row("lastAck", down.number(down.acked), up.number(up.acked)) // by the sender of the acknowledgement
 	duration := 0.0
 	if up.acks > 0 {
 		duration = float64(max(up.ackNS-c.beginNS, 0)) / 1e9
@@ -50,7 +50,8 @@ func (c *connection) stats(s statistics) {
 	c.reinjections(s)
 }
 
-// payloadAcked leaves out the number that DATA_FIN takes.
+// payloadAcked returns the acknowledged payload, without the number that
+// DATA_FIN occupies.
 func (w *way) payloadAcked() uint64 { return min(w.acked, w.highest) }
 
 func (c *connection) reinjections(s statistics) {

@@ -11,20 +11,20 @@ import (
 type way struct {
 	seq, acksize, rttAck, rttSeq, rttNum, flight, perFlow, gput, sf, reinjected *spool.File
 
-	first   uint64 // the number before that of the first byte
-	highest uint64 // end of the data that was seen
-	acked   uint64 // by the highest acknowledgement
-	ackNS   int64  // the last time that one did not go back
+	first   uint64 // the number before the first byte
+	highest uint64 // end of the data seen
+	acked   uint64 // highest acknowledgement
+	ackNS   int64  // time of the last acknowledgement at or above the highest
 	acks    int64
-	edge    uint64 // right edge of the window, the highest
-	edges   bool   // there is one
+	edge    uint64 // highest right edge of the window
+	edges   bool   // edge is valid
 
-	sent, told bool // data and acknowledgement in the segment that is being read
+	sent, told bool // the current segment had data, or an acknowledgement
 
 	unacked observe.Unacked
 	speed   goodput
 	copies  copies
-	line    []byte // for one row
+	line    []byte // buffer for one row
 }
 
 func newWay(dir *spool.Dir, name string, number int) *way {
@@ -39,7 +39,7 @@ func newWay(dir *spool.Dir, name string, number int) *way {
 	return w
 }
 
-// data writes what a segment carried, and keeps what is new until it is
+// data writes the rows of a segment, and keeps new data until it is
 // acknowledged.
 func (w *way) data(n note) {
 	original := -1
@@ -57,7 +57,8 @@ func (w *way) data(n note) {
 	w.vertical(w.seq, n.timeNS, w.number(n.lo), n.sub+1, w.number(n.hi), original)
 }
 
-// ack writes the rows of an acknowledgement; its flight follows in flights.
+// ack writes the rows of an acknowledgement. The flight is written later, by
+// flights.
 func (w *way) ack(n note) {
 	w.dot(w.seq, n.timeNS, w.number(n.lo), n.sub+1)
 	var fresh uint64

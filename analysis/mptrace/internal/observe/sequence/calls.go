@@ -2,11 +2,12 @@ package sequence
 
 import "math"
 
-// call is a call of Data or Ack, in 16 bytes. Most connections are small and
-// end without a diagram, so their points are not made before that is known.
+// call is a stored call of Data or Ack, in 16 bytes. Most connections are small
+// and end without a diagram, so their points are built only when they are
+// needed.
 type call struct {
-	sinceNS uint32 // since the call before
-	at      int32  // place, from the first data of the direction
+	sinceNS uint32 // time since the previous call
+	at      int32  // offset from the first data of the direction
 	size    uint32 // bytes, or window
 	sub     uint16
 	what    uint8 // fresh, again, reinjected, acked or pause
@@ -15,14 +16,14 @@ type call struct {
 
 const (
 	acked = reinjected + 1
-	pause = acked + 1 // sinceNS beyond 32 bits: the upper half is in at, and the call is none
+	pause = acked + 1 // sinceNS exceeds 32 bits: at holds the upper half, and this is no call
 )
 
-// calls are what a small connection was told, in slabs.
+// calls holds the stored calls of a small connection, in slabs.
 type calls struct {
 	timeNS      int64
 	last, first *slab
-	n           int32 // in all slabs, which are full but for the last
+	n           int32 // in all slabs; all but the last are full
 	base        [2]uint64
 }
 
@@ -33,20 +34,21 @@ type slab struct {
 
 const slabCalls = 31
 
-// mostCalls is how many calls a connection keeps, and crowdedCalls all of them
-// together (16 bytes each).
+// mostCalls is the maximum number of stored calls per connection, crowdedCalls
+// the maximum of all connections together (16 bytes each).
 const (
 	mostCalls    = 1 << 10
 	crowdedCalls = 1 << 20
 )
 
-// pool has the slabs of all connections.
+// pool owns the slabs of all connections.
 type pool struct {
 	free *slab
-	used int // calls
+	used int // number of calls in use
 }
 
-// add keeps a call, unless it does not fit or there are too many.
+// add stores a call. It returns false if the call does not fit or there are too
+// many.
 func (s *pool) add(c *calls, timeNS int64, what, dir uint8, at, size uint64, sub int32) bool {
 	place := int64(at - c.base[dir])
 	if c.n >= mostCalls || s.used >= crowdedCalls || place != int64(int32(place)) || size > math.MaxUint32 || sub > math.MaxUint16 {
@@ -101,7 +103,7 @@ func (s *pool) drop(c *calls) {
 	c.first, c.last, c.n = nil, nil, 0
 }
 
-// each repeats the calls in their order.
+// each replays the calls in order.
 func (c *calls) each(repeat func(what, dir uint8, timeNS int64, at, size uint64, sub int32)) {
 	timeNS, left := int64(0), c.n
 	for p := c.first; left > 0; p = p.next {

@@ -1,3 +1,3 @@
-// Package sequence keeps the points of time-sequence diagrams: what was sent
-// when, what was sent again, and how acknowledgements and window followed.
+// Package sequence keeps the points of time-sequence diagrams: data,
+// retransmissions, reinjections, acknowledgements and windows over time.
 package sequence

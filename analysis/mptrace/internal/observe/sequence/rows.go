@@ -2,7 +2,7 @@ package sequence
 
 import "mplab/analysis/mptrace/tables"
 
-// source gives the points of a series one by one.
+// source yields the points of a series one by one.
 type source struct {
 	points []point
 	kind   string
@@ -11,9 +11,9 @@ type source struct {
 
 var sentKinds = [3]string{"data", "retransmission", "reinjection"}
 
-// writeDirection writes all points in the order of time, of the same time in
-// the order data, retransmission, reinjection, acknowledgement. The row has
-// what is the same for all. It returns how many rows there were.
+// writeDirection writes all points in the order of time; points of the same
+// time in the order data, retransmission, reinjection, acknowledgement. row
+// holds the common columns. It returns the number of rows.
 func (o *Observer) writeDirection(d *direction, row tables.Point) int {
 	sources := o.sources[:0]
 	for i := range d.sent {
@@ -38,7 +38,7 @@ func (o *Observer) writeDirection(d *direction, row tables.Point) int {
 	return n
 }
 
-// sources appends the series that have points. What still waits becomes a point.
+// sources appends the series that have points. Waiting data becomes a point.
 func (k *kind) sources(to []source, kind string, ack bool) []source {
 	for i := range k.series {
 		t := &k.series[i]
@@ -52,7 +52,7 @@ func (k *kind) sources(to []source, kind string, ack bool) []source {
 	return to
 }
 
-// row writes a point, and returns how many rows it has.
+// row writes a point and returns the number of its rows.
 func (s *source) row(out *tables.Stream[tables.Point], row tables.Point) int {
 	p := &s.points[0]
 	row.SubflowID, row.TimeNS, row.Kind = p.sub, p.timeNS, s.kind

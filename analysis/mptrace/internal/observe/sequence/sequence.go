@@ -6,25 +6,25 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// DefaultSamples is how many points of a kind a direction keeps at least
-// before every second is dropped.
+// DefaultSamples is the minimum number of points that a direction keeps per
+// kind before every second one is dropped.
 const DefaultSamples = 1000
 
-// A connection is small when neither direction has Small bytes of new data.
-// The tables of many small connections would consist of points for the most
-// part, so only the first ones have some, until there are SmallRows rows.
+// A connection is small if neither direction has Small bytes of new data. With
+// many small connections, most rows would be points, so points of small
+// connections are written only up to SmallRows rows.
 const (
 	Small     = 100_000
 	SmallRows = 100_000
 )
 
 // Observer keeps the points of each direction while its connection lives, and
-// writes them when it ends: first those of up, then those of down, each in the
+// writes them when it ends: first the direction up, then down, each in the
 // order of time.
 type Observer struct {
 	observe.None
 	out     *tables.Stream[tables.Point]
-	all     bool // also of small connections
+	all     bool // also write all small connections
 	rows    int  // of small connections
 	budget  budget
 	pool    pool
@@ -34,15 +34,15 @@ type Observer struct {
 	sources []source
 }
 
-// connection is what is known of a connection: its calls, and points instead
-// when it is not small or there are many calls.
+// connection is the state of a connection. It stores calls, or points if the
+// connection is not small or has many calls.
 type connection struct {
 	calls calls
-	large bool      // has points
+	large bool      // has points instead of calls
 	begun [2]bool   // there was data
 	bytes [2]uint64 // new data
-	acked [2]uint64 // of the last acknowledgement
-	edge  [2]uint64 // of its window
+	acked [2]uint64 // number of the last acknowledgement
+	edge  [2]uint64 // right edge of its window
 	dirs  [2]*direction
 }
 
@@ -58,9 +58,9 @@ const (
 	reinjected
 )
 
-// New returns an observer that writes into a stream. Of each kind of points a
-// direction keeps up to twice as many as samples says; 0 stands for
-// [DefaultSamples], −1 for all, also those of small connections.
+// New returns an observer that writes into a stream. A direction keeps at most
+// 2·samples points of each kind. 0 means [DefaultSamples], −1 keeps all points,
+// also of small connections.
 func New(samples int, out *tables.Stream[tables.Point]) *Observer {
 	o := &Observer{out: out}
 	switch {
@@ -73,11 +73,11 @@ func New(samples int, out *tables.Stream[tables.Point]) *Observer {
 	return o
 }
 
-// Interest implements [mptcp.Choosy]: points need neither mappings nor
-// acknowledgements that tell nothing new.
+// Interest implements [mptcp.Choosy]: points need neither mappings nor repeated
+// acknowledgements.
 func (*Observer) Interest() mptcp.Interest { return 0 }
 
-// Data takes data that was sent.
+// Data adds sent data.
 func (o *Observer) Data(s *mptcp.Sub, dir int, timeNS int64, lo, hi uint64, original *mptcp.Sub) {
 	c := o.conns.Get(s.Conn)
 	if c == nil {
@@ -99,7 +99,7 @@ func (o *Observer) Data(s *mptcp.Sub, dir int, timeNS int64, lo, hi uint64, orig
 	}
 }
 
-// Ack takes an acknowledgement. Those that tell nothing new are left out.
+// Ack adds an acknowledgement. It ignores repetitions.
 func (o *Observer) Ack(s *mptcp.Sub, dir int, timeNS int64, offset uint64, window uint32) {
 	c := o.conns.Get(s.Conn)
 	if c == nil || !c.begun[dir] { // no data yet
@@ -136,8 +136,8 @@ func (o *Observer) ack(c *connection, dir int, timeNS int64, offset, edge uint64
 	}
 }
 
-// later keeps a call for later, unless the connection is not small any more or
-// the call cannot be kept: the points of those before it are made then.
+// later stores a call. If the connection is no longer small or the call cannot
+// be stored, it converts all stored calls into points and returns false.
 func (o *Observer) later(c *connection, timeNS int64, what, dir uint8, at, size uint64, sub int32) bool {
 	if c.bytes[dir] < Small && !o.all && o.pool.add(&c.calls, timeNS, what, dir, at, size, sub) {
 		return true
@@ -146,7 +146,7 @@ func (o *Observer) later(c *connection, timeNS int64, what, dir uint8, at, size 
 	return false
 }
 
-// enlarge makes points of the calls so far.
+// enlarge converts the stored calls into points.
 func (o *Observer) enlarge(c *connection) {
 	c.large = true
 	c.calls.each(func(what, dir uint8, timeNS int64, at, size uint64, sub int32) {
@@ -189,7 +189,7 @@ func (o *Observer) End(of *mptcp.Conn, _ *tables.Connection) {
 	o.recycle(c)
 }
 
-// write returns how many rows there were.
+// write writes the points of a connection and returns the number of rows.
 func (o *Observer) write(of *mptcp.Conn, c *connection) int {
 	if !c.large {
 		o.enlarge(c)
@@ -207,13 +207,13 @@ func (o *Observer) write(of *mptcp.Conn, c *connection) int {
 	return n
 }
 
-// recycle takes the memory of a connection for others.
+// recycle keeps the memory of a connection for reuse.
 func (o *Observer) recycle(c *connection) {
 	o.pool.drop(&c.calls)
 	for _, d := range c.dirs {
 		if d != nil {
 			o.budget.kept -= d.kept()
-			if !o.all { // their memory may be large
+			if !o.all { // with all points kept, their memory may be large
 				d.reset()
 				give(&o.spares, d)
 			}
@@ -234,7 +234,7 @@ func (d *direction) reset() {
 	d.acks.reset()
 }
 
-// spares is how much of a kind waits to be used again.
+// spares is the maximum length of a free list.
 const spares = 16
 
 func take[T any](from *[]*T) *T {

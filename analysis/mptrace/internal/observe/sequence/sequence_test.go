@@ -10,7 +10,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// connect makes a connection with subflows.
+// connect returns a connection with subflows.
 func connect(id int32, subflows int) *mptcp.Conn {
 	c := &mptcp.Conn{ID: id, MPTCP: subflows > 1}
 	for i := range subflows {
@@ -24,20 +24,20 @@ func watch(samples int) (*Observer, *tables.Stream[tables.Point]) {
 	return New(samples, sink.Points), sink.Points
 }
 
-// TestPoints: each kind of call makes its points, up before down, in the order
+// TestPoints: each kind of call yields its points, up before down, in the order
 // of time.
 func TestPoints(t *testing.T) {
 	o, out := watch(0)
 	c := connect(7, 2)
 	a, b := c.Subs[0], c.Subs[1]
-	o.Ack(a, mptcp.Down, 5, 0, 100) // before any data: of no interest
+	o.Ack(a, mptcp.Down, 5, 0, 100) // before any data: ignored
 	o.Data(a, mptcp.Down, 10, 0, 1000, nil)
 	o.Ack(a, mptcp.Down, 20, 1000, 100)
 	o.Data(b, mptcp.Down, 30, 1000, 2000, nil)
 	o.Data(b, mptcp.Down, 40, 1000, 2000, b)
 	o.Data(a, mptcp.Up, 45, 0, 5, nil)
 	o.Data(a, mptcp.Down, 50, 1500, 2000, b)
-	o.Ack(a, mptcp.Down, 60, 1000, 100) // says nothing new
+	o.Ack(a, mptcp.Down, 60, 1000, 100) // a repetition
 	o.Ack(b, mptcp.Down, 70, 1000, 200)
 	o.End(c, nil)
 	point := func(sub int32, dir string, ns int64, kind string, offset, bytes int64) tables.Point {
@@ -69,8 +69,8 @@ func TestConnectionWithoutDataHasNoPoints(t *testing.T) {
 	}
 }
 
-// TestThinning: however many segments there are, the points are few, their
-// sums are exact, first and last are there, and time does not go back.
+// TestThinning: any number of segments yields few points. Their sums are exact,
+// the first and last point exist, and time does not decrease.
 func TestThinning(t *testing.T) {
 	const samples = 50
 	for _, calls := range []int{1, 99, 100, 101, 102, 1000, 12345} {
@@ -95,7 +95,7 @@ func TestThinning(t *testing.T) {
 				t.Errorf("%d calls on %d subflows: %d points", calls, subflows, len(rows))
 			}
 			if rows[0].TimeNS != 0 || rows[len(rows)-1].TimeNS != last {
-				if subflows <= samples { // with more there is no room for the first of each
+				if subflows <= samples { // with more subflows there is no room for the first of each
 					t.Errorf("%d calls on %d subflows: from %d to %d", calls, subflows, rows[0].TimeNS, rows[len(rows)-1].TimeNS)
 				}
 			}
@@ -157,7 +157,7 @@ func TestAllPointsOnRequest(t *testing.T) {
 	}
 }
 
-// TestManyConnections: what is kept of all connections together is bounded.
+// TestManyConnections: the memory for all connections together is bounded.
 func TestManyConnections(t *testing.T) {
 	const size = 1000
 	o, out := watch(0)
@@ -185,8 +185,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// TestSmallConnections: only so many rows are those of small connections; a
-// connection that grows has all of them, from the first on.
+// TestSmallConnections: the number of rows of small connections is limited. A
+// connection that becomes large has all its rows, including the first.
 func TestSmallConnections(t *testing.T) {
 	o, out := watch(0)
 	send := func(id int32, bytes int) (rows int) {
@@ -212,8 +212,8 @@ func TestSmallConnections(t *testing.T) {
 	}
 }
 
-// TestCallsKeptForLater: it makes no difference to the points of a connection
-// whether they are made at once or later, whatever time, place and subflow.
+// TestCallsKeptForLater: points built immediately and points built later are
+// equal for all times, places and subflows.
 func TestCallsKeptForLater(t *testing.T) {
 	for seed := range uint64(60) {
 		later, rows := watch(1 << 20)
@@ -250,8 +250,9 @@ func TestCallsKeptForLater(t *testing.T) {
 	}
 }
 
-// BenchmarkBulk is the cost per data segment with half an acknowledgement, of
-// two connections that take turns; "none" is that of the calls alone.
+// BenchmarkBulk measures the cost per data segment with half an
+// acknowledgement, for two alternating connections; "none" measures only the
+// calls.
 func BenchmarkBulk(b *testing.B) {
 	o, _ := watch(0)
 	b.Run("sequence", func(b *testing.B) { bulk(b, o) })

@@ -1,28 +1,28 @@
 package sequence
 
-// point is a point that is kept.
+// point is a kept point.
 type point struct {
 	timeNS int64
 	offset uint64
-	bytes  uint64 // since the point before
-	weight uint32 // how many segments it stands for
+	bytes  uint64 // since the previous point
+	weight uint32 // number of segments that it represents
 	sub    int32
 }
 
-// kind holds the points of one kind. All its series are thinned by the same
+// kind holds the points of one kind. All its series are thinned with the same
 // stride, so that they stay comparable.
 type kind struct {
 	series  []series // by subflow
-	kept    int      // points of all series
+	kept    int      // number of points in all series
 	stride  uint32
-	numbers bool // bytes is a number and no sum
+	numbers bool // bytes is a number, not a sum
 }
 
-// series holds the points of one subflow: its first segment, and after it one
-// point for so many segments as the stride says, at the last of them.
+// series holds the points of one subflow: its first segment, and then one point
+// per stride segments, at the last of them.
 type series struct {
 	points []point
-	wait   point  // what came after the last point: place of the last segment, sums over all
+	wait   point  // data since the last point: place of the last segment, sums over all
 	stride uint32 // weight at which wait becomes a point
 }
 
@@ -38,7 +38,7 @@ func (k *kind) grow(sub int32) *series {
 	k.stride = max(k.stride, 1)
 	for n := len(k.series); n <= int(sub); n++ {
 		if n < cap(k.series) {
-			k.series = k.series[:n+1] // with the memory for points of one before
+			k.series = k.series[:n+1] // reuses the memory for points of an earlier series
 		} else {
 			k.series = append(k.series, series{})
 		}
@@ -47,23 +47,24 @@ func (k *kind) grow(sub int32) *series {
 	return &k.series[sub]
 }
 
-// reset keeps nothing but memory for points.
+// reset drops everything except the memory for points.
 func (k *kind) reset() { *k = kind{series: k.series[:0]} }
 
-// budget bounds how many points are kept.
+// budget bounds the number of kept points.
 type budget struct {
-	limit int // of a kind
-	kept  int // of all connections
+	limit int // per kind
+	kept  int // in all connections
 }
 
-// With more than crowded points (32 bytes each) of all connections, each kind
-// that grows is held to few.
+// With more than crowded points (32 bytes each) in all connections, each
+// growing kind is limited to few points.
 const (
 	crowded = 1 << 19
 	few     = 64
 )
 
-// keep makes a point of what waits, if there is room or can be made.
+// keep converts the waiting data into a point, if there is room or thinning
+// makes room.
 func (b *budget) keep(k *kind, t *series) {
 	limit := b.limit
 	if b.kept >= crowded {
@@ -82,7 +83,7 @@ func (b *budget) keep(k *kind, t *series) {
 	b.kept++
 }
 
-// thin drops every second point, and returns how many that were.
+// thin drops every second point and returns the number of dropped points.
 func (k *kind) thin() int {
 	if k.stride < 1<<30 {
 		k.stride *= 2
@@ -98,8 +99,8 @@ func (k *kind) thin() int {
 	return before - k.kept
 }
 
-// thin keeps the first point, and of those after it every second with the sum
-// of two. One that is left over waits again.
+// thin keeps the first point; of those after it, it merges pairs into one. A
+// remaining single point waits again.
 func (t *series) thin(sum bool) {
 	old := t.points
 	if len(old) < 2 {
@@ -119,7 +120,7 @@ func (t *series) thin(sum bool) {
 	}
 }
 
-// after adds what the point before stood for.
+// after adds the weight of the point before.
 func (p point) after(before point, sum bool) point {
 	p.weight += before.weight
 	if sum {

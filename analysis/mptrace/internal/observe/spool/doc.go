@@ -1,4 +1,4 @@
-// Package spool writes many files side by side while few are open. What is
-// written waits in memory; when one file or all together have too much of it,
-// it is appended to the files, each of which is open for that moment alone.
+// Package spool writes many files concurrently with few open descriptors. Data
+// waits in memory. When one file or all together exceed a limit, the data is
+// appended to its file, which is open only for that write.
 package spool

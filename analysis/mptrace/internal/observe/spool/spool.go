@@ -5,22 +5,23 @@ import (
 	"path/filepath"
 )
 
-// What waits at most, in bytes: of one file and of all files of a directory.
+// Maximum number of buffered bytes: per file, and for all files of a directory.
 const (
 	fileLimit = 64 << 10
 	allLimit  = 32 << 20
 )
 
-// Dir is a directory whose files are written. It is not safe for concurrent use.
+// Dir is a directory in which files are written. It is not safe for concurrent
+// use.
 type Dir struct {
 	path  string
-	files map[*File]struct{} // with bytes that wait
-	bytes int                // that wait
-	err   error              // the first; nothing is written after it
+	files map[*File]struct{} // with buffered bytes
+	bytes int                // buffered
+	err   error              // the first error; nothing is written after it
 }
 
-// File is a file of a [Dir]. It appears, empty at first and in place of one
-// with the same name, when it is written the first time or closed.
+// File is a file of a [Dir]. It appears when it is first written or closed, and
+// replaces an older file of the same name.
 type File struct {
 	dir     *Dir
 	name    string
@@ -28,7 +29,7 @@ type File struct {
 	begun   bool
 }
 
-// New makes the directory when it is not there.
+// New creates the directory if it is missing.
 func New(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, err
@@ -36,10 +37,10 @@ func New(path string) (*Dir, error) {
 	return &Dir{path: path, files: make(map[*File]struct{})}, nil
 }
 
-// File begins a file.
+// File starts a file.
 func (d *Dir) File(name string) *File { return &File{dir: d, name: name} }
 
-// Write appends to the file. Errors are told by [Dir.Close].
+// Write appends to the file. [Dir.Close] returns the errors.
 func (f *File) Write(b []byte) (int, error) {
 	d := f.dir
 	if d.err != nil || len(b) == 0 {
@@ -61,7 +62,8 @@ func (f *File) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close writes what waits. The file may be forgotten then, or written on.
+// Close writes the buffer. The caller can then drop the file or continue
+// writing.
 func (f *File) Close() {
 	if len(f.waiting) > 0 || !f.begun {
 		f.flush()
@@ -95,10 +97,10 @@ func (f *File) append() error {
 	return out.Close()
 }
 
-// Err is the first error so far.
+// Err returns the first error so far.
 func (d *Dir) Err() error { return d.err }
 
-// Close writes what waits in all files and returns the first error.
+// Close writes the buffers of all files and returns the first error.
 func (d *Dir) Close() error {
 	for f := range d.files {
 		f.flush()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestManyFiles: more files than the process may open are written side by
-// side, each with all that it was given, and not much of it is in memory.
+// TestManyFiles: more files than the process may open are written concurrently.
+// Each is complete, and little of it is in memory.
 func TestManyFiles(t *testing.T) {
 	limit(t, 64)
 	path := filepath.Join(t.TempDir(), "new", "dir")
@@ -48,7 +48,7 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// limit sets how many files the process may have open.
+// limit sets the maximum number of open files of the process.
 func limit(t *testing.T, files uint64) {
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
@@ -93,7 +93,7 @@ func TestErrorNamesTheFile(t *testing.T) {
 	f := d.File("no/such/place")
 	fmt.Fprint(f, "a")
 	f.Close()
-	fmt.Fprint(f, "b") // is lost
+	fmt.Fprint(f, "b") // lost
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "no/such/place") || d.Err() != err {
 		t.Errorf("%v", err)
 	}

@@ -13,19 +13,19 @@ type direction struct {
 	mptcp          bool
 	seq, tput, rtt *plot
 
-	highest uint64 // end of the data that was seen
-	lowest  uint64 // begin of the data of the segment that is being read
-	pending bool   // there is some
-	ahead   uint64 // sequence number of TCP minus offset
+	highest uint64 // end of the data seen
+	lowest  uint64 // start of the data in the current segment
+	pending bool   // lowest is valid
+	ahead   uint64 // TCP sequence number minus offset
 
 	acked, edge stair
 	unacked     observe.Unacked
-	sample      sample // the round trip before
+	sample      sample // the previous round trip
 	speed       speed
 	blocks      []packet.SACKBlock
 }
 
-// stair is a line that goes up in steps.
+// stair is a rising step line.
 type stair struct {
 	timeNS int64
 	y      uint64
@@ -94,7 +94,7 @@ func (d *direction) ack(timeNS int64, offset, edge uint64, sub int32) {
 	}
 }
 
-// step draws the line on to a new height; tick marks that it stays the same.
+// step extends the line to a new height; tick marks an unchanged height.
 func (s *stair) step(p *plot, timeNS int64, y uint64, colour, tick string) {
 	switch {
 	case !s.begun:
@@ -121,7 +121,7 @@ func (d *direction) roundTrip(timeNS int64, ms float64, sub int32) {
 	d.sample = sample{timeNS, ms, true}
 }
 
-// segment takes a segment whose data was drawn.
+// segment processes a segment whose data has been drawn.
 func (d *direction) segment(seg *tcp.Segment) {
 	if d.pending {
 		d.ahead, d.pending = seg.Lo-d.lowest, false
@@ -129,7 +129,7 @@ func (d *direction) segment(seg *tcp.Segment) {
 	d.speed.segment(d.tput, seg.Packet.TimeNS)
 }
 
-// selective draws the blocks of SACK, of plain TCP.
+// selective draws the SACK blocks of plain TCP.
 func (d *direction) selective(p *packet.Packet) {
 	d.blocks = p.SACK(d.blocks[:0])
 	for _, block := range d.blocks {
@@ -141,8 +141,8 @@ func (d *direction) selective(p *packet.Packet) {
 	}
 }
 
-// offset is the place of a number from the wire, which is not beyond the
-// highest byte that was seen.
+// offset converts a number from the wire, which must not be above the highest
+// byte seen.
 func (d *direction) offset(wire uint32) uint64 {
 	back := uint32(d.ahead+d.highest) - wire
 	return d.highest - uint64(back)

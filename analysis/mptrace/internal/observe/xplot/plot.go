@@ -6,8 +6,8 @@ import (
 	"mplab/analysis/mptrace/internal/observe/spool"
 )
 
-// plot writes one diagram. Times are seconds since 1970, values are numbers.
-// Each command names its own colour.
+// plot writes one diagram. Times are seconds since 1970. Each command states
+// its colour.
 type plot struct {
 	file *spool.File
 	line []byte
@@ -19,7 +19,7 @@ func newPlot(file *spool.File, title, y string) *plot {
 	return p
 }
 
-// number is a value in a diagram: a place in the data, or one with decimals.
+// number is a value in a diagram: an offset or a fraction.
 type number interface{ uint64 | float64 }
 
 // mark draws a mark: dot, diamond, uarrow, darrow, utick, dtick.
@@ -37,7 +37,7 @@ func line[N number](p *plot, t1 int64, y1 N, t2 int64, y2 N, colour string) {
 	p.put(append(b, colour...))
 }
 
-// text writes above (atext), right of (rtext) … a point.
+// text writes a text above (atext), right of (rtext) … a point.
 func (p *plot) text(where string, timeNS int64, y uint64, colour, text string) {
 	b := append(append(p.line[:0], where...), ' ')
 	b = appendPoint(b, timeNS, y)
@@ -45,7 +45,7 @@ func (p *plot) text(where string, timeNS int64, y uint64, colour, text string) {
 	p.put(append(append(b, '\n'), text...))
 }
 
-// end is the command that shows the diagram.
+// end writes the command that shows the diagram, and closes the file.
 func (p *plot) end() {
 	p.put(append(p.line[:0], "go"...))
 	p.file.Close()
@@ -54,7 +54,7 @@ func (p *plot) end() {
 func (p *plot) put(b []byte) {
 	b = append(b, '\n')
 	p.line = b
-	_, _ = p.file.Write(b) // errors are told when the directory is closed
+	_, _ = p.file.Write(b) // Close of the directory returns the error
 }
 
 func appendPoint[N number](b []byte, timeNS int64, y N) []byte {
@@ -65,7 +65,7 @@ func appendPoint[N number](b []byte, timeNS int64, y N) []byte {
 	return strconv.AppendFloat(b, float64(y), 'f', 3, 64)
 }
 
-// appendTime writes seconds with six decimals, which is what xplot reads.
+// appendTime appends seconds with six decimals, the format that xplot reads.
 func appendTime(b []byte, timeNS int64) []byte {
 	b = append(strconv.AppendInt(b, timeNS/1e9, 10), '.')
 	us := timeNS % 1e9 / 1e3
@@ -75,7 +75,7 @@ func appendTime(b []byte, timeNS int64) []byte {
 	return b
 }
 
-// subflowColours leave out what acknowledgements and windows have.
+// subflowColours excludes the colours of acknowledgements and windows.
 var subflowColours = [...]string{"green", "red", "blue", "purple", "orange", "magenta", "pink"}
 
 func subflowColour(sub int32) string { return subflowColours[int(sub)%len(subflowColours)] }

@@ -1,14 +1,15 @@
 package xplot
 
-// window is how many segments with payload throughput is averaged over.
+// window is the number of segments with payload over which throughput is
+// averaged.
 const window = 250
 
-// speed draws throughput: of windows, and since the first segment.
+// speed draws throughput: per window, and since the first segment.
 type speed struct {
-	first, last int64  // of the first segment, and of the last one
-	begin       int64  // of the window: the last segment of the window before
+	first, last int64  // time of the first and the last segment
+	begin       int64  // start of the window: the last segment of the previous window
 	bytes       uint64 // in the window
-	before      uint64 // in all windows before
+	before      uint64 // in all previous windows
 	segments    int
 	windows     int
 	drawn       struct {
@@ -24,7 +25,7 @@ func (s *speed) segment(p *plot, timeNS int64) {
 	}
 }
 
-// end draws the window that is not full.
+// end draws the last, partial window.
 func (s *speed) end(p *plot) {
 	if s.segments > 0 {
 		s.draw(p)

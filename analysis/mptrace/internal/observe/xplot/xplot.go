@@ -12,7 +12,7 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// Observer writes the files.
+// Observer writes the diagrams.
 type Observer struct {
 	observe.None
 	dir   *spool.Dir
@@ -21,7 +21,7 @@ type Observer struct {
 
 type connection [2]*direction
 
-// New makes the directory when it is not there.
+// New creates the directory if it is missing.
 func New(dir string) (*Observer, error) {
 	d, err := spool.New(dir)
 	if err != nil {
@@ -30,13 +30,15 @@ func New(dir string) (*Observer, error) {
 	return &Observer{dir: d}, nil
 }
 
-// Close ends the files. The error names the first that could not be written.
+// Close completes the files. The error names the first file that could not be
+// written.
 func (o *Observer) Close() error { return o.dir.Close() }
 
-// Err is the first error of writing so far.
+// Err returns the first write error so far.
 func (o *Observer) Err() error { return o.dir.Err() }
 
-// direction returns what is drawn of a direction; nil before its first data.
+// direction returns the drawing state of a direction, or nil before its first
+// data.
 func (o *Observer) direction(c *mptcp.Conn, dir int) *direction {
 	if at := o.conns.Get(c); at != nil {
 		return at[dir]
@@ -81,12 +83,12 @@ func (o *Observer) Ack(s *mptcp.Sub, dir int, timeNS int64, offset uint64, windo
 	}
 }
 
-// marks are the events that are written into the diagram of who sent them.
+// marks maps events to the text that is written into the sender's diagram.
 var marks = map[string]string{
 	"fin": "FIN", "rst": "RST", "data-fin": "DATA_FIN", "mp-fail": "MP_FAIL", "mp-fastclose": "FASTCLOSE", "fallback": "fallback", "handover": "handover",
 }
 
-// Event draws the end of things.
+// Event draws the event's mark, if it has one.
 func (o *Observer) Event(s *mptcp.Sub, row *tables.Event) {
 	dir := mptcp.Up
 	if row.Direction == tables.Down {
@@ -99,7 +101,7 @@ func (o *Observer) Event(s *mptcp.Sub, row *tables.Event) {
 	}
 }
 
-// Segment draws what is known of the segment as a whole.
+// Segment draws properties of the whole segment: throughput and SACK blocks.
 func (o *Observer) Segment(s *mptcp.Sub, dir int, seg *tcp.Segment) {
 	if seg.Duplicate {
 		return
@@ -114,7 +116,7 @@ func (o *Observer) Segment(s *mptcp.Sub, dir int, seg *tcp.Segment) {
 	}
 }
 
-// End ends the diagrams of a connection.
+// End completes the diagrams of a connection.
 func (o *Observer) End(c *mptcp.Conn, _ *tables.Connection) {
 	at := o.conns.Take(c)
 	if at == nil {
@@ -127,7 +129,7 @@ func (o *Observer) End(c *mptcp.Conn, _ *tables.Connection) {
 	}
 }
 
-// title names a direction as tcptrace does.
+// title returns the name of a direction as tcptrace writes it.
 func title(s *mptcp.Sub, dir int) string {
 	from, to := s.Flow.Ends[dir], s.Flow.Ends[1-dir]
 	if s.Turned {

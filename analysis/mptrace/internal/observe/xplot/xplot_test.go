@@ -17,14 +17,14 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// diagram is what xplot sees in a file.
+// diagram is a file as xplot reads it.
 type diagram struct {
 	title, x, y string
 	commands    []string
 }
 
-// The words of xplot's language: types of axes, commands by their number of
-// points, commands with a line of text, colours.
+// Keywords of xplot: types of axes, commands by their number of points,
+// commands with a line of text, colours.
 var (
 	types   = []string{"unsigned", "signed", "timeval", "dtime", "double"}
 	points  = map[string]int{"x": 1, "dot": 1, "plus": 1, "box": 1, "diamond": 1, "line": 2, "dline": 2, "invisible": 1}
@@ -33,7 +33,7 @@ var (
 	colours = []string{"white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink"}
 )
 
-// parse reads a file as xplot does, and checks every line of it.
+// parse reads a file as xplot does, and checks every line.
 func parse(content string) (*diagram, error) {
 	lines := strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 	axes := strings.Fields(lines[0])
@@ -127,7 +127,8 @@ func connect(id int32, subflows int) *mptcp.Conn {
 	return c
 }
 
-// want checks that a diagram has these commands, in this order, among others.
+// want checks that a diagram has these commands in this order, possibly among
+// others.
 func want(t *testing.T, d *diagram, commands ...string) {
 	t.Helper()
 	rest := d.commands
@@ -141,7 +142,7 @@ func want(t *testing.T, d *diagram, commands ...string) {
 	}
 }
 
-// TestPlain: plain TCP is drawn as tcptrace does.
+// TestPlain: plain TCP is drawn as in tcptrace.
 func TestPlain(t *testing.T) {
 	dir := t.TempDir()
 	o, err := New(dir)
@@ -152,7 +153,7 @@ func TestPlain(t *testing.T) {
 	s := c.Subs[0]
 	at := func(ms int64) int64 { return begin + ms*1e6 }
 	const sack = "\x05\x0a\x00\x00\x17\x71\x00\x00\x1b\x59" // 6001 to 7001
-	o.Ack(s, mptcp.Up, at(0), 0, 100)                       // of nothing
+	o.Ack(s, mptcp.Up, at(0), 0, 100)                       // of no data
 	o.Data(s, mptcp.Up, at(1), 0, 1000, nil)
 	o.Segment(s, mptcp.Up, &tcp.Segment{Packet: &packet.Packet{TimeNS: at(1)}, Lo: 5001, Hi: 6001})
 	o.Data(s, mptcp.Up, at(2), 1000, 2000, nil)
@@ -182,12 +183,12 @@ func TestPlain(t *testing.T) {
 		"line "+z+"4000 1000 "+z+"4000 2000 purple", "rtext "+z+"4000 2000 purple S",
 		"line "+z+"5000 0 "+z+"5000 1000 red", "atext "+z+"5000 1000 red R",
 		"line "+z+"6000 0 "+z+"6000 2000 green", "line "+z+"6000 5000 "+z+"6000 7000 yellow", "atext "+z+"7000 2000 orange FIN")
-	want(t, load(t, dir, "c2s_rtt_3.xpl"), "dot "+z+"6000 4.000 red") // of the segment that was not sent again
+	want(t, load(t, dir, "c2s_rtt_3.xpl"), "dot "+z+"6000 4.000 red") // of the segment that was not retransmitted
 	want(t, load(t, dir, "c2s_tput_3.xpl"), "dot "+z+"5000 500000.000 red")
 }
 
-// TestMPTCP: each subflow has its colour, and what was reinjected an R in the
-// colour of the subflow that had it first.
+// TestMPTCP: each subflow has a colour, and reinjected data an R in the colour
+// of the subflow that carried it first.
 func TestMPTCP(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := New(dir)
@@ -215,7 +216,7 @@ func TestMPTCP(t *testing.T) {
 	want(t, load(t, dir, "s2c_rtt_0.xpl"), "dot "+z+"3 0.003 red")
 }
 
-// TestThroughput: windows of 250 segments, and one that is not full.
+// TestThroughput: windows of 250 segments, and a partial one.
 func TestThroughput(t *testing.T) {
 	dir := t.TempDir()
 	o, _ := New(dir)
@@ -237,8 +238,8 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// TestCaptures: every file that is made of the captures can be read, and has
-// each byte of new data.
+// TestCaptures: every file made from the captures is readable and contains each
+// byte of new data.
 func TestCaptures(t *testing.T) {
 	for _, names := range [][]string{
 		{"../../../testdata/two-paths-wlan0.pcapng", "../../../testdata/two-paths-rmnet0.pcapng"},
@@ -287,8 +288,8 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// covered is how many bytes the vertical lines cover that are not those of
-// acknowledgements and windows.
+// covered returns the number of bytes covered by vertical lines other than
+// those of acknowledgements and windows.
 func covered(d *diagram, acks string) int64 {
 	type span struct{ lo, hi int64 }
 	var spans []span

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// namesPerAddress bounds how many names, one after the other, are kept of an
-// address: a host of many sites changes its name with every answer.
+// namesPerAddress is the maximum number of successive names per address: the
+// name of a host with many sites changes with every answer.
 const namesPerAddress = 4
 
 // DNS maps addresses to names. It keeps the newest addresses.
 type DNS struct {
 	limit     int
-	addresses map[netip.Addr][]answer // in the order of time
-	order     []netip.Addr            // a ring: the next to go is at head
+	addresses map[netip.Addr][]answer // answers in the order of time
+	order     []netip.Addr            // ring buffer; the next to be evicted is at head
 	head      int
 }
 
@@ -24,11 +24,11 @@ type answer struct {
 	name   string
 }
 
-// NewDNS returns a map for at most so many addresses.
+// NewDNS returns a map for at most limit addresses.
 func NewDNS(limit int) *DNS { return &DNS{limit: limit, addresses: map[netip.Addr][]answer{}} }
 
-// Name is the name that was asked for when the address was last given before
-// a time; empty when it never was.
+// Name returns the queried name of the last answer before a time that contained
+// the address, or "".
 func (d *DNS) Name(a netip.Addr, timeNS int64) string {
 	all := d.addresses[a.Unmap()]
 	for i := len(all) - 1; i >= 0; i-- {
@@ -39,9 +39,9 @@ func (d *DNS) Name(a netip.Addr, timeNS int64) string {
 	return ""
 }
 
-// Answer takes a message: the payload of a UDP datagram, or a message of DNS
-// over TCP without its length. It may be cut. It returns false when it is no
-// message of DNS.
+// Answer processes a message: the payload of a UDP datagram, or a message of
+// DNS over TCP without its length. The message may be truncated. Answer returns
+// false if it is not a DNS message.
 func (d *DNS) Answer(message []byte, timeNS int64) bool {
 	var p dnsmessage.Parser
 	header, err := p.Start(message)
@@ -74,7 +74,7 @@ func (d *DNS) Answer(message []byte, timeNS int64) bool {
 				return false
 			}
 			d.add(netip.AddrFrom16(r.AAAA).Unmap(), name, timeNS)
-		default: // aliases lead to the name that was asked for all the same
+		default: // aliases: the name of the question is used anyway
 			if p.SkipAnswer() != nil {
 				return false
 			}

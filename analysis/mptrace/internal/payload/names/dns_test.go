@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// message is an answer with one address: header, question, answer.
+// message returns an answer with one address: header, question, answer.
 func message(name byte, address uint32) []byte {
 	b := []byte{0, 1, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0, 1, name, 0, 0, 1, 0, 1, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4}
 	return binary.BigEndian.AppendUint32(b, address)

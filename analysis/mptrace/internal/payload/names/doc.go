@@ -1,3 +1,2 @@
-// Package names remembers which names the answers of the domain name system
-// gave to addresses.
+// Package names records the names of addresses in DNS answers.
 package names

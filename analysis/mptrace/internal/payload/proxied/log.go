@@ -12,11 +12,11 @@ import (
 	"mplab/internal/lines"
 )
 
-// Log holds the connections of logs of agent and proxy.
+// Log holds the connections from the logs of agent and proxy.
 type Log struct{ connections map[ends][]record }
 
-// ends are a connection's two ends, the lower one first: who began it is
-// another matter for each of the logs.
+// ends are the two endpoints of a connection, the lower one first, because the
+// logs differ in which one opened it.
 type ends [2]netip.AddrPort
 
 func endsOf(a, b netip.AddrPort) ends {
@@ -33,21 +33,22 @@ type record struct {
 	application     string
 }
 
-// Found is what a log says of a connection.
+// Found is a log entry of a connection.
 type Found struct {
 	Destination netip.AddrPort
-	Application string // the name of its process; empty when not known
+	Application string // process name; "" if unknown
 }
 
-// skewNS is how far a connection's start may lie outside of what its log says:
-// the log's clock begins at an accept, the capture's at a SYN.
+// skewNS is the maximum distance of a connection's start from the interval in
+// the log: the log's interval starts at an accept, the captured connection at a
+// SYN.
 const skewNS = 30e9
 
-// Find looks for the connection between two ends that began at a time, unix
-// nanoseconds. The ends are those of the carrying connection's first subflow,
-// or of the application's connection before the agent took it. Of several
-// connections with the same ends, one after the other, that with the nearest
-// start is meant.
+// Find returns the logged connection between two endpoints that started at
+// startNS (unix, in ns). The endpoints are those of the first subflow of the
+// carrying connection, or of the application's connection to the agent. If
+// several successive connections have the same endpoints, it returns the one
+// with the nearest start.
 func (l *Log) Find(a, b netip.AddrPort, startNS int64) (Found, bool) {
 	if l == nil {
 		return Found{}, false
@@ -68,7 +69,7 @@ func (l *Log) Find(a, b netip.AddrPort, startNS int64) (Found, bool) {
 	return Found{all[best].destination, all[best].application}, true
 }
 
-// Open reads logs. An error names file and line.
+// Open reads logs. An error contains file and line.
 func Open(names ...string) (*Log, error) {
 	l := &Log{connections: map[ends][]record{}}
 	if err := lines.Read(names, 1<<20, "a line of more than 1 MiB, want a JSON object", l.line); err != nil {
@@ -77,7 +78,7 @@ func Open(names ...string) (*Log, error) {
 	return l, nil
 }
 
-// line takes one record; other events than connections are passed over.
+// line processes one line; it ignores other events than connections.
 func (l *Log) line(text []byte) error {
 	if len(text) == 0 {
 		return nil
@@ -109,7 +110,7 @@ func (l *Log) line(text []byte) error {
 	}
 	var points [4]netip.AddrPort
 	for i, one := range [4]struct{ name, text string }{{"src", r.Src}, {"dst", r.Dst}, {"local", r.Local}, {"remote", r.Remote}} {
-		if one.text == "" { // never opened, or not known
+		if one.text == "" { // never opened, or unknown
 			continue
 		}
 		var err error

@@ -15,7 +15,7 @@ import (
 
 func at(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 
-// logged is a record as agent and proxy write it.
+// logged returns a record as written by agent and proxy.
 func logged(t *testing.T, opened, duration float64, local, remote, dst, process string) string {
 	t.Helper()
 	r := connlog.Connection{Event: "connection", ID: 1, Opened: connlog.Moment{Time: time.UnixMicro(int64(opened * 1e6))}, DurationS: duration, Transport: "mptcp", Process: process, Status: connlog.Closed}

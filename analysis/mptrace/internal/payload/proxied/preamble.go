@@ -9,24 +9,24 @@ import (
 
 const up, down = 0, 1
 
-// Preamble reads what a client and its proxy say to each other before the
-// application's own bytes: the hello of mpflex (mpflex/spec.md), SOCKS 5
-// (RFC 1928, RFC 1929), SOCKS 4 and 4a, HTTP CONNECT (RFC 9110 §9.3.6), or the
-// request of ShadowSocks. The zero value has read nothing.
+// Preamble reads the messages of a client and its proxy before the
+// application's bytes: the hello of mpflex (mpflex/spec.md), SOCKS 5 (RFC 1928,
+// RFC 1929), SOCKS 4 and 4a, HTTP CONNECT (RFC 9110 §9.3.6), or the request of
+// ShadowSocks. The zero value is ready for use.
 type Preamble struct {
 	Target Target
 	Kind   Kind
 
-	request [2]step // what comes next from client and proxy; nil: the application's bytes
+	request [2]step // next message of client and proxy; nil: the application's bytes
 }
 
 // Kind is a protocol between client and proxy.
 type Kind uint8
 
-// The kinds of [Preamble].
+// Kinds of a [Preamble].
 const (
 	Unknown Kind = iota
-	None         // the application's bytes come at once
+	None         // no proxy: the application's bytes come immediately
 	MPFX
 	SOCKS5
 	SOCKS4
@@ -34,22 +34,22 @@ const (
 	TableCipher // ShadowSocks
 )
 
-// Progress says how far a direction was read.
+// Progress is the result of reading a direction.
 type Progress uint8
 
-// The values of [Progress].
+// Values of [Progress].
 const (
-	More  Progress = iota // more bytes are needed, in this direction or of the client
+	More  Progress = iota // more bytes are needed, of this direction or of the client
 	Ready                 // the application's bytes come next
-	Wrong                 // neither: what follows is not understood
+	Wrong                 // the bytes are not understood
 )
 
-// step reads one message; it returns its size, 0 when it is not whole, and the
-// step after it.
+// step reads one message. It returns the message size (0: incomplete) and the
+// next step.
 type step func(p *Preamble, b []byte) (size int, next step, ok bool)
 
-// Read reads the unread bytes of a direction and says how many of them belong
-// to the preamble. Bytes that were counted are not shown again.
+// Read reads the unread bytes of a direction and returns how many of them
+// belong to the preamble. The caller must not pass those bytes again.
 func (p *Preamble) Read(dir int, b []byte) (int, Progress) {
 	read := 0
 	if p.Kind == Unknown {
@@ -73,8 +73,8 @@ func (p *Preamble) Read(dir int, b []byte) (int, Progress) {
 
 const connect = "CONNECT "
 
-// begin finds the kind from the client's first bytes; false when there are too
-// few of them.
+// begin determines the kind from the client's first bytes. It returns false if
+// it needs more bytes.
 func (p *Preamble) begin(b []byte) bool {
 	if len(b) == 0 {
 		return false
@@ -112,13 +112,13 @@ func (p *Preamble) begin(b []byte) bool {
 	return true
 }
 
-// startsWith says whether b begins like text, as far as it goes.
+// startsWith reports whether b and text agree up to the end of the shorter one.
 func startsWith(b []byte, text string) bool {
 	n := min(len(b), len(text))
 	return string(b[:n]) == text[:n]
 }
 
-// Messages of mpflex, mpflex/spec.md.
+// Sizes of mpflex messages, mpflex/spec.md.
 const (
 	magic      = "MPFX"
 	helloMin   = 66
@@ -199,7 +199,7 @@ func connectRequest(p *Preamble, b []byte) (int, step, bool) {
 	return head + 4, nil, true
 }
 
-// headMax bounds the head of a CONNECT and of its answer.
+// headMax is the maximum size of the head of a CONNECT request or response.
 const headMax = 16 << 10
 
 func connectAnswer(_ *Preamble, b []byte) (int, step, bool) {

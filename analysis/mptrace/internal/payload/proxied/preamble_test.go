@@ -21,7 +21,7 @@ var status = "MPFX\x01\x00\x00\x28" + string(make([]byte, 32))
 
 type example struct {
 	name     string
-	up, down string // the preamble alone
+	up, down string // only the preamble
 	kind     Kind
 	want     Target
 }

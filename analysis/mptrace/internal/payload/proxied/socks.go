@@ -7,11 +7,11 @@ import (
 )
 
 func socks5Greeting(_ *Preamble, b []byte) (int, step, bool) {
-	return 2 + int(b[1]), socks5Client, true // begin saw it whole
+	return 2 + int(b[1]), socks5Client, true // begin has checked that it is complete
 }
 
-// socks5Client is what follows the greeting: the request, or name and password
-// before it (RFC 1929 §2).
+// socks5Client reads the message after the greeting: name and password (RFC
+// 1929 §2), or the request.
 func socks5Client(p *Preamble, b []byte) (int, step, bool) {
 	if len(b) < 2 {
 		return 0, nil, true
@@ -37,7 +37,7 @@ func socks5Client(p *Preamble, b []byte) (int, step, bool) {
 	return 3 + size, nil, true
 }
 
-// socks5Method is the proxy's choice among the methods of authentication.
+// socks5Method reads the proxy's choice of an authentication method.
 func socks5Method(_ *Preamble, b []byte) (int, step, bool) {
 	if len(b) < 2 {
 		return 0, nil, true
@@ -65,7 +65,7 @@ func socks5Answer(_ *Preamble, b []byte) (int, step, bool) {
 	if b[0] != 5 || b[1] != 0 {
 		return 0, nil, false
 	}
-	if b[3] == typeHost && len(b) > 4 { // the bound address may be an empty name
+	if b[3] == typeHost && len(b) > 4 { // the bound address can be an empty name
 		size := 5 + int(b[4]) + 2
 		if len(b) < size {
 			return 0, nil, true
@@ -79,7 +79,8 @@ func socks5Answer(_ *Preamble, b []byte) (int, step, bool) {
 	return 3 + size, nil, true
 }
 
-// socks4Request reads SOCKS 4, and 4a with its host behind the user's name.
+// socks4Request reads a request of SOCKS 4, or of 4a with the host after the
+// user name.
 func socks4Request(p *Preamble, b []byte) (int, step, bool) {
 	if len(b) < 9 {
 		return 0, nil, true

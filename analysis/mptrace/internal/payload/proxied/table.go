@@ -7,16 +7,17 @@ import (
 	"slices"
 )
 
-// Table is the cipher "table" of ShadowSocks, which baerts2015 used (§3.4.2):
-// each byte is replaced by another one, in both directions alike.
+// Table is the cipher "table" of ShadowSocks, which baerts2015 used (§3.4.2).
+// It replaces each byte by another one, in the same way in both directions.
 type Table struct{ plain [256]byte }
 
-// rounds is how often the table is sorted.
+// rounds is the number of sorting rounds.
 const rounds = 1023
 
-// NewTable makes the table of a password: the numbers 0 to 255, sorted stably
+// NewTable builds the table of a password: the numbers 0 to 255, sorted stably
 // in each round by the remainder of the key (the first 64 bits of the
-// password's MD5, little endian) divided by the number plus the round.
+// password's MD5, little endian) divided by the sum of the number and the
+// round.
 func NewTable(password string) *Table {
 	sum := md5.Sum([]byte(password)) // #nosec G401
 	key := binary.LittleEndian.Uint64(sum[:])
@@ -36,7 +37,7 @@ func NewTable(password string) *Table {
 	return t
 }
 
-// Bytes is the table: the plain byte for each byte on the wire.
+// Bytes returns the table: the plain byte for each byte on the wire.
 func (t *Table) Bytes() *[256]byte { return &t.plain }
 
 // Decode returns the plain form of bytes from the wire.

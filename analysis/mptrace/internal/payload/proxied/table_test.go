@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// vectors were made by testdata/table.py; the first begins like the output of
-// ShadowSocks itself for this password.
+// vectors returns the output of testdata/table.py. The first one starts like
+// the output of ShadowSocks for this password.
 func vectors(t *testing.T) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/table.txt")

@@ -5,17 +5,18 @@ import (
 	"net/netip"
 )
 
-// Target is where a proxied connection goes. Address or host may be missing.
+// Target is the destination of a proxied connection. Address or host may be
+// missing.
 type Target struct {
 	Addr netip.Addr
 	Host string
 	Port uint16
 }
 
-// Known says whether there is anything in it.
+// Known reports whether the target has an address or a host.
 func (t Target) Known() bool { return t.Addr.IsValid() || t.Host != "" }
 
-// Destination is the address, or else the host.
+// Destination returns the address, or the host if there is no address.
 func (t Target) Destination() string {
 	if t.Addr.IsValid() {
 		return t.Addr.String()
@@ -23,7 +24,8 @@ func (t Target) Destination() string {
 	return t.Host
 }
 
-// named is the target of a host name, which may be an address in writing.
+// named returns the target of a host name, which can be an address in text
+// form.
 func named(host string, port uint16) Target {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return Target{Addr: addr.Unmap(), Port: port}
@@ -31,8 +33,8 @@ func named(host string, port uint16) Target {
 	return Target{Host: host, Port: port}
 }
 
-// isHost says whether text may be a host name: letters, digits, dots, hyphens,
-// underscores, or an address of IPv6.
+// isHost reports whether text can be a host name (letters, digits, dots,
+// hyphens, underscores) or an IPv6 address.
 func isHost(b []byte) bool {
 	for _, c := range b {
 		switch {
@@ -52,7 +54,7 @@ const (
 )
 
 // address reads an address with its port in the form of RFC 1928 §5. size is 0
-// when it is not there whole.
+// if it is incomplete.
 func address(b []byte) (t Target, size int, ok bool) {
 	if len(b) < 2 {
 		return t, 0, true
@@ -80,11 +82,11 @@ func address(b []byte) (t Target, size int, ok bool) {
 	return Target{Addr: addr.Unmap(), Port: port}, size, true
 }
 
-// ShadowSocks reads the request at the begin of a decoded ShadowSocks
-// connection: 0x01 and an IPv4 address, 0x03 and a host, 0x04 and an IPv6
-// address, each with the port. The client of baerts2015 (§3.4.3) sent hosts
-// with 0x04, which is taken when nothing but the request was sent at once.
-// size is 0 when more bytes are needed; false: it is no such request.
+// ShadowSocks reads the request at the start of a decoded ShadowSocks
+// connection: 0x01 and an IPv4 address, 0x03 and a host, or 0x04 and an IPv6
+// address, each with a port. The client of baerts2015 (§3.4.3) sent hosts with
+// 0x04; this is accepted if b is exactly such a request. size is 0 if more
+// bytes are needed; ok is false if b is not such a request.
 func ShadowSocks(b []byte) (t Target, size int, ok bool) {
 	if len(b) > 4 && b[0] == typeIPv6 && len(b) == 4+int(b[1]) && isHost(b[2:len(b)-2]) {
 		return named(string(b[2:len(b)-2]), binary.BigEndian.Uint16(b[len(b)-2:])), len(b), true

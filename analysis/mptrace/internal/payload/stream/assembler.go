@@ -2,18 +2,18 @@ package stream
 
 import "slices"
 
-// piecesMax bounds how many pieces wait behind holes.
+// piecesMax is the maximum number of pieces that wait behind holes.
 const piecesMax = 8192
 
-// Assembler puts pieces in order. What is in order is read from its Buffer;
-// what is not waits. Of two pieces for the same bytes the first is taken.
+// Assembler puts pieces in order. Bytes in order are read from its Buffer;
+// others wait. If two pieces have the same bytes, the first one is used.
 type Assembler struct {
 	Buffer
-	next  uint64 // offset behind the last byte of the buffer
+	next  uint64 // offset after the last byte of the buffer
 	later []piece
-	held  int // bytes in later
+	held  int // size of later in bytes
 	table *[256]byte
-	taken int // of the pool, for later
+	taken int // bytes of the pool taken for later
 	ended bool
 }
 
@@ -26,21 +26,21 @@ type piece struct {
 
 const pieceSize = 64
 
-// NewAssembler returns an assembler that waits for offset 0.
+// NewAssembler returns an assembler that starts at offset 0.
 func NewAssembler(p *Pool) Assembler { return Assembler{Buffer: NewBuffer(p)} }
 
-// Ended says whether no more will come out of the assembler.
+// Ended reports whether the assembler has ended.
 func (a *Assembler) Ended() bool { return a.ended }
 
-// Waiting says whether pieces wait behind a hole.
+// Waiting reports whether pieces wait behind a hole.
 func (a *Assembler) Waiting() bool { return len(a.later) > 0 }
 
-// Add takes a piece. b must stay as it is until Settle.
+// Add adds a piece. The caller must not change b before Settle.
 func (a *Assembler) Add(offset uint64, b []byte, timeNS int64, subflow int32) {
 	a.add(piece{lo: offset, hi: offset + uint64(len(b)), data: b, timeNS: timeNS, subflow: subflow})
 }
 
-// Skip takes a piece that was sent and not captured.
+// Skip adds a piece that was sent but not captured.
 func (a *Assembler) Skip(offset, size uint64, timeNS int64, subflow int32) {
 	a.add(piece{lo: offset, hi: offset + size, timeNS: timeNS, subflow: subflow})
 }
@@ -66,7 +66,7 @@ func (a *Assembler) add(p piece) {
 	a.fill(p)
 }
 
-// from cuts off what lies before an offset.
+// from cuts off the part before an offset.
 func (p piece) from(offset uint64) piece {
 	if p.data != nil {
 		p.data = p.data[min(offset-p.lo, uint64(len(p.data))):]
@@ -75,7 +75,7 @@ func (p piece) from(offset uint64) piece {
 	return p
 }
 
-// to cuts off what lies at an offset and beyond.
+// to cuts off the part from an offset on.
 func (p piece) to(offset uint64) piece {
 	if p.data != nil {
 		p.data = p.data[:offset-p.lo]
@@ -93,7 +93,7 @@ func (a *Assembler) deliver(p piece) {
 	a.next = p.hi
 }
 
-// fill delivers a piece at next, and what waited behind it.
+// fill delivers a piece at next, and the pieces that waited behind it.
 func (a *Assembler) fill(p piece) {
 	done := 0
 	for ; done < len(a.later) && a.later[done].lo <= p.hi; done++ {
@@ -119,7 +119,7 @@ func (a *Assembler) fill(p piece) {
 	}
 }
 
-// wait keeps a copy of those parts of a piece that are not there yet.
+// wait keeps a copy of the parts of a piece that are not yet held.
 func (a *Assembler) wait(p piece) {
 	i, _ := slices.BinarySearchFunc(a.later, p.lo, func(q piece, lo uint64) int {
 		if q.hi <= lo {
@@ -147,9 +147,9 @@ func (a *Assembler) wait(p piece) {
 	}
 }
 
-// Settle ends the borrowing of the pieces that were added. It returns false,
-// and the assembler has ended, when more than limit bytes are held, or more
-// than the pool has.
+// Settle ends the borrowing of the added pieces: it copies what is unread. If
+// more than limit bytes are held, or more than the pool has, it ends the
+// assembler and returns false.
 func (a *Assembler) Settle(limit int) bool {
 	size := a.held + len(a.later)*pieceSize
 	if a.ended {
@@ -162,7 +162,7 @@ func (a *Assembler) Settle(limit int) bool {
 	return true
 }
 
-// End forgets everything; what comes later is not taken.
+// End releases everything; later pieces are ignored.
 func (a *Assembler) End() {
 	a.Release()
 	if a.pool != nil {
@@ -171,8 +171,8 @@ func (a *Assembler) End() {
 	*a = Assembler{Buffer: Buffer{pool: a.pool}, next: a.next, ended: true}
 }
 
-// Translate replaces every byte from the first unread one on by its entry in
-// a table.
+// Translate replaces every byte, starting with the first unread one, by its
+// entry in a table.
 func (a *Assembler) Translate(table *[256]byte) {
 	a.table = table
 	a.translate(table)

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// play makes pieces of a text as a script says: where each begins,
-// how long it is, whether it was captured, and how much is read then.
+// play generates pieces of a text from a script: the start of each, its length,
+// whether it was captured, and how many bytes are read next.
 func play(t *testing.T, script, text []byte, limit int) {
 	t.Helper()
 	pool := NewPool(1 << 20)
 	a := NewAssembler(pool)
-	captured := make([]int, len(text)) // 0: not sent, 1: captured first, 2: skipped first
+	captured := make([]int, len(text)) // 0: not sent, 1: first captured, 2: first skipped
 	arrival := make([]int64, len(text))
 	var read []byte
 	var at int

@@ -1,24 +1,24 @@
 package stream
 
-// Run is a sequence of bytes that came together.
+// Run is a sequence of bytes that arrived together.
 type Run struct {
 	TimeNS  int64
 	Bytes   uint64
 	Subflow int32
-	Missing bool // the bytes were sent, and not captured
+	Missing bool // the bytes were sent but not captured
 }
 
 const runSize = 32
 
-// Buffer holds the bytes of a stream that nobody has read yet, in order.
-// A zero Buffer needs a [Pool] before use.
+// Buffer holds the unread bytes of a stream in order. A zero Buffer needs a
+// [Pool] before use.
 type Buffer struct {
 	pool    *Pool
 	data    []byte // unread: at the end of store, or borrowed
 	store   []byte
-	runs    []Run // of the bytes, captured or not
-	front   int   // the first run of which something is unread
-	gaps    int   // how many of the runs are missing
+	runs    []Run // runs of the bytes, captured or not
+	front   int   // index of the first run with unread bytes
+	gaps    int   // number of missing runs
 	clear   int   // bytes of data before the first missing run
 	charged int
 }
@@ -26,11 +26,11 @@ type Buffer struct {
 // NewBuffer returns an empty buffer.
 func NewBuffer(p *Pool) Buffer { return Buffer{pool: p} }
 
-// Bytes are the unread bytes up to the first that was not captured. They are
-// valid until the next call of another method.
+// Bytes returns the unread bytes up to the first missing one. They are valid
+// until the next call of another method.
 func (b *Buffer) Bytes() []byte { return b.data[:b.clear] }
 
-// Missing is how many bytes that were not captured come next.
+// Missing returns the number of missing bytes that come next.
 func (b *Buffer) Missing() uint64 {
 	if b.gaps > 0 && b.clear == 0 {
 		return b.runs[b.front].Bytes
@@ -38,13 +38,14 @@ func (b *Buffer) Missing() uint64 {
 	return 0
 }
 
-// Cut says whether no more bytes will ever follow Bytes without a gap.
+// Cut reports whether a gap follows Bytes.
 func (b *Buffer) Cut() bool { return b.gaps > 0 }
 
-// Size is the memory that the buffer holds.
+// Size returns the memory of the buffer in bytes.
 func (b *Buffer) Size() int { return len(b.data) + (len(b.runs)-b.front)*runSize }
 
-// Append adds bytes that came together. They must stay as they are until Settle.
+// Append adds bytes that arrived together. The caller must not change them
+// before Settle.
 func (b *Buffer) Append(p []byte, timeNS int64, subflow int32) {
 	if len(p) == 0 {
 		return
@@ -53,8 +54,8 @@ func (b *Buffer) Append(p []byte, timeNS int64, subflow int32) {
 	b.run(Run{TimeNS: timeNS, Bytes: uint64(len(p)), Subflow: subflow})
 }
 
-// AppendRuns adds bytes of several arrivals, all captured. They must stay as
-// they are until Settle.
+// AppendRuns adds bytes of several arrivals, all captured. The caller must not
+// change them before Settle.
 func (b *Buffer) AppendRuns(p []byte, runs []Run) {
 	if len(p) == 0 {
 		return
@@ -98,7 +99,7 @@ func (b *Buffer) run(r Run) {
 	b.runs = append(b.runs, r)
 }
 
-// keep moves the unread bytes into the store, with room for more.
+// keep moves the unread bytes into the store, with room for more bytes.
 func (b *Buffer) keep(more int) {
 	inStore := len(b.store) > 0 && &b.store[len(b.store)-1] == &b.data[len(b.data)-1]
 	if inStore && cap(b.store)-len(b.store) >= more {
@@ -119,7 +120,7 @@ func (b *Buffer) keep(more int) {
 	b.data = b.store
 }
 
-// Read reads n bytes, captured or not, and tells each of their runs.
+// Read reads n bytes, captured or not, and passes their runs to each.
 func (b *Buffer) Read(n uint64, each func(Run)) {
 	for n > 0 && b.front < len(b.runs) {
 		r := &b.runs[b.front]
@@ -146,7 +147,8 @@ func (b *Buffer) Read(n uint64, each func(Run)) {
 	}
 }
 
-// clearBytes counts the captured bytes from run i to the next missing one.
+// clearBytes returns the number of captured bytes from run i to the next
+// missing run.
 func (b *Buffer) clearBytes(i int) int {
 	n := 0
 	for ; i < len(b.runs) && !b.runs[i].Missing; i++ {
@@ -155,7 +157,8 @@ func (b *Buffer) clearBytes(i int) int {
 	return n
 }
 
-// Discard reads n bytes, captured or not, and counts them; nil counts nothing.
+// Discard reads n bytes, captured or not, and adds their runs to t, unless it
+// is nil.
 func (b *Buffer) Discard(n uint64, t *Tally) {
 	if t == nil {
 		b.Read(n, nil)
@@ -164,8 +167,8 @@ func (b *Buffer) Discard(n uint64, t *Tally) {
 	b.Read(n, t.Add)
 }
 
-// Settle copies what is unread and borrowed. It returns false, and the buffer
-// is empty, when the pool has no room for it.
+// Settle copies the unread borrowed bytes. If the pool has no room for them, it
+// empties the buffer and returns false.
 func (b *Buffer) Settle() bool {
 	if len(b.data) == 0 {
 		b.pool.restore(b.store)
@@ -183,7 +186,7 @@ func (b *Buffer) Settle() bool {
 	return true
 }
 
-// Release forgets everything and gives the memory back.
+// Release drops all bytes and releases the memory.
 func (b *Buffer) Release() {
 	if b.pool == nil {
 		return

@@ -1,4 +1,3 @@
-// Package stream puts the captured pieces of one direction of a connection
-// back in order. Each byte keeps the time at which it came and the subflow
-// that brought it.
+// Package stream puts the captured pieces of one direction of a connection in
+// order. Each byte keeps its arrival time and its subflow.
 package stream

@@ -1,23 +1,22 @@
 package stream
 
-// slab is the size of the stores that are used again and again: a TLS record
-// and a segment fit into one.
+// slab is the size of reusable stores: a TLS record and a segment fit into one.
 const slab = 32 << 10
 
-// Pool bounds the memory of many buffers together, and keeps some of it for
-// the next who asks. It is not safe for concurrent use.
+// Pool bounds the total memory of many buffers and reuses slabs. It is not safe
+// for concurrent use.
 type Pool struct {
 	limit, used int
 	slabs       [][]byte
 }
 
-// NewPool returns a pool for so many bytes.
+// NewPool returns a pool of limit bytes.
 func NewPool(limit int) *Pool { return &Pool{limit: limit} }
 
-// Used is how many bytes are taken at the moment.
+// Used returns the number of bytes in use.
 func (p *Pool) Used() int { return p.used }
 
-// Take asks for n bytes; false when they are not to be had.
+// Take reserves n bytes. It returns false if the limit does not allow them.
 func (p *Pool) Take(n int) bool {
 	if p.used+n > p.limit {
 		return false
@@ -26,11 +25,11 @@ func (p *Pool) Take(n int) bool {
 	return true
 }
 
-// Give returns n bytes.
+// Give releases n bytes.
 func (p *Pool) Give(n int) { p.used -= n }
 
-// resize takes or gives so that one who had taken *taken bytes has taken n;
-// false, and nothing changes, when they are not to be had.
+// resize changes a reservation of *taken bytes to n bytes. It returns false,
+// without a change, if the limit does not allow it.
 func (p *Pool) resize(taken *int, n int) bool {
 	if n > *taken && !p.Take(n-*taken) {
 		return false

@@ -1,20 +1,19 @@
 package stream
 
-// Share is what one subflow carried.
+// Share is the part of the bytes that one subflow carried.
 type Share struct {
 	Subflow int32
 	Bytes   int64
 }
 
-// Tally sums up when and over which subflows bytes came. The zero value has
-// seen none.
+// Tally sums up arrival times and subflows of bytes. The zero value is empty.
 type Tally struct {
 	Bytes           int64
 	FirstNS, LastNS int64   // arrival of the first byte in the stream; latest arrival of any byte
-	Shares          []Share // in the order in which the subflows appeared
+	Shares          []Share // in the order of first appearance
 }
 
-// Add counts a run.
+// Add adds a run.
 func (t *Tally) Add(r Run) {
 	if t.Bytes == 0 {
 		t.FirstNS, t.LastNS = r.TimeNS, r.TimeNS
@@ -30,7 +29,7 @@ func (t *Tally) Add(r Run) {
 	t.Shares = append(t.Shares, Share{r.Subflow, int64(r.Bytes)})
 }
 
-// Merge counts all that another tally counted, after its own.
+// Merge adds everything that another tally counted.
 func (t *Tally) Merge(o *Tally) {
 	for i, share := range o.Shares {
 		first := o.LastNS

@@ -11,18 +11,18 @@ import (
 // Random is the client random of a connection's first ClientHello.
 type Random [32]byte
 
-// Secrets are what a log has on one connection. What it does not have is nil.
+// Secrets are the logged secrets of one connection. A missing secret is nil.
 type Secrets struct {
 	Master                           []byte // TLS 1.2
 	ClientEarly                      []byte // TLS 1.3, RFC 8446 §7.1
 	ClientHandshake, ServerHandshake []byte
-	Client, Server                   []byte // the first of application data
+	Client, Server                   []byte // of the first application data keys
 }
 
 // Log holds the secrets of connections.
 type Log struct{ connections map[Random]*Secrets }
 
-// Find returns what is known of a connection; nil when nothing is.
+// Find returns the secrets of a connection, or nil.
 func (l *Log) Find(r Random) *Secrets {
 	if l == nil {
 		return nil
@@ -30,7 +30,7 @@ func (l *Log) Find(r Random) *Secrets {
 	return l.connections[r]
 }
 
-// Open reads key logs. An error names file and line.
+// Open reads key logs. An error contains file and line.
 func Open(names ...string) (*Log, error) {
 	l := &Log{connections: map[Random]*Secrets{}}
 	tooLong := fmt.Sprintf("a line of more than %d bytes, want %s", maxLine, form)
@@ -40,12 +40,13 @@ func Open(names ...string) (*Log, error) {
 	return l, nil
 }
 
-// maxLine is more than a label and a secret can be, in bytes.
+// maxLine is the maximum length of a line in bytes, more than a label and a
+// secret can need.
 const maxLine = 64 << 10
 
 const form = "a label, the client random (64 hexadecimal digits) and the secret (hexadecimal)"
 
-// sizes are the lengths that the secrets of a label may have.
+// sizes maps each label to the allowed lengths of its secret.
 var sizes = map[string][]int{
 	"CLIENT_RANDOM":                   {48},
 	"CLIENT_EARLY_TRAFFIC_SECRET":     {32, 48},
@@ -55,7 +56,7 @@ var sizes = map[string][]int{
 	"SERVER_TRAFFIC_SECRET_0":         {32, 48},
 }
 
-// line takes one line; labels that are of no use here are passed over.
+// line processes one line; it ignores other labels.
 func (l *Log) line(b []byte) error {
 	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] == '#' {
 		return nil
@@ -121,7 +122,7 @@ func list(sizes []int) string {
 	return fmt.Sprintf("%d or %d", sizes[0], sizes[1])
 }
 
-// shown quotes the begin of a word.
+// shown quotes the start of a word.
 func shown(b []byte) string {
 	if len(b) > 20 {
 		return fmt.Sprintf("%q… of %d characters", b[:20], len(b))

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// opener decrypts the records of one direction, in their order.
+// opener decrypts the records of one direction in order.
 type opener interface {
-	// open decrypts a record into dst, and returns its content and type; false
-	// when its authentication fails. header are the record's first 5 bytes.
+	// open decrypts a record into dst and returns its content and type. It
+	// returns false if the authentication fails. header is the record header (5
+	// bytes).
 	open(dst, header, body []byte, seq uint64) (plain []byte, kind uint8, ok bool)
 }
 
@@ -29,7 +30,7 @@ func (s suite) aead(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// opener13 makes the opener of a traffic secret of TLS 1.3, RFC 8446 §7.3.
+// opener13 returns the opener of a TLS 1.3 traffic secret (RFC 8446 §7.3).
 func (s suite) opener13(secret []byte) (opener, error) {
 	key, err := s.expandLabel(secret, "key", s.keySize)
 	if err != nil {
@@ -44,7 +45,8 @@ func (s suite) opener13(secret []byte) (opener, error) {
 	return o, err
 }
 
-// openers12 makes the openers of client and server of TLS 1.2, RFC 5246 §6.3.
+// openers12 returns the openers of client and server for TLS 1.2 (RFC 5246
+// §6.3).
 func (s suite) openers12(master, clientRandom, serverRandom []byte, encryptThenMAC bool) (out [2]opener, err error) {
 	macSize, ivSize := 0, 12
 	switch s.protection {
@@ -102,13 +104,13 @@ func (o *aead13) open(dst, header, body []byte, seq uint64) ([]byte, uint8, bool
 	return nil, 0, false
 }
 
-// number makes the nonce of a record: the sequence number, xored into the vector.
+// number computes the nonce of a record: the sequence number XOR the vector.
 func number(nonce, iv *[12]byte, seq uint64) {
 	*nonce = *iv
 	binary.BigEndian.PutUint64(nonce[4:], binary.BigEndian.Uint64(iv[4:])^seq)
 }
 
-// aead12 is the record protection of RFC 5288 §3 (explicit: part of the nonce
+// aead12 is the record protection of RFC 5288 §3 (explicit: a part of the nonce
 // is in the record) and RFC 7905 §2.
 type aead12 struct {
 	aead     cipher.AEAD
@@ -138,7 +140,7 @@ func (o *aead12) open(dst, header, body []byte, seq uint64) ([]byte, uint8, bool
 	return plain, header[0], err == nil
 }
 
-// additional is what TLS 1.2 authenticates besides the content.
+// additional computes the additional authenticated data of TLS 1.2.
 func additional(data *[13]byte, header []byte, seq uint64, size int) {
 	binary.BigEndian.PutUint64(data[:], seq)
 	copy(data[8:], header[:3])

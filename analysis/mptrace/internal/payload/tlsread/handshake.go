@@ -1,6 +1,6 @@
 package tlsread
 
-// handshake takes the content of a handshake record.
+// handshake processes the content of a handshake record.
 func (s *Session) handshake(dir int, plain []byte) error {
 	h := &s.halves[dir]
 	if !s.listens(dir) {
@@ -22,8 +22,8 @@ func (s *Session) handshake(dir int, plain []byte) error {
 	return nil
 }
 
-// listens says whether there is something to learn from the handshake
-// messages of a direction.
+// listens reports whether the handshake messages of a direction are still
+// needed.
 func (s *Session) listens(dir int) bool {
 	return !s.chosen || s.early == earlyAsked && dir == down || s.server.version == tls12 && s.halves[dir].opener != nil
 }
@@ -54,7 +54,7 @@ func (s *Session) clientHello(m []byte) error {
 	if !ok {
 		return ErrMalformed
 	}
-	if s.hasHello { // the answer to a HelloRetryRequest
+	if s.hasHello { // answer to a HelloRetryRequest
 		return nil
 	}
 	s.hello, s.hasHello = hello, true
@@ -97,7 +97,7 @@ func (s *Session) serverHello(m []byte) error {
 	return nil
 }
 
-// secrets13 lists the secrets of both directions in the order of their use.
+// secrets13 queues the secrets of both directions in the order of their use.
 func (s *Session) secrets13() error {
 	if s.secrets.Client == nil || s.secrets.Server == nil {
 		return ErrNoKeys

@@ -21,17 +21,17 @@ const (
 	extensionSupportedVersion = 43
 )
 
-// ClientHello is what a client asks for.
+// ClientHello holds the used fields of a ClientHello.
 type ClientHello struct {
 	Random tlskeys.Random
-	// ServerName is the host that the client names; with Encrypted Client Hello
-	// the outer name, which is that of the provider. Empty: none.
+	// ServerName is the server_name extension, or "". With Encrypted Client
+	// Hello it is the outer name, which is that of the provider.
 	ServerName string
 	EarlyData  bool
 }
 
-// ParseClientHello reads a ClientHello message, of which the end may not have
-// been captured; false when there is not even a random.
+// ParseClientHello reads a ClientHello message, whose end may be missing. It
+// returns false if the message ends before the random.
 func ParseClientHello(message []byte) (hello ClientHello, ok bool) {
 	s := cryptobyte.String(message)
 	var version uint16
@@ -63,7 +63,7 @@ func serverName(body cryptobyte.String) string {
 	return string(name)
 }
 
-// each calls f with the extensions that are there whole.
+// each calls f for each complete extension.
 func each(s cryptobyte.String, f func(kind uint16, body cryptobyte.String)) {
 	var kind, size uint16
 	if !s.ReadUint16(&size) {
@@ -81,7 +81,7 @@ func each(s cryptobyte.String, f func(kind uint16, body cryptobyte.String)) {
 	}
 }
 
-// serverHello is what the server chose.
+// serverHello holds the used fields of a ServerHello.
 type serverHello struct {
 	version        uint16
 	suite          uint16
@@ -118,7 +118,7 @@ func parseServerHello(message []byte) (hello serverHello, ok bool) {
 	return hello, true
 }
 
-// acceptsEarlyData says whether EncryptedExtensions do.
+// acceptsEarlyData reports whether EncryptedExtensions accept early data.
 func acceptsEarlyData(message []byte) bool {
 	accepts := false
 	each(cryptobyte.String(message[4:]), func(kind uint16, _ cryptobyte.String) {
@@ -127,8 +127,8 @@ func acceptsEarlyData(message []byte) bool {
 	return accepts
 }
 
-// message returns the first handshake message of b, header included; nil when
-// it is not whole.
+// message returns the first handshake message of b including its header, or nil
+// if it is incomplete.
 func message(b []byte) []byte {
 	if len(b) < 4 {
 		return nil

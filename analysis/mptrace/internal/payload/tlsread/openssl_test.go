@@ -25,7 +25,7 @@ import (
 	"mplab/analysis/mptrace/internal/payload/tlsread"
 )
 
-// relay passes a connection on and keeps what goes over it.
+// relay forwards a connection and records its data.
 func relay(t *testing.T, to string) (address string, recorded func() [2][]byte) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func relay(t *testing.T, to string) (address string, recorded func() [2][]byte) 
 	}
 }
 
-// decryptWith decrypts with the keys of a file.
+// decryptWith decrypts with the keys in a file.
 func decryptWith(t testing.TB, keyFile string, seen [2][]byte) (plain [2][]byte, err error) {
 	t.Helper()
 	keys, err := tlskeys.Open(keyFile)
@@ -110,10 +110,10 @@ func decrypt(t testing.TB, keys *tlskeys.Log, seen [2][]byte) (plain [2][]byte, 
 type program struct {
 	in  io.WriteCloser
 	out io.Reader // standard output and error
-	end func()    // closes its input and waits
+	end func()    // closes its input and waits for its end
 }
 
-// start runs openssl; it is stopped after some time, so that no test hangs.
+// start runs openssl with a time limit, so that no test hangs.
 func start(t *testing.T, arguments ...string) program {
 	t.Helper()
 	c := exec.Command(openssl(t), arguments...) // #nosec G204
@@ -165,8 +165,8 @@ func certificate(t testing.TB, dir string) (tls.Certificate, string) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
 }
 
-// TestWhatOpenSSLSends: suites of TLS 1.3, changes of keys, and a
-// HelloRetryRequest, against a server of crypto/tls that echoes.
+// TestWhatOpenSSLSends: TLS 1.3 cipher suites, key updates, and a
+// HelloRetryRequest, with a crypto/tls echo server.
 func TestWhatOpenSSLSends(t *testing.T) {
 	openssl(t)
 	dir := t.TempDir()
@@ -226,7 +226,7 @@ func TestWhatOpenSSLSends(t *testing.T) {
 	}
 }
 
-// waitFor reads until text comes.
+// waitFor reads until the text appears.
 func waitFor(t *testing.T, r io.Reader, text string) {
 	t.Helper()
 	var seen []byte
@@ -240,7 +240,7 @@ func waitFor(t *testing.T, r io.Reader, text string) {
 	}
 }
 
-// TestEncryptThenMAC: what crypto/tls does not speak (RFC 7366).
+// TestEncryptThenMAC: an extension that crypto/tls does not support (RFC 7366).
 func TestEncryptThenMAC(t *testing.T) {
 	openssl(t)
 	dir := t.TempDir()
@@ -260,7 +260,7 @@ func TestEncryptThenMAC(t *testing.T) {
 	}
 }
 
-// serve starts a server of openssl and returns its port.
+// serve starts an openssl server and returns its port.
 func serve(t *testing.T, arguments ...string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -275,7 +275,7 @@ func serve(t *testing.T, arguments ...string) string {
 	return port
 }
 
-// listening waits until a port is listened to, without connecting to it.
+// listening waits until a server listens on a port, without connecting to it.
 func listening(t *testing.T, port string) {
 	t.Helper()
 	number, _ := strconv.Atoi(port)
@@ -293,8 +293,8 @@ func listening(t *testing.T, port string) {
 	t.Fatal("the server does not listen")
 }
 
-// TestEarlyData sends data before the handshake; the server accepts it, or
-// does not know the ticket any more and rejects it.
+// TestEarlyData sends data before the handshake. The server accepts it, or
+// rejects it because it no longer knows the ticket.
 func TestEarlyData(t *testing.T) {
 	openssl(t)
 	dir := t.TempDir()
@@ -307,7 +307,7 @@ func TestEarlyData(t *testing.T) {
 	server := func() string { return serve(t, "-cert", file, "-early_data", "-tls1_3") }
 	port := server()
 	client := start(t, "s_client", "-connect", "127.0.0.1:"+port, "-sess_out", session, "-tls1_3")
-	for range 500 { // the ticket comes after the handshake
+	for range 500 { // the ticket arrives after the handshake
 		if s, err := os.Stat(session); err == nil && s.Size() > 0 {
 			break
 		}

@@ -8,7 +8,7 @@ import (
 	"mplab/analysis/mptrace/internal/payload/tlskeys"
 )
 
-// The reasons why a direction cannot be decrypted to its end.
+// Reasons why a direction cannot be decrypted to its end.
 var (
 	ErrHole        = errors.New("tls: part of a record was not captured")
 	ErrMalformed   = errors.New("tls: not a record or message of TLS")
@@ -30,7 +30,7 @@ const (
 	headerSize = 5
 	recordMax  = 16384 + 2048 // RFC 5246 §6.2.3
 	helloMax   = 64 << 10
-	// earlyMax bounds how many bytes of rejected early data are passed over.
+	// earlyMax is the maximum number of skipped bytes of rejected early data.
 	earlyMax = 1 << 20
 
 	up, down = 0, 1
@@ -45,14 +45,14 @@ type Session struct {
 	hasHello bool
 	secrets  *tlskeys.Secrets
 	server   serverHello
-	chosen   bool // the server's hello is known
+	chosen   bool // the ServerHello is known
 	suite    suite
 	early    earlyState
 	halves   [2]half
-	runs     []stream.Run // of the record at hand
+	runs     []stream.Run // of the current record
 }
 
-// earlyState is what is known of the client's early data.
+// earlyState is the state of the client's early data.
 type earlyState uint8
 
 const (
@@ -66,30 +66,30 @@ const (
 type half struct {
 	opener  opener // nil: records are not encrypted
 	seq     uint64
-	waiting [][]byte // TLS 1.3: the traffic secrets that come after the opener's
-	secret  []byte   // TLS 1.3: of application data, when the opener uses it
-	pending opener   // TLS 1.2: used behind ChangeCipherSpec
-	text    []byte   // handshake messages that are not whole
+	waiting [][]byte // TLS 1.3: the next traffic secrets
+	secret  []byte   // TLS 1.3: the current secret of application data
+	pending opener   // TLS 1.2: used after ChangeCipherSpec
+	text    []byte   // incomplete handshake messages
 	passed  int      // bytes of records that no key opened
 	closed  bool
 }
 
-// New returns a session whose records will be looked for in a key log. Scratch
-// may be shared between sessions.
+// New returns a session that uses the secrets of a key log. Sessions can share
+// scratch.
 func New(keys *tlskeys.Log, scratch *[]byte) *Session { return &Session{keys: keys, scratch: scratch} }
 
-// Hello returns the client's hello once it was read.
+// Hello returns the ClientHello, if it has been read.
 func (s *Session) Hello() (ClientHello, bool) { return s.hello, s.hasHello }
 
-// Closed says whether a direction said that it is complete (close_notify).
+// Closed reports whether a direction sent close_notify.
 func (s *Session) Closed(dir int) bool { return s.halves[dir].closed }
 
-// Advance reads the records of a direction that are there whole, and hands
-// their application data to each, with the runs that brought it: all bytes of a record get the time at which
-// the last of its bytes came, because none can be used before, and the bytes
-// of the record are the subflows' in proportion to the encrypted ones. The
-// arguments of each are valid during the call. Advance stops without an error
-// where it needs more bytes, or the other direction.
+// Advance reads the complete records of a direction and passes their
+// application data to each, with its runs. All bytes of a record get the
+// arrival time of the record's last byte, because none can be used earlier.
+// They are attributed to the subflows in proportion to the encrypted bytes. The
+// arguments of each are valid during the call. Advance returns nil when it
+// needs more bytes or the other direction.
 func (s *Session) Advance(dir int, in *stream.Buffer, each func(plain []byte, runs []stream.Run)) error {
 	for {
 		b := in.Bytes()
@@ -125,7 +125,7 @@ func cut(in *stream.Buffer) error {
 	return nil
 }
 
-// Partial tries to read a hello that was not captured to its end.
+// Partial tries to read a ClientHello whose end is missing.
 func (s *Session) Partial(in *stream.Buffer) (ClientHello, bool) {
 	b := in.Bytes()
 	text := append([]byte(nil), s.halves[up].text...)
@@ -140,7 +140,7 @@ func (s *Session) Partial(in *stream.Buffer) (ClientHello, bool) {
 	return ParseClientHello(text)
 }
 
-// blocked says whether a record needs what the other direction tells.
+// blocked reports whether a record depends on messages of the other direction.
 func (s *Session) blocked(dir int, kind uint8) bool {
 	if dir == down {
 		return !s.hasHello
@@ -151,7 +151,7 @@ func (s *Session) blocked(dir int, kind uint8) bool {
 	return !s.chosen || (s.early == earlyAsked && kind == recordApplication)
 }
 
-// record decrypts a record and takes notice of what it says about TLS itself.
+// record decrypts a record and processes handshake messages and alerts.
 func (s *Session) record(dir int, b []byte) (plain []byte, kind uint8, err error) {
 	h := &s.halves[dir]
 	plain, kind = b[headerSize:], b[0]
@@ -178,9 +178,9 @@ func (s *Session) record(dir int, b []byte) (plain []byte, kind uint8, err error
 	return plain, kind, err
 }
 
-// open decrypts a record. A change of keys needs no message that tells of it:
-// where a key does not open a record and its successor does, the keys have
-// changed, because a tag does not fit by chance.
+// open decrypts a record. It detects a key change without the message that
+// announces it: if a key does not open a record but its successor does, the
+// keys have changed, because an authentication tag does not match by chance.
 func (s *Session) open(dir int, b []byte) ([]byte, uint8, error) {
 	h := &s.halves[dir]
 	if cap(*s.scratch) < recordMax {
@@ -219,9 +219,8 @@ func (s *Session) open(dir int, b []byte) ([]byte, uint8, error) {
 	return nil, recordHandshake, nil
 }
 
-// successors are the secrets that may come into use: those of the handshake
-// and of application data, then what a KeyUpdate makes of the last one
-// (RFC 8446 §7.2).
+// successors returns the secrets that can be used next: those of the handshake
+// and of application data, then the KeyUpdate of the last one (RFC 8446 §7.2).
 func (h *half) successors(s suite) [][]byte {
 	if len(h.waiting) > 0 {
 		return h.waiting
@@ -233,9 +232,9 @@ func (h *half) successors(s suite) [][]byte {
 	return [][]byte{next}
 }
 
-// passable is how many bytes of a direction may stay closed: early data that
-// the server rejected or whose secret was not logged, and a handshake whose
-// secret was not logged.
+// passable returns the maximum number of undecryptable bytes of a direction:
+// early data that the server rejected or whose secret was not logged, and a
+// handshake whose secret was not logged.
 func (s *Session) passable(dir int) int {
 	if dir == up && s.early != earlyNone || s.secrets.ClientHandshake == nil || s.secrets.ServerHandshake == nil {
 		return earlyMax
@@ -243,7 +242,8 @@ func (s *Session) passable(dir int) int {
 	return 0
 }
 
-// share reads a record of size bytes and makes the runs of its n bytes of content.
+// share reads a record of size bytes and computes the runs of its n bytes of
+// content.
 func (s *Session) share(in *stream.Buffer, size, n int) []stream.Run {
 	runs := s.runs[:0]
 	var latest int64

@@ -16,7 +16,7 @@ import (
 	"mplab/analysis/mptrace/internal/payload/tlsread"
 )
 
-// talk is a connection of crypto/tls with itself.
+// talk is a connection between two ends of crypto/tls.
 type talk struct {
 	keys *tlskeys.Log
 	wire [2][]byte
@@ -91,7 +91,7 @@ func TestConversationsAreDecrypted(t *testing.T) {
 func TestErrorsSayWhy(t *testing.T) {
 	c := conversations(t)[1]
 	swapped := [2][]byte{c.wire[0], bytes.Clone(c.wire[1])}
-	swapped[1][5+4+2+32+1+int(swapped[1][43])+1] ^= 0xff // the suite's low byte
+	swapped[1][5+4+2+32+1+int(swapped[1][43])+1] ^= 0xff // low byte of the suite
 	for name, one := range map[string]struct {
 		keys *tlskeys.Log
 		wire [2][]byte
@@ -119,7 +119,7 @@ func TestRecordsBelongToSubflowsInProportion(t *testing.T) {
 	for dir := range in {
 		in[dir] = stream.NewBuffer(pool)
 	}
-	// The first record of data is the last of the client's but for its alert.
+	// The first data record is the client's last record except for its alert.
 	alert := len(c.wire[0]) - 5 - 2 - 1 - 16
 	record := alert - 5 - len(c.said[0]) - 1 - 16
 	half := record + (alert-record)/2
@@ -161,7 +161,8 @@ func TestThePartOfAHelloThatWasCaptured(t *testing.T) {
 	}
 }
 
-// FuzzTampering changes a byte: what is decrypted is what was said, up to there.
+// FuzzTampering changes a byte: the decrypted data is a prefix of the sent
+// data.
 func FuzzTampering(f *testing.F) {
 	all := conversations(f)
 	for i := range all {

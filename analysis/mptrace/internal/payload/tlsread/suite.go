@@ -10,7 +10,7 @@ import (
 	"hash"
 )
 
-// protection is how records are encrypted.
+// protection is the kind of record encryption.
 type protection uint8
 
 const (
@@ -23,11 +23,11 @@ const (
 type suite struct {
 	protection protection
 	keySize    int
-	hash       func() hash.Hash // of the key derivation
-	mac        func() hash.Hash // of CBC
+	hash       func() hash.Hash // for the key derivation
+	mac        func() hash.Hash // for CBC
 }
 
-// find returns a cipher suite of a TLS version; false when it is not known here.
+// find returns a supported cipher suite of a TLS version.
 func find(version, id uint16) (suite, bool) {
 	s, ok := suites[id]
 	return s, ok && (id>>8 == 0x13) == (version == tls13)
@@ -38,8 +38,8 @@ const (
 	tls13 = 0x0304
 )
 
-// suites by their number at IANA. Key exchange and signature make no
-// difference to who has the secrets.
+// suites maps IANA numbers to cipher suites. Key exchange and signature are
+// irrelevant once the secrets are known.
 var suites = map[uint16]suite{
 	0x1301: {gcm, 16, sha256.New, nil},
 	0x1302: {gcm, 32, sha512.New384, nil},

@@ -15,10 +15,10 @@ const (
 	untilClose
 )
 
-// body reads the body of an HTTP/1.1 message, RFC 9112 §6 and §7.
+// body reads the body of an HTTP/1.1 message (RFC 9112 §6 and §7).
 type body struct {
 	kind bodyKind
-	left uint64 // bytes of the body, or of the chunk
+	left uint64 // remaining bytes of the body or the chunk
 	step chunkStep
 }
 
@@ -31,7 +31,7 @@ const (
 	trailers
 )
 
-// lineMax bounds a chunk's size with its extensions, and a trailer.
+// lineMax is the maximum length of a chunk-size line or a trailer.
 const lineMax = 16 << 10
 
 func bodyOf(length int64, encoding []string, response bool) body {
@@ -46,8 +46,8 @@ func bodyOf(length int64, encoding []string, response bool) body {
 	return body{}
 }
 
-// read reads what there is of the body: counts says how many bytes of content
-// there were, header those of trailers. Content that was not captured counts too.
+// read reads the available part of the body. It adds content bytes to content,
+// trailer bytes to header, and both to t. Missing content counts too.
 func (b *body) read(in *stream.Buffer, t *stream.Tally, content, header *int64) (moved, done bool, err error) {
 	for {
 		switch {
@@ -62,7 +62,7 @@ func (b *body) read(in *stream.Buffer, t *stream.Tally, content, header *int64) 
 			*content += int64(n)
 			in.Discard(n, t)
 			moved = moved || n > 0
-			if b.left > 0 && available(in) > 0 { // a gap ended, or began
+			if b.left > 0 && available(in) > 0 { // a gap started or ended
 				continue
 			}
 			if b.left > 0 || b.kind == ofLength {
@@ -97,7 +97,7 @@ func missing(in *stream.Buffer) error {
 	return nil
 }
 
-// line takes a line between the data of chunks.
+// line processes a line between the data of chunks.
 func (b *body) line(text []byte) (done bool, err error) {
 	switch b.step {
 	case chunkEnd:
@@ -121,8 +121,8 @@ func (b *body) line(text []byte) (done bool, err error) {
 	return false, nil
 }
 
-// available is how many bytes can be discarded at once: captured, or known to
-// be missing.
+// available returns the number of bytes that can be discarded at once:
+// captured, or known to be missing.
 func available(in *stream.Buffer) uint64 {
 	if n := in.Missing(); n > 0 {
 		return n

@@ -16,31 +16,31 @@ const up, down = 0, 1
 type Options struct {
 	Connection int32
 	Secure     bool                          // URLs are https
-	Network    func(subflow int32) string    // wifi, cellular, …; "" when not known
-	Objects    *tables.Stream[tables.Object] // nil: no rows, the host's name alone
-	Pool       *stream.Pool                  // pays for the objects that are kept
+	Network    func(subflow int32) string    // wifi, cellular, …; "" if unknown
+	Objects    *tables.Stream[tables.Object] // nil: no rows, only the host name
+	Pool       *stream.Pool                  // accounts for the memory of kept objects
 }
 
-// Decoder reads HTTP from both directions of a connection. The rows of a
-// connection follow each other in the order of the requests: they are written
-// at its end, or when the pool has no room for more.
+// Decoder reads HTTP from both directions of a connection. It writes the rows
+// of a connection in the order of the requests, at the end of the connection or
+// when the pool has no room for more.
 type Decoder struct {
 	o        Options
-	protocol protocol // nil until the client's first bytes told
-	name     string   // of the protocol
+	protocol protocol // nil until the client's first bytes identify it
+	name     string   // protocol name for the rows
 	host     string
 	objects  []*object
-	lost     [2]bool // nothing more can be read of the direction
+	lost     [2]bool // the direction cannot be read any more
 	done     bool
 	failed   bool
 	asked    bool // a request was read
 }
 
 type protocol interface {
-	// advance reads what there is of a direction; it says whether it read
-	// something or learnt that it cannot.
+	// advance reads the available bytes of a direction. It reports whether it
+	// read any or changed its state.
 	advance(dir int, in *stream.Buffer) (bool, error)
-	// end closes what is open; clean: the connection was closed in order.
+	// end closes the open messages; clean: the connection was closed in order.
 	end(clean bool)
 }
 
@@ -49,7 +49,7 @@ var (
 	errSyntax = errors.New("http: not a message of this protocol")
 )
 
-// New returns a decoder that has read nothing.
+// New returns a decoder.
 func New(o Options) *Decoder {
 	if o.Network == nil {
 		o.Network = func(int32) string { return "" }
@@ -57,30 +57,29 @@ func New(o Options) *Decoder {
 	return &Decoder{o: o}
 }
 
-// Host is the server's name as the first request has it, without its port.
+// Host returns the server's name in the first request, without port.
 func (d *Decoder) Host() string { return d.host }
 
-// Started says whether the connection was found to speak HTTP.
+// Started reports whether the connection uses HTTP.
 func (d *Decoder) Started() bool { return d.protocol != nil }
 
-// Done says that there is nothing more to find: the connection does not speak
-// HTTP, or changed to another protocol.
+// Done reports whether there is nothing more to find: the connection does not
+// use HTTP, or has changed to another protocol, or both directions are lost.
 func (d *Decoder) Done() bool { return d.done || d.lost[up] && d.lost[down] }
 
-// Asked says whether a request was read; after it Host is final.
+// Asked reports whether a request was read. After that, Host is final.
 func (d *Decoder) Asked() bool { return d.asked }
 
-// Failed says whether something could not be decoded.
+// Failed reports whether something could not be decoded.
 func (d *Decoder) Failed() bool { return d.failed }
 
-// Lost says whether nothing more is read of a direction.
+// Lost reports whether a direction is not read any more.
 func (d *Decoder) Lost(dir int) bool { return d.lost[dir] || d.done }
 
-// Lose tells that no more of a direction comes, because of a hole or because
-// it cannot be decrypted.
+// Lose ends a direction because of a hole or because it cannot be decrypted.
 func (d *Decoder) Lose(dir int) { d.lost[dir] = true }
 
-// Advance reads what there is in both directions.
+// Advance reads the available bytes of both directions.
 func (d *Decoder) Advance(in [2]*stream.Buffer) {
 	for moved := true; moved && !d.Done(); {
 		moved = false
@@ -102,7 +101,8 @@ func (d *Decoder) Advance(in [2]*stream.Buffer) {
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// sniff chooses the protocol; false when it cannot tell yet, or never will.
+// sniff determines the protocol. It returns false if it needs more bytes or if
+// the protocol is not HTTP.
 func (d *Decoder) sniff(in *stream.Buffer) bool {
 	b := in.Bytes()
 	n := min(len(b), len(preface))
@@ -120,7 +120,7 @@ func (d *Decoder) sniff(in *stream.Buffer) bool {
 	return d.protocol != nil
 }
 
-// StartsRequest says whether a request of HTTP may begin so.
+// StartsRequest reports whether b can be the start of an HTTP request.
 func StartsRequest(b []byte) bool {
 	method, _, whole := bytes.Cut(b[:min(len(b), 24)], []byte{' '})
 	for _, c := range method {
@@ -136,8 +136,7 @@ func isRequestLine(line []byte) bool {
 	return len(line) > 9 && bytes.HasPrefix(line[len(line)-9:], []byte(" HTTP/1."))
 }
 
-// PartialHost finds the host in the head of a request that was not captured
-// to its end; empty when it is not there.
+// PartialHost returns the host in the incomplete head of a request, or "".
 func PartialHost(b []byte) string {
 	line, rest, _ := bytes.Cut(b, []byte{'\n'})
 	if !isRequestLine(line) {
@@ -154,7 +153,7 @@ func PartialHost(b []byte) string {
 	return ""
 }
 
-// add begins an object.
+// add starts an object.
 func (d *Decoder) add(number int32) *object {
 	o := &object{number: number}
 	if d.o.Objects != nil {
@@ -164,8 +163,8 @@ func (d *Decoder) add(number int32) *object {
 	return o
 }
 
-// pay asks the pool for the memory of an object. Where there is none, what is
-// complete is written; when that does not help either, decoding ends.
+// pay reserves memory for an object. If the pool is full, it writes the
+// complete objects; if it is still full, it ends decoding.
 func (d *Decoder) pay(o *object, size int) {
 	if d.o.Objects == nil || d.take(o, size) {
 		return
@@ -184,7 +183,7 @@ func (d *Decoder) take(o *object, size int) bool {
 	return true
 }
 
-// flush writes and forgets those objects that a condition holds for.
+// flush writes and forgets the objects that satisfy a condition.
 func (d *Decoder) flush(which func(*object) bool) {
 	if d.o.Objects == nil {
 		return
@@ -198,7 +197,7 @@ func (d *Decoder) flush(which func(*object) bool) {
 	d.objects = slices.DeleteFunc(d.objects, which)
 }
 
-// End writes the objects that are left; clean: both sides closed in order.
+// End writes the remaining objects; clean: both sides closed in order.
 func (d *Decoder) End(clean bool) {
 	if d.protocol != nil {
 		d.protocol.end(clean)

@@ -14,12 +14,12 @@ import (
 	"mplab/analysis/mptrace/tables"
 )
 
-// line is what one side sends: > the client, < the server, and ? bytes of the
-// server that were not captured.
+// line is data of one side: > from the client, < from the server, and ? bytes
+// of the server that were not captured.
 type line string
 
-// said runs a conversation through a decoder, the bytes of each line at its
-// own millisecond, and returns the rows in short.
+// said passes a conversation through a decoder, with the bytes of each line one
+// millisecond later, and returns the rows.
 func said(t *testing.T, clean bool, lines ...line) (rows []tables.Object, d *Decoder) {
 	t.Helper()
 	pool := stream.NewPool(1 << 20)
@@ -143,7 +143,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// peer writes the frames of one side.
+// peer generates the frames of one side.
 type peer struct {
 	text    bytes.Buffer
 	encoder *hpack.Encoder

@@ -9,11 +9,12 @@ import (
 	"mplab/analysis/mptrace/internal/payload/stream"
 )
 
-// block is a header block, from HEADERS or PUSH_PROMISE to the last CONTINUATION.
+// block is a header block, from HEADERS or PUSH_PROMISE to the last
+// CONTINUATION.
 type block struct {
 	id       uint32 // 0: none
 	promised uint32
-	end      bool // the stream ends with it
+	end      bool // END_STREAM is set
 	text     []byte
 	tally    stream.Tally
 }
@@ -49,16 +50,16 @@ func (b *block) add(kind, flags uint8, id uint32, payload []byte) error {
 	return nil
 }
 
-// fields are those header fields that are of use, and the table of the others.
+// fields holds the used header fields and the HPACK decoder.
 type fields struct {
 	decoder *hpack.Decoder
-	table   uint32 // largest size that was ever allowed
+	table   uint32 // largest allowed size so far
 
 	method, scheme, authority, path, kind string
 	status                                int
 }
 
-// tableDefault is the size of a dynamic table that nobody changed, RFC 9113 §6.5.2.
+// tableDefault is the default size of the dynamic table (RFC 9113 §6.5.2).
 const tableDefault = 4096
 
 func (f *fields) init() {
@@ -67,8 +68,8 @@ func (f *fields) init() {
 	f.decoder.SetMaxStringLength(frameMax)
 }
 
-// allow lets the encoder use a larger table. A smaller one is not enforced:
-// blocks that were sent before the encoder knew are still on their way.
+// allow permits a larger dynamic table. A smaller one is not enforced, because
+// blocks encoded before the change can still be in flight.
 func (f *fields) allow(size uint32) {
 	f.table = max(f.table, min(size, tableMax))
 	f.decoder.SetAllowedMaxDynamicTableSize(f.table)

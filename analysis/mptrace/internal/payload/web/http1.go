@@ -13,7 +13,7 @@ import (
 	"mplab/analysis/mptrace/internal/payload/stream"
 )
 
-// headMax bounds the head of a message.
+// headMax is the maximum size of a message head.
 const headMax = 256 << 10
 
 // http1 reads HTTP/1.0 and HTTP/1.1.
@@ -21,17 +21,17 @@ type http1 struct {
 	d       *Decoder
 	reader  *bufio.Reader
 	halves  [2]half1
-	queue   []*object // whose responses are not read to their end
+	queue   []*object // objects with incomplete responses
 	count   int32
-	upgrade bool // the last request may change the protocol: nothing more is read of the client until it is answered
+	upgrade bool // the last request can change the protocol: stop reading the client until the response
 	h2c     string
 }
 
 // half1 is one direction.
 type half1 struct {
-	object  *object // whose body is read; nil: a head comes
+	object  *object // object with an open body; nil: a head comes next
 	body    body
-	scanned int // bytes of the buffer that have no end of the head
+	scanned int // bytes of the buffer without the end of the head
 }
 
 func (h *http1) advance(dir int, in *stream.Buffer) (moved bool, err error) {
@@ -69,8 +69,9 @@ func (h *http1) advance(dir int, in *stream.Buffer) (moved bool, err error) {
 	}
 }
 
-// waits says whether a direction cannot go on without the other: a response
-// has no length without its request, and what follows an upgrade is not HTTP.
+// waits reports whether a direction depends on the other: the length of a
+// response depends on its request, and the bytes after an upgrade are not
+// HTTP/1.1.
 func (h *http1) waits(dir int) bool {
 	if dir == up {
 		return h.upgrade
@@ -78,7 +79,7 @@ func (h *http1) waits(dir int) bool {
 	return len(h.queue) == 0 && !h.d.lost[up]
 }
 
-// head returns the length of the next head; 0 when it is not there whole.
+// head returns the length of the next head, or 0 if it is incomplete.
 func (half *half1) head(in *stream.Buffer) (int, error) {
 	b := in.Bytes()
 	if blank := len(b) - len(bytes.TrimLeft(b, "\r\n")); blank > 0 && half.scanned == 0 { // RFC 9112 §2.2
@@ -180,8 +181,8 @@ func (h *http1) response(in *stream.Buffer, head int) error {
 	return nil
 }
 
-// change leaves HTTP/1.1: for HTTP/2 in clear text (RFC 7540 §3.2), whose
-// first stream is the request, or for something else.
+// change leaves HTTP/1.1, for HTTP/2 in clear text (RFC 7540 §3.2), whose first
+// stream is the request, or for another protocol.
 func (h *http1) change(o *object, r *http.Response) {
 	h.queue = nil
 	settings, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(h.h2c, "="))
@@ -194,7 +195,7 @@ func (h *http1) change(o *object, r *http.Response) {
 	h.d.protocol, h.d.name = two, "h2"
 }
 
-// finish ends the message whose body was read to its end.
+// finish ends the message whose body is complete.
 func (h *http1) finish(dir int) {
 	o := h.halves[dir].object
 	h.halves[dir].object = nil
@@ -206,7 +207,7 @@ func (h *http1) finish(dir int) {
 		h.queue = slices.Delete(h.queue, 0, 1)
 	}
 	if len(h.queue) == 0 {
-		h.upgrade = false // it was answered as HTTP
+		h.upgrade = false // the response is HTTP/1.1
 	}
 }
 
@@ -216,14 +217,14 @@ func (h *http1) end(clean bool) {
 	}
 }
 
-// named takes the authority of a request; that of the first one holds.
+// named stores the authority of the first request.
 func (d *Decoder) named(authority string) {
 	if !d.asked {
 		d.asked, d.host = true, hostOf(authority)
 	}
 }
 
-// hostOf cuts the port off an authority.
+// hostOf removes the port from an authority.
 func hostOf(authority string) string {
 	host := authority
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") && strings.Count(host, ":") == strings.Count(host[:i], ":")+1 {

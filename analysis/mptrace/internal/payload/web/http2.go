@@ -37,10 +37,10 @@ type http2 struct {
 	d       *Decoder
 	halves  [2]half2
 	streams map[uint32]*stream2
-	highest uint32 // number of the last stream that the client opened
+	highest uint32 // highest stream number that the client opened
 }
 
-// stream2 is a stream that is open.
+// stream2 is an open stream.
 type stream2 struct {
 	object *object
 	ended  [2]bool
@@ -54,15 +54,15 @@ type half2 struct {
 	data   data
 }
 
-// data is the DATA frame that is being read.
+// data is the current DATA frame.
 type data struct {
-	stream  *stream2 // nil: not known, or closed
+	stream  *stream2 // nil: unknown or closed
 	id      uint32
 	left    uint64
 	padding uint64
 	end     bool
 	open    bool
-	padded  bool // the length of the padding comes
+	padded  bool // the length of the padding comes next
 }
 
 func newHTTP2(d *Decoder) *http2 {
@@ -74,7 +74,7 @@ func newHTTP2(d *Decoder) *http2 {
 	return h
 }
 
-// upgraded takes the request that asked for HTTP/2 as the first stream.
+// upgraded adds the request that asked for the upgrade as stream 1.
 func (h *http2) upgraded(o *object, settings []byte) {
 	o.status, o.answeredNS = 0, 0
 	o.number, h.highest = 1, 1
@@ -130,7 +130,7 @@ func (h *http2) advance(dir int, in *stream.Buffer) (moved bool, err error) {
 	}
 }
 
-// whole says whether more may follow.
+// whole returns errHole if a gap follows, and nil otherwise.
 func whole(in *stream.Buffer) error {
 	if in.Cut() {
 		return errHole
@@ -194,7 +194,7 @@ func (h *http2) readData(dir int, in *stream.Buffer) (moved, done bool, err erro
 	return true, true, nil
 }
 
-// content counts bytes of a body.
+// content counts body bytes.
 func (d *data) content(dir int, n int64) {
 	switch {
 	case d.stream == nil:
@@ -205,7 +205,7 @@ func (d *data) content(dir int, n int64) {
 	}
 }
 
-// frame takes a frame that is there whole.
+// frame processes a complete frame.
 func (h *http2) frame(dir int, in *stream.Buffer, kind, flags uint8, id uint32, payload []byte) error {
 	size := uint64(frameHeader + len(payload))
 	half := &h.halves[dir]
@@ -232,8 +232,8 @@ func (h *http2) frame(dir int, in *stream.Buffer, kind, flags uint8, id uint32, 
 	return nil
 }
 
-// settings takes what one side announces: the size of its header table bounds
-// what the other side's encoder may use.
+// settings processes SETTINGS: the header table size of one side bounds the
+// encoder of the other side.
 func (h *http2) settings(dir int, payload []byte) {
 	for ; len(payload) >= 6; payload = payload[6:] {
 		if binary.BigEndian.Uint16(payload) == settingHeaderTableSize {
@@ -242,7 +242,7 @@ func (h *http2) settings(dir int, payload []byte) {
 	}
 }
 
-// headers takes a header block that is complete.
+// headers processes a complete header block.
 func (h *http2) headers(dir int) error {
 	half := &h.halves[dir]
 	b := half.block
@@ -287,7 +287,7 @@ func (h *http2) request(o *object, f *fields) {
 	h.d.pay(o, len(o.url))
 }
 
-// promise opens the stream of a response that nobody asked for, RFC 9113 §8.4.
+// promise opens the stream of a server push (RFC 9113 §8.4).
 func (h *http2) promise(b *block, f *fields) error {
 	if h.streams[b.promised] != nil || b.promised&1 == 1 {
 		return errSyntax
@@ -303,7 +303,7 @@ func (h *http2) promise(b *block, f *fields) error {
 	return nil
 }
 
-// open begins a stream; nil when there are too many.
+// open starts a stream. It returns nil if there are too many.
 func (h *http2) open(id uint32) *stream2 {
 	if len(h.streams) >= streamsMax {
 		return nil
@@ -329,7 +329,7 @@ func (h *http2) reset(id uint32) {
 	}
 }
 
-// goAway forgets the streams that the server will not answer.
+// goAway forgets the streams that the server will not process.
 func (h *http2) goAway(last uint32) {
 	for id, s := range h.streams {
 		if id > last && id&1 == 1 && s.object.asked {

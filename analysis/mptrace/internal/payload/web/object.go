@@ -19,13 +19,14 @@ type object struct {
 	complete bool
 
 	request, response         stream.Tally
-	answeredNS                int64 // first byte of the final response
+	answeredNS                int64 // arrival of the first byte of the final response
 	requestBody, responseBody int64
 	header                    int64
-	paid                      int // to the pool
+	paid                      int // reserved in the pool
 }
 
-// objectSize is about what an object takes in memory, without its texts.
+// objectSize is the approximate memory of an object without its strings, in
+// bytes.
 const objectSize = 512
 
 func (o *object) row(connection int32, protocol string, network func(int32) string) tables.Object {
@@ -50,11 +51,11 @@ func (o *object) row(connection int32, protocol string, network func(int32) stri
 	return row
 }
 
-// valid replaces what is not UTF-8: whoever sent it may have sent anything.
+// valid replaces invalid UTF-8; a sender can send arbitrary bytes.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// shares writes bytes by subflow and by network; subflows whose network is not
-// known are in the former alone.
+// shares formats the bytes by subflow and by network. Subflows with an unknown
+// network appear only by subflow.
 func shares(all []stream.Share, network func(int32) string) (subflows, networks string) {
 	var a, b strings.Builder
 	var names []string
