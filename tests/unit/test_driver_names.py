@@ -57,9 +57,9 @@ EXCEPTIONS = {
     ("sptcp-lte", "orchestrator/mplab/format/upgrades.py"): "old records",
     ("virtual", "analysis/mplab/analysis/bundle/anonymise.py"): "a word that names nobody",
     ("virtual", "orchestrator/mplab/cli/verbs/experiments/init.py"): "a lab file to begin with shows what there is",
+    ("virtual", "orchestrator/mplab/format/names.py"): "what experiment files call the lab without a lab file",
     ("virtual", "orchestrator/mplab/format/upgrades.py"): "old records",
     ("virtual", "orchestrator/mplab/lab/phones/emulated/"): "an emulated phone is a node of the virtual lab",
-    ("virtual", "orchestrator/mplab/userfiles/labuse.py"): "what experiment files call the lab without a lab file",
 }
 """A driver's name and a file or folder outside of its package, with the reason."""
 
