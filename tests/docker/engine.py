@@ -127,7 +127,11 @@ class Engine:
         return Node("engine", self._pid)
 
     def __enter__(self) -> Self:
-        """Start the engine with Internet access through this host's sockets, and wait until it answers."""
+        """Start the engine with Internet access through this host's sockets, and wait until it answers.
+
+        Raises:
+            RuntimeError: the engine does not start, or does not answer in time.
+        """
         try:
             self._start()
         except BaseException:

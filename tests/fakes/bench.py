@@ -172,7 +172,7 @@ class RunBench:
         return cls(directory, lab, made, FakeOutside())
 
     def execute(self) -> Mapping[str, CellRecord]:
-        """Run the incomplete cells and return the complete ones. Errors of the run are passed on."""
+        """Run the incomplete cells and return all complete ones. An error of the run is raised unchanged."""
         run = RunLoop(
             self.directory.path,
             self.outside,

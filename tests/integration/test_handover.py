@@ -74,7 +74,7 @@ def test_a_download_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
 
 
 def test_a_single_path_ends_with_its_interface(mplab: Mplab, tmp_path: Path) -> None:
-    """Fail two attempts: WiFi is back for the second one, although the first one ended while it was down."""
+    """Expect two failed attempts. WiFi is up for the second one, although the first one ended while it was down."""
     (cell,) = run_cells(mplab, tmp_path, DOWN_AND_UP, "sptcp-wifi", retries=1).values()
     assert cell["outcome"] == "failed"
     assert len(cell["attempts"]) == 2

@@ -1,4 +1,4 @@
-"""Writes the table of requested and measured values for `linkem`: the router's conditions, the same probe.
+"""Writes the table of requested and measured values for `linkem`, with the stand-in router's conditions and probe.
 
 ``python -m tests.router.linkem_table FILE``: phones, each with an emulated link to one server, in private namespaces.
 """

@@ -31,7 +31,7 @@ DEEP = "[" * 100_000
 
 
 def changed(path: Path, keys: tuple[str | int, ...], value: object) -> None:
-    """Write a JSON file with one value replaced."""
+    """Replace one value in a JSON file."""
     content = json.loads(path.read_text())
     at = content
     for key in keys[:-1]:

@@ -1,4 +1,4 @@
-"""What sends a phone's TCP to the agent."""
+"""Redirection of a phone's TCP to the agent: the agent's mark uses no bits that Android interprets."""
 
 from mplab.drivers.transport.redirect import MARK, iptables_script, nft_rules
 
