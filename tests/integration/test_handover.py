@@ -97,7 +97,7 @@ def test_the_default_route_is_cellular_while_wifi_is_gone(mplab: Mplab, tmp_path
 
 
 def test_after_a_cell_the_phone_is_as_before(mplab: Mplab, tmp_path: Path) -> None:
-    """Run three cells, MPFlex first. If one left the phone changed, the next one's link probe would fail."""
+    """Run three cells, MPFlex first. If a cell left the phone changed, the link probe of the next cell would fail."""
     transports = "mptcp, mpflex, {mptcp: {label: again}}"
     found = run_cells(mplab, tmp_path, EVERYTHING, transports, retries=2)
     assert next(iter(found)) == "mpflex", "choose another seed"
