@@ -1,4 +1,4 @@
-"""The smallest APK that names itself: a binary manifest in a zip file."""
+"""Makes the smallest APK that Android can identify: a zip file with only a binary manifest."""
 
 import io
 import struct
@@ -8,7 +8,7 @@ _NONE = 0xFFFFFFFF
 
 
 def make_apk(package: str, version: str, version_code: int) -> bytes:
-    """An APK with package, ``versionName``, ``versionCode``."""
+    """Return an APK that has only a package name, a ``versionName`` and a ``versionCode``."""
     strings = ["versionCode", "versionName", "package", "manifest", version, package]
     encoded = [struct.pack("<H", len(text)) + text.encode("utf-16-le") + b"\0\0" for text in strings]
     offsets, at = [], 0

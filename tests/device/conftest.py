@@ -1,4 +1,4 @@
-"""Emulated devices, and a stock adb with a server of its own: nobody else's is touched."""
+"""Emulated devices, and a stock adb with its own server: it touches no other adb server of the host."""
 
 import inspect
 import os
@@ -34,7 +34,7 @@ def _device_is_possible() -> None:
 
 @dataclass(frozen=True)
 class Adb:
-    """Stock adb: its own server, its own key."""
+    """Stock adb with its own server and its own key."""
 
     port: int
     home: Path
@@ -45,7 +45,7 @@ class Adb:
 
     @property
     def key(self) -> str:
-        """Its public key."""
+        """The public key."""
         return (self.home / ".android" / "adbkey.pub").read_text().strip()
 
     def __call__(
@@ -62,22 +62,22 @@ class Adb:
         )
 
     def text(self, *arguments: str, serial: str = "") -> str:
-        """What it prints on standard output."""
+        """Return the standard output of a command."""
         return self(*arguments, serial=serial).stdout.decode()
 
     def state(self, serial: str) -> str:
-        """``device``, ``offline``, ``unauthorized``; "" when it is not listed."""
+        """Return ``device``, ``offline`` or ``unauthorized``; "" if the device is not listed."""
         lines = self.text("devices").splitlines()
         return next((line.split("\t")[1] for line in lines if line.startswith(f"{serial}\t")), "")
 
     def connect(self, device: Device, state: str = "device") -> str:
-        """Connect, and wait for a state; the serial that adb gives it."""
+        """Connect, wait for a state and return the serial that adb uses."""
         self("connect", device.address)
         wait_until(lambda: self.state(device.address) == state, f"{device.address} is {state}")
         return device.address
 
     def reconnect(self, device: Device) -> str:
-        """Connect again what has gone away."""
+        """Connect again after a lost connection and return the serial."""
 
         def back() -> bool:
             self("disconnect", device.address)
@@ -96,7 +96,7 @@ def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
 
 
 class start_adb:  # noqa: N801 - read as a verb
-    """An adb server as a child of this process."""
+    """Runs an adb server as a child of this process."""
 
     def __init__(self, home: Path) -> None:
         self.adb = Adb(free_port(), home)
@@ -130,7 +130,7 @@ def client(adb: Adb) -> adbutils.AdbClient:
 
 @pytest.fixture(scope="module")
 def phone(adb: Adb) -> Iterator[Device]:
-    """A rooted Android 13 that is connected, for tests that leave it as it was."""
+    """A connected, rooted Android 13, for tests that leave it unchanged."""
     with Device(DeviceSettings(phone="android-13", apps=False)) as device:
         adb.connect(device)
         wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
@@ -139,21 +139,21 @@ def phone(adb: Adb) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
-    """A server as mplab starts it."""
+    """An adb server, started as mplab starts it."""
     with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    """A rooted Android 13 for that server; both radios are up."""
+    """A rooted Android 13 for `server`, with both radios up."""
     with quick_device(tmp_path_factory.mktemp("phone")) as found:
         wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
         yield found
 
 
 def quick_device(folder: Path, *, root: str = "su") -> Device:
-    """An Android 13 that needs little time to boot and for its radios; its description is kept in `folder`."""
+    """Return an Android 13 that boots fast and has fast radios; its description is written to `folder`."""
     file = folder / "quick.yaml"
     text = (Path(inspect.getfile(Device)).parent / "phones" / "android-13.yaml").read_text()
     file.write_text(text.replace("root: su", f"root: {root}\nboot_s: 1.0\nradio_delay_s: 0.2"))
@@ -165,7 +165,7 @@ Shell = Callable[..., subprocess.CompletedProcess[bytes]]
 
 @pytest.fixture
 def shell(adb: Adb, phone: Device) -> Shell:
-    """Runs a command line on the phone."""
+    """Run a command line on the phone."""
 
     def run(command: str, *, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         return adb("shell", command, stdin=stdin, serial=phone.address)
@@ -174,7 +174,7 @@ def shell(adb: Adb, phone: Device) -> Shell:
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
-    """Wait, bounded, until `condition` holds."""
+    """Wait until `condition` holds; fail the test after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The other side of a chat: signs in as the second account, and confirms whatever comes.
+"""The other side of a chat: signs in as the second account and confirms every message.
 
 ``python -m tests.device.contact URL ACCOUNTS CACERT``.
 """

@@ -1,7 +1,7 @@
-"""Run inside a lab's namespaces: every Android scenario on an emulated device, with the origin's own services.
+"""Runs every Android scenario on an emulated device, inside a lab's namespaces, with the origin's own services.
 
-Device and origin live in one node, so that nothing is between them. ``python -m tests.device.inside_apps FOLDER``
-writes ``FOLDER/<scenario>.json``: what was observed, the scores, and what went wrong, if anything did.
+Device and origin run in one node, so that no network is between them. ``python -m tests.device.inside_apps FOLDER``
+writes ``FOLDER/<scenario>.json``: observations, scores and the error, if there was one.
 """
 
 import contextlib
@@ -44,15 +44,15 @@ from mplab.userfiles.app import AndroidApp, load_android_app
 
 SCRATCH = Path("/run/mplab-apps")
 CACHE = CHECKOUT / "build" / "services-short"
-"""Of clips that are shorter than those of a lab, and so not in its place."""
+"""Cache for clips that are shorter than those of a lab, and therefore not in the lab's cache."""
 LATE_S = 8.0
-"""So long no server answers at the begin of Dailymotion's clip."""
+"""Time for which no server answers at the start of Dailymotion's clip, s."""
 _LINKS = {"wlan0": ("10.64.1.2", "10.64.1.1"), "rmnet0": ("10.64.2.2", "10.64.2.1")}
 
 
 @dataclass
 class Lab:
-    """What the cells have in common."""
+    """Parts that all cells share."""
 
     phone: AdbPhone
     services: RunningServices
@@ -62,7 +62,7 @@ class Lab:
 
 
 def make_node(names: Mapping[str, str]) -> Node:
-    """A phone with two links to a router, which is the origin, too: its addresses are local."""
+    """Return the phone's node, with two links to a router. The router is the origin too: its addresses are local."""
     hosts = SCRATCH / "hosts"
     hosts.write_text("".join(f"{address} {name}\n" for name, address in {"localhost": "127.0.0.1", **names}.items()))
     phone, router = start_node("phone", binds={hosts: Path("/etc/hosts")}), start_node("router")
@@ -80,7 +80,7 @@ def make_node(names: Mapping[str, str]) -> Node:
 def run(
     lab: Lab, name: str, chosen: str, *, time_limit_s: float = 60.0, by_screen: bool = False, **parameters: Any
 ) -> dict[str, Any]:
-    """One cell: prepare, run, clean up, score; `by_screen`: the app's DevTools are not known."""
+    """Run one cell: prepare, run, clean up, score; `by_screen`: without the app's DevTools."""
     scenario = load_android_scenario(name)
     found = load_android_app(SCENARIOS[name].folder(), chosen)
     number = next(lab.numbers)
@@ -136,18 +136,18 @@ def run(
 
 
 def score(name: str, observed: list[dict[str, Any]], cell_dir: Path) -> list[dict[str, Any]]:
-    """The scenario's scores; nothing was captured."""
+    """Return the scenario's scores; there are no captures."""
     values = load(name).score(observed, Tables(None), cell_dir)
     return [{"metric": value.metric, "value": value.value, "labels": dict(value.labels)} for value in values]
 
 
 def downloads(phone: AdbPhone) -> list[str]:
-    """What is in the phone's downloads."""
+    """Return the names of the phone's downloads."""
     return phone.shell(["ls", "/sdcard/Download"]).stdout.split()
 
 
 def shorten_clips() -> None:
-    """Clips of 5 s in two qualities are made within a second or two."""
+    """Use clips of 6 s in two qualities, which are made within 2 s."""
     service = load_service("dash")
     content: Any = sys.modules["mplab.services.dash.content"]
     module: Any = sys.modules[type(service).__module__]
@@ -158,7 +158,7 @@ def shorten_clips() -> None:
 
 @contextlib.contextmanager
 def open_lab(folder: Path) -> Iterator[Lab]:
-    """The origin's services, and an emulated device that knows them."""
+    """Yield the origin's services and an emulated device that resolves their names."""
     SCRATCH.mkdir()
     shorten_clips()
     with contextlib.ExitStack() as stack:
@@ -191,7 +191,7 @@ def open_lab(folder: Path) -> Iterator[Lab]:
 
 @contextlib.contextmanager
 def halted(process: ServerProcess, after_s: float = 0.0, for_s: float = 3600.0) -> Iterator[None]:
-    """A server stands still for a while: nothing comes from it, as from a network that has gone."""
+    """Stop a server from `after_s` for `for_s`: clients receive nothing, as when the network is lost."""
     done = threading.Event()
 
     def halt() -> None:
@@ -211,7 +211,7 @@ def halted(process: ServerProcess, after_s: float = 0.0, for_s: float = 3600.0) 
 
 
 def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
-    """What is run, in this order."""
+    """Return the cells in running order, as functions by name."""
 
     def server(service: str, program: str) -> ServerProcess:
         return lab.services._entries[service].running[program][0]
@@ -251,7 +251,7 @@ def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def main() -> None:
-    """Run all, or those that are named."""
+    """Run all cells, or the named ones."""
     folder, *wanted = sys.argv[1:]
     with open_lab(Path(folder)) as lab:
         for name, cell in cells(lab).items():

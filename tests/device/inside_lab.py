@@ -1,4 +1,4 @@
-"""Run inside a lab's namespaces: a device that lives in a node, whose interfaces it takes down and brings back."""
+"""Runs a device in a node, inside a lab's namespaces; the device takes the node's interfaces down and up again."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ _LINKS = {"wlan0": ("10.64.1.2/24", "10.64.1.1"), "rmnet0": ("10.64.2.2/24", "10
 
 
 def make_nodes() -> Node:
-    """A phone and a router with a link for each interface; the phone."""
+    """Make a phone and a router with a link for each interface; return the phone."""
     phone, router = start_node("phone"), start_node("router")
     outside = Node("lab", os.getpid())
     outside.ip("link set lo up")
@@ -28,13 +28,17 @@ def make_nodes() -> Node:
 
 
 def seen(phone: Node) -> tuple[str, ...]:
-    """Addresses, routes, rules and redirections of the phone's node."""
+    """Return the addresses, routes, rules and redirections of the phone's node."""
     commands = ("ip -4 -o addr", "ip -4 route show table all", "ip rule", "nft list ruleset")
     return tuple("\n".join(sorted(phone.run(["sh", "-c", command]).stdout.splitlines())) for command in commands)
 
 
 def main() -> None:
-    """Raises AssertionError when something is not as it should be."""
+    """Run the test.
+
+    Raises:
+        AssertionError: the node or the device is in an unexpected state.
+    """
     phone = make_nodes()
     phone.run(["nft", "add table ip lab"])
     before = seen(phone)

@@ -29,7 +29,7 @@ def mplab(*arguments: str) -> Result:
 
 
 def refused(kind: type[MplabError], *arguments: str) -> str:
-    """The message of the error that a command ends with."""
+    """Return the message of the error with which a command ends."""
     found = mplab(*arguments)
     assert type(found.exception) is kind
     return str(found.exception)

@@ -1,4 +1,4 @@
-"""DevTools through ``adb forward``: those of the emulated Chrome, this machine's Chromium in the device's network."""
+"""DevTools through ``adb forward``: the emulated Chrome is this machine's Chromium in the device's network."""
 
 import socket
 import threading
@@ -44,7 +44,7 @@ def device() -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def phone(server: AdbServer, device: Device, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbPhone]:
-    """With a web server on it, and one that takes connections and says nothing."""
+    """A phone with a web server and with a server that accepts connections but never answers."""
     folder = tmp_path_factory.mktemp("www")
     (folder / "index.html").write_text(PAGE)
     (folder / "waiting.html").write_text(f"<!doctype html><img src={SILENT}>")
@@ -69,7 +69,7 @@ def start(phone: AdbPhone) -> None:
 
 
 def chromiums(device: Device) -> list[psutil.Process]:
-    """Processes of the device's browser, on this machine."""
+    """Return the processes of the device's browser, which run on this machine."""
     found = []
     for one in psutil.Process(device.pid).children(recursive=True):
         try:
@@ -81,7 +81,7 @@ def chromiums(device: Device) -> list[psutil.Process]:
 
 @pytest.fixture
 def chrome(phone: AdbPhone, device: Device) -> Iterator[AdbPhone]:
-    """The phone, whose Chrome runs; it has ended afterwards, with nothing left of it."""
+    """The phone with Chrome running. Afterwards Chrome has ended and left nothing behind."""
     start(phone)
     yield phone
     phone.shell(["am", "force-stop", CHROME])
@@ -218,7 +218,7 @@ def test_no_socket_is_offered(phone: AdbPhone) -> None:
 
 
 def seen(phone: AdbPhone, text: str, url: str) -> None:
-    """Open a link; until the screen shows `text`."""
+    """Open a link and wait until the screen shows `text`."""
     phone.shell(["am", "start", "-W", "-a", "android.intent.action.VIEW", "-d", url, "-p", CHROME])
 
     def shown() -> bool:

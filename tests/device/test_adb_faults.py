@@ -1,4 +1,4 @@
-"""What can go wrong with a phone: one clear message with the serial, and the ladder that brings it back."""
+"""Faults of a phone: each gives one clear message with the serial, and the recovery ladder ends it."""
 
 import threading
 import time
@@ -115,7 +115,7 @@ def test_root_that_was_asked_for_and_is_not_there(server: AdbServer) -> None:
 
 
 def test_rung_ui_agent(phone: AdbPhone, device: Device, tmp_path: Path) -> None:
-    """A UI server of another connection holds the screen: connecting again does not end it."""
+    """Let the UI server of another adb connection hold the screen, which connecting again does not end."""
     with AdbServer(tmp_path) as other:
         Link(other, device.address).connect()
         with UiAutomator2Factory(other.client.device(device.address), AndroidSettings())() as ui:

@@ -1,4 +1,4 @@
-"""Radios, routes, IPv6 and QUIC of an emulated device; all of it as before when the phone is given back."""
+"""Radios, routes, IPv6 and QUIC of an emulated device; all are restored when the phone is released."""
 
 from collections.abc import Iterator
 
@@ -21,14 +21,14 @@ _SEEN = (
 
 @pytest.fixture(scope="module")
 def watcher(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
-    """The same phone, for looking on."""
+    """The same phone, only for reading its state."""
     with AdbPhone("watcher", server, AdbSettings(serial=device.address)) as found:
         yield found
 
 
 @pytest.fixture
 def phone(server: AdbServer, device: Device, watcher: AdbPhone) -> Iterator[AdbPhone]:
-    """For one test; afterwards everything is as it was."""
+    """A phone for one test; afterwards its state must be unchanged."""
     before = seen(watcher)
     with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
         yield found
@@ -115,7 +115,7 @@ def test_ipv6_is_refused_also_when_it_comes_back(phone: AdbPhone) -> None:
     assert not routing.ipv6_open()
     assert "2001:db8::2" in phone.script("ip -6 addr show dev wlan0").stdout, "Android gives up a network without it"
     phone.script("ip -6 addr add 2001:db8::3/64 dev rmnet0 nodad; curl -s -m 2 'http://[2001:db8::9]/'", check=False)
-    phone.script("curl -s -m 2 'tftp://[2001:db8::9]:69/x'", check=False)  # some UDP
+    phone.script("curl -s -m 2 'tftp://[2001:db8::9]:69/x'", check=False)  # sends UDP
     said = phone.script("ip6tables -nvxL mplab").stdout
     refused = {line.split()[-1]: int(line.split()[0]) for line in said.splitlines() if "REJECT" in line}
     assert refused.keys() == {"tcp-reset", "icmp6-port-unreachable"}
@@ -130,7 +130,7 @@ def test_quic_is_blocked(phone: AdbPhone) -> None:
     routing.stop_quic()
     assert not routing.quic_open()
     routing.stop_quic()
-    phone.script("curl -s -m 2 -o /dev/null tftp://192.168.49.1:443/x", check=False)  # some UDP to port 443
+    phone.script("curl -s -m 2 -o /dev/null tftp://192.168.49.1:443/x", check=False)  # sends UDP to port 443
     said = phone.script("iptables -nvxL OUTPUT | grep 'dpt:443'").stdout
     assert int(said.split()[0]) > 0, "packets were refused"
 

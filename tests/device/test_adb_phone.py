@@ -1,4 +1,4 @@
-"""`AdbPhone` on an emulated device: commands, files, programs, interfaces; what it changed is changed back."""
+"""`AdbPhone` on an emulated device: commands, files, programs, interfaces; all its changes are undone."""
 
 import os
 import signal

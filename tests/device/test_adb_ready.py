@@ -1,4 +1,4 @@
-"""The readiness gate and the apps, on an emulated device and its faults."""
+"""The readiness check and the apps, on an emulated device and with its faults."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -29,7 +29,7 @@ def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
 
 @pytest.fixture
 def ailing(device: Device) -> Iterator[Device]:
-    """A device that is given faults, and is well afterwards."""
+    """A device for tests that inject faults; they are cleared afterwards."""
     yield device
     device.fault("clear")
 
@@ -172,7 +172,7 @@ def test_what_a_run_installs_and_allows_goes_with_it(server: AdbServer, device: 
     apk, settings = tmp_path / "pad.apk", AdbSettings(serial=device.address)
     apk.write_bytes(make_apk("com.example.pad", "3.1", 31))
     with AdbPhone("one", server, settings) as phone:
-        for _ in range(2):  # what is there already, is left
+        for _ in range(2):  # the second call keeps the installed app
             Apps(phone).provide("com.example.pad", apk, [CAMERA])
         assert Apps(phone).version("com.example.pad") == "3.1"
         Apps(phone).provide(DROPBOX, None, [CAMERA])

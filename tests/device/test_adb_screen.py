@@ -1,4 +1,4 @@
-"""Screenshot, film, element tree and log of an emulated device."""
+"""Screenshot, screen recording, element tree and log of an emulated device."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""A phone that shapes itself by the root shell that a run has of it, and is given back by whoever comes later."""
+"""A phone that shapes itself by a run's root shell; a later process can release it."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The HTTP proxy in the settings of an emulated device: taken, given back, refused, given back by a later process."""
+"""The HTTP proxy in the settings of an emulated device: set, restored, refused, restored by a later process."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
 
 
 def told(phone: AdbPhone) -> str:
-    """What apps are told."""
+    """Return the address of the proxy that apps use."""
     keys = ("global_http_proxy_host", "global_http_proxy_port")
     return ":".join(phone.script(f"settings get global {key}").stdout.strip() for key in keys)
 

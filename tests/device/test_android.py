@@ -1,4 +1,4 @@
-"""What the phone answers: golden texts, switches that switch, a log that grows."""
+"""Output of Android's commands on the emulated phone: golden texts, switches that work, a log that grows."""
 
 import io
 import struct

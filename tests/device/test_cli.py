@@ -1,4 +1,4 @@
-"""``mplab lab device`` by hand."""
+"""``mplab lab device`` on the command line."""
 
 import json
 import signal
@@ -43,7 +43,7 @@ def test_a_device_by_hand(adb: Adb) -> None:
 
 
 def refused(*arguments: str) -> str:
-    """What is wrong with a command line."""
+    """Return the error message for a command line."""
     result = CliRunner().invoke(app, ["lab", "device", *arguments])
     assert isinstance(result.exception, InputError)
     return str(result.exception)

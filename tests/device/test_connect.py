@@ -1,4 +1,4 @@
-"""Who may connect: keys, several devices, several hosts; and what is left when a device is killed."""
+"""Authorisation by keys, several devices and several hosts; and the state after a device is killed."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Every fault that a device can be given, as stock adb sees it."""
+"""Every fault that can be injected into a device, as stock adb sees it."""
 
 import inspect
 import time
@@ -16,7 +16,7 @@ from tests.device.conftest import Adb, quick_device, wait_until
 
 @pytest.fixture
 def device(adb: Adb, module_device: Device) -> Iterator[Device]:
-    """A phone that is connected, and well again after the test."""
+    """A connected phone whose faults are cleared after the test."""
     if adb.state(module_device.address) != "device":
         adb.reconnect(module_device)
     yield module_device
@@ -128,7 +128,7 @@ def test_root_withdrawn(adb: Adb, device: Device) -> None:
 
 
 def test_adb_root(adb: Adb, client: adbutils.AdbClient, device: Device) -> None:
-    # adb root and adb unroot wait long for devices that come back by themselves, as those on USB do.
+    # adb root and adb unroot wait long for devices that come back by themselves, as devices on USB do.
     assert "restarting adbd as root" in client.device(device.address).root()
     wait_until(lambda: adb.state(device.address) != "device", "adbd goes")
     adb.reconnect(device)

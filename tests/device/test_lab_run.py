@@ -1,4 +1,4 @@
-"""A whole run in a lab whose phone is an emulated device: by stock adb, from the experiment file to the cells."""
+"""A whole run in a lab whose phone is an emulated device, used through stock adb."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ RUN_TIMEOUT_S = 550.0
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a run that has ended."""
+    """The directory of a finished run."""
     try:
         check_ready(needs_ui=False, further=programs_of_lab(use_lab(LAB)))
     except LabNotReadyError as error:
@@ -56,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def cells(run: Path, **wanted: str) -> dict[Path, dict[str, Any]]:
-    """Folder → cell.json, of those with this scenario or transport."""
+    """Return folder → cell.json of the cells with this scenario or transport."""
     found = {path.parent: json.loads(path.read_text()) for path in sorted(run.glob("cells/*/cell.json"))}
     return {path: cell for path, cell in found.items() if wanted.items() <= cell["spec"].items()}
 
@@ -146,7 +146,7 @@ def events(runs: Path) -> list[dict[str, Any]]:
 
 
 def device_process(run: subprocess.Popen[str]) -> int:
-    """The emulated device of a run, as this process sees it."""
+    """Return the process of a run's emulated device, as seen from this process."""
     for one in psutil.Process(run.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
             if one.cmdline()[1:3] == ["-m", "mplab.device"]:

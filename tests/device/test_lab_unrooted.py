@@ -1,5 +1,6 @@
-"""A whole run with an emulated device that is used without root: the agent, as the shell's user, is reached by SOCKS,
-and by apps that take the HTTP proxy in Android's settings.
+"""A whole run with an emulated device that is used without root.
+
+The agent runs as the shell's user. Apps reach it by SOCKS or by the HTTP proxy in Android's settings.
 """
 
 import json
@@ -22,7 +23,7 @@ name: without-root
 phones:
   phone-1: {driver: emulated, model: android-16, root: none, record_screen: true}
 """
-# reno: what every kernel lets the shell's user choose.
+# Every kernel lets the shell's user choose reno.
 EXPERIMENT = """\
 mplab: 1
 name: by-socks
@@ -51,7 +52,7 @@ RUN_TIMEOUT_S = 550.0
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a run that has ended, its report included."""
+    """The directory of a finished run with its report."""
     folder = tmp_path_factory.mktemp("by-socks")
     (folder / "lab.yaml").write_text(LAB)
     try:
@@ -68,13 +69,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def cells(run: Path, scenario: str = "download") -> dict[str, tuple[Path, dict[str, Any]]]:
-    """Transport → folder and cell.json."""
+    """Return transport → folder and cell.json."""
     found = ((path.parent, json.loads(path.read_text())) for path in run.glob("cells/*/cell.json"))
     return {cell["spec"]["transport"]: (path, cell) for path, cell in found if cell["spec"]["scenario"] == scenario}
 
 
 def carried(log: Path) -> list[dict[str, Any]]:
-    """What an agent's or proxy's log says of the download."""
+    """Return the records of downloads in an agent's or proxy's log."""
     records = map(json.loads, log.read_text().splitlines())
     return [one for one in records if one["event"] == "connection" and one["bytes_down"] > SIZE_BYTES]
 

@@ -35,7 +35,7 @@ RUN_TIMEOUT_S = 280.0
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the only cell of a run."""
+    """Return the folder of the only cell of a run."""
     try:
         check_ready(needs_ui=True, further=programs_of_lab(use_lab(LAB)))
     except LabNotReadyError as error:

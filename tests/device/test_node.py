@@ -1,4 +1,4 @@
-"""A device that lives in a node of a lab."""
+"""A device that runs in a node of a lab."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a run sees of a real phone before anything is begun: who it is, or why it cannot be used."""
+"""Data that a run reads of a real phone before it changes anything: its identity, or why it cannot be used."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Every Android scenario on an emulated device, against the origin's own services: what was observed and scored.
+"""Every Android scenario on an emulated device, against the origin's own services: observations and scores.
 
-All are run once, on one device (`tests.device.inside_apps`); a test looks at one of them. Times of this machine are not
-asserted, but what a server that stands still does to them.
+All scenarios run once, on one device (`tests.device.inside_apps`); each test checks one of them. No test asserts times
+of this machine, only the effect of a stopped server on them.
 """
 
 import json
@@ -30,11 +30,11 @@ pytestmark = pytest.mark.timeout(_TIMEOUT_S + 60)
 
 @dataclass(frozen=True)
 class Cell:
-    """What one came to."""
+    """Results of one cell."""
 
     observed: tuple[Mapping[str, Any], ...]
     scores: Mapping[str, float]
-    """Of several values of a metric, the last."""
+    """Metric → value; of several values, the last."""
     error: str
     files: tuple[str, ...]
     har: Mapping[str, Any]
@@ -66,7 +66,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Cell]:
 
 
 def needed() -> Iterator[Program]:
-    """What has to be installed."""
+    """Yield the programs that must be installed."""
     for name in ("dash", "feed", "icecast", "turn", "upload", "xmpp"):
         yield from load_service(name).programs
     yield from (NGINX, DNSMASQ, MPFLEX, CHROMIUM, CERTUTIL, NODE)
@@ -131,7 +131,7 @@ def test_clips_play_and_a_dialog_is_closed(cells: Mapping[str, Cell]) -> None:
 
 
 def test_clip_that_begins_late(cells: Mapping[str, Cell]) -> None:
-    """The server answers `LATE_S` after the cell has begun to be prepared, 0.5 s of which are the user's pause."""
+    """The server answers `LATE_S` after the preparation starts; 0.5 s of that are the user's pause."""
     late, usual = cells["dailymotion"].scores["startup_delay"], cells["youtube"].scores["startup_delay"]
     assert usual + 0.5 < late < LATE_S + usual + 5
 

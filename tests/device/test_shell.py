@@ -1,4 +1,4 @@
-"""``adb shell`` and ``adb exec-out``: streams, exit codes, terminals, rights."""
+"""``adb shell`` and ``adb exec-out``: streams, exit codes, terminals, permissions."""
 
 import hashlib
 import subprocess

@@ -1,4 +1,4 @@
-"""``adb forward`` and ``adb reverse``: real TCP through a stream of adb."""
+"""``adb forward`` and ``adb reverse``: real TCP through an adb stream."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from tests.device.conftest import TIMEOUT_S, Adb, Shell, wait_until
 
 @contextlib.contextmanager
 def echo_server() -> Iterator[int]:
-    """A server on this machine that sends back what it gets; its port."""
+    """Run a server on this machine that echoes its input; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -35,7 +35,7 @@ def echo_server() -> Iterator[int]:
 
 
 def exchange(port: int, data: bytes) -> bytes:
-    """Send `data` while reading as much; what came back."""
+    """Send `data` and return the same number of bytes as received."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as sock:
         sender = threading.Thread(target=sock.sendall, args=(data,))
         sender.start()

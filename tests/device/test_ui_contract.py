@@ -1,4 +1,4 @@
-"""One contract for every driver of `Ui` on Android, on the emulated device by stock adb."""
+"""One contract for every driver of `Ui` on Android, tested on the emulated device through stock adb."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         self.wfile.write(bytes(300000))
 http.server.ThreadingHTTPServer(("127.0.0.1", 8099), Store).serve_forever()
 """
-"""A server in the device's own network."""
+"""Program of a server in the device's own network."""
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def device(adb: Adb) -> Iterator[Device]:
 def make(
     request: pytest.FixtureRequest, adb: Adb, device: Device, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[AndroidSettings], Any]]:
-    """A factory by a driver, given the settings of its sessions."""
+    """Yield a function that makes one driver's factory from the settings of its sessions."""
     if request.param == "uiautomator2":
         phone = adbutils.AdbClient(port=adb.port).device(device.address)
         yield lambda settings: UiAutomator2Factory(phone, settings)
@@ -97,7 +97,7 @@ def session(
 
 
 def picture_of(path: Path) -> tuple[str | None, tuple[int, int]]:
-    """Format and size."""
+    """Return format and size."""
     with Image.open(path) as picture:
         return picture.format, picture.size
 
@@ -222,7 +222,7 @@ def test_no_driver_of_android_takes_what_only_browsers_can(make: Callable[[Andro
 
 @pytest.fixture
 def store(device: Device, tmp_path: Path) -> Iterator[Path]:
-    """Lengths of what has been uploaded."""
+    """The file to which a server appends the sizes of uploads."""
     received = tmp_path / "received"
     enter = [str(NSENTER.path()), f"--target={device.facts['system_pid']}", "--net", "--"]
     process = subprocess.Popen(
@@ -280,7 +280,7 @@ def test_rebuffering_is_seen_by_looking(
 
 
 def test_automation_that_dies_comes_back(session: AndroidUi, device: Device, request: pytest.FixtureRequest) -> None:
-    """uiautomator2's client starts its server again; Appium says that it is gone."""
+    """uiautomator2's client starts its server again; Appium reports that its server is gone."""
     device.fault("agent")
     time.sleep(0.5)
     if "uiautomator2" in request.node.name:

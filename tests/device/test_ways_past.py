@@ -1,4 +1,4 @@
-"""Ways past the agent make a cell invalid; on an emulated device."""
+"""Traffic that bypasses the agent makes a cell invalid; on an emulated device."""
 
 from mplab.device import Device
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
@@ -10,7 +10,7 @@ FILE = AdbPhoneFile.model_validate({"driver": "adb", "ready": {"idle_for": "0 s"
 
 
 def unused() -> str:
-    """There is no Appium."""
+    """Raise AssertionError: no Appium server must be started."""
     raise AssertionError
 
 

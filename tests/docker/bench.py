@@ -1,6 +1,6 @@
-"""A test bench: an emulated phone wired to an engine's host, behind a router or not; nobody's lab has made it.
+"""A test bench: an emulated phone wired to an engine's host, with or without a router. mplab did not build it.
 
-The router is a virtual one, reached over SSH as a real one is; its kernel has netem, which the host's may lack.
+The router is a virtual one and is reached over SSH, as a real one is. Its kernel has netem; the host's may lack it.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ from mplab.userfiles.machines import ShapingMachine
 from tests.docker.engine import Engine
 
 SERVER = topology.PROXY
-"""Of the engine's host, towards the phone."""
+"""Address of the engine's host, towards the phone."""
 CELLULAR = "rmnet_data0"
-"""What this phone calls it."""
+"""Name of the cellular interface on this phone."""
 
 _DEVICES = {WLAN: WLAN, RMNET: CELLULAR}
 _HOLD = """
@@ -55,13 +55,13 @@ true
 
 
 def why_not() -> str:
-    """Why there can be no bench here; "" when there can."""
+    """Return why there can be no bench on this machine; "" if there can."""
     missing = [program for program in (*DEVICE_PROGRAMS, ADB) if program.find() is None]
     return f"a test bench needs {'; '.join(program.remedy for program in missing)}" if missing else ""
 
 
 def why_no_router() -> str:
-    """Why its paths cannot pass a router here; "" when they can."""
+    """Return why the paths of a bench cannot pass a router on this machine; "" if they can."""
     missing = [program for program in OF_VIRTUAL_ROUTER if program.find() is None]
     if missing:
         return f"a router needs {'; '.join(program.remedy for program in missing)}"
@@ -69,11 +69,11 @@ def why_no_router() -> str:
 
 
 class Bench:
-    """Exists for as long as its context.
+    """The bench; it exists until the end of its context.
 
     Args:
         directory: for the router's file system, keys and logs.
-        engine: whose host the phone reaches.
+        engine: the phone reaches its host.
         routed: both paths pass a router, which can shape them.
     """
 
@@ -151,7 +151,7 @@ class Bench:
         self._stack.callback(other.run, ["ip", "link", "del", there], check=False)
 
     def seen(self) -> list[str]:
-        """Everything that a run could have changed on phone and router."""
+        """Return all state of phone and router that a run could have changed."""
         with AdbServer(self._directory / "adb") as server:
             link = Link(server, self.device.address)
             link.connect()
@@ -168,7 +168,7 @@ class Bench:
             ssh.close()
 
     def lab(self, **phone: object) -> dict[str, Any]:
-        """The lab file's content; `phone` changes the phone's entry."""
+        """Return the content of the lab file; `phone` overrides keys of the phone's entry."""
         entry: dict[str, Any] = {"driver": "adb", "serial": self.device.address, "ready": {"idle_for": "0 s"}}
         found: dict[str, Any] = {
             "mplab": 1,
@@ -186,7 +186,7 @@ class Bench:
 
 
 def _phone_commands() -> list[str]:
-    """Addresses, and policy routing as Android has it: a table for each interface."""
+    """Return commands for addresses and for policy routing like Android's: one table for each interface."""
     commands = []
     for number, (role, address) in enumerate(topology.PHONE_INTERFACES.items()):
         device, gateway, table = _DEVICES[role], topology.GATEWAYS[role], topology.ROUTE_TABLES[role]
@@ -203,7 +203,7 @@ def _phone_commands() -> list[str]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With what is left in its network: user-mode Linux that was killed leaves stopped processes behind."""
+    """End a process and all others in its network: a killed user-mode Linux leaves stopped processes behind."""
     network = Path(f"/proc/{process.pid}/ns/net").readlink()
     for other in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

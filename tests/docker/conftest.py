@@ -1,4 +1,4 @@
-"""An engine with the stack's images, and a phone with two paths; skipped, with the reason, where there can be none."""
+"""An engine with the stack's images, and a phone with two paths; skipped with a reason where that is impossible."""
 
 import os
 import time
@@ -16,11 +16,11 @@ from tests.docker.phone import PhoneNode
 
 EVERYTHING = ("proxy", "origin", "dns", "shadowsocks", "icecast", "xmpp", "turn", "iperf", "collector", "capture")
 SERVER_ADDRESSES = ("198.51.100.1", "203.0.113.1")
-"""Of the engine's host, towards the phone: one for each path."""
+"""Addresses of the engine's host towards the phone, one for each path."""
 
 
 def congestion_control() -> str:
-    """What containers may choose here."""
+    """Return a congestion control that containers may choose on this machine."""
     allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
     return "cubic" if "cubic" in allowed else "reno"
 
@@ -51,7 +51,7 @@ def client(engine: Engine) -> Iterator[DockerClient]:
 
 @pytest.fixture(scope="session")
 def bridge_stack(engine: Engine) -> DockerStack:
-    """Everything, as a lab on one machine has it: the phone is on the same two networks as the proxy."""
+    """The complete stack, as in a lab on one machine: the phone is on the same two networks as the proxy."""
     signal = ("172.31.252.2",)
     settings = StackSettings(engine.url, profiles=EVERYTHING, signal=signal, congestion_control=congestion_control())
     return DockerStack(settings, say=_say)
@@ -59,7 +59,7 @@ def bridge_stack(engine: Engine) -> DockerStack:
 
 @pytest.fixture(scope="session")
 def states(bridge_stack: DockerStack) -> list[ServiceState]:
-    """Everything is up, until the last test of ``test_stack.py`` has taken it down."""
+    """States of the running services; the last test of ``test_stack.py`` takes the services down."""
     return bridge_stack.up()
 
 
@@ -72,7 +72,7 @@ def made(states: list[ServiceState], bridge_stack: DockerStack) -> Rendered:
 
 
 def attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) -> None:
-    """Put the phone's paths into the two networks in front of the proxy."""
+    """Connect the phone's paths to the two networks in front of the proxy."""
     for interface, network, address in (
         ("wlan0", "mplab_front1", "172.31.251.10"),
         ("rmnet0", "mplab_front2", "172.31.252.10"),
@@ -84,7 +84,7 @@ def attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) ->
 
 @pytest.fixture(scope="session")
 def server_stack(engine: Engine) -> DockerStack:
-    """The proxy of a server with two addresses of its own."""
+    """The proxy of a server with two addresses."""
     settings = StackSettings(
         engine.url,
         profiles=("proxy", "origin", "dns"),
@@ -103,7 +103,7 @@ def phone(tmp_path: Path) -> Iterator[PhoneNode]:
 
 @pytest.fixture
 def far_phone(engine: Engine, phone: PhoneNode) -> PhoneNode:
-    """Each of its paths ends at one of the server's addresses."""
+    """A phone with one path to each of the server's addresses."""
     for interface, address in zip(("wlan0", "rmnet0"), SERVER_ADDRESSES, strict=True):
         phone.wire(engine.node, interface, address.removesuffix("1") + "10", gateway=address)
     phone.use_both_paths(SERVER_ADDRESSES[1].removesuffix("1") + "10")
@@ -114,4 +114,4 @@ _BEGIN = time.monotonic()
 
 
 def _say(line: str) -> None:
-    print(f"[{time.monotonic() - _BEGIN:6.1f} s] {line}", flush=True)  # the log of a test that fails
+    print(f"[{time.monotonic() - _BEGIN:6.1f} s] {line}", flush=True)  # shown if a test fails

@@ -1,6 +1,6 @@
-"""A Docker engine of the tests' own, in network, mount and PID namespaces of its own: nothing of the host's is touched.
+"""A Docker engine for the tests only, in its own network, mount and PID namespaces. It touches nothing of the host.
 
-Images stay in ``build/docker`` for the next time; everything else goes with the engine.
+Images stay in ``build/docker`` for the next time; everything else is removed with the engine.
 """
 
 import os
@@ -58,7 +58,7 @@ exec dockerd "$@"
 
 
 def why_not() -> str:
-    """Why no engine can be started here; "" when it can."""
+    """Return why no engine can be started here; "" if one can."""
     if os.geteuid() != 0:
         return "a Docker engine of the tests' own needs root"
     missing = [package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None]
@@ -71,7 +71,7 @@ def why_not() -> str:
 
 @cache
 def _why_not_here() -> str:
-    """What this machine does not let root do, as in a container; "" when it does all that an engine needs."""
+    """Return which operation of an engine fails here, for example in a container; "" if none does."""
     if not Path("/dev/net/tun").exists():
         return "a Docker engine of the tests' own needs /dev/net/tun"
     DATA_ROOT.mkdir(parents=True, exist_ok=True)
@@ -101,11 +101,11 @@ def _why_not_here() -> str:
 
 
 class Engine:
-    """Runs for as long as its context.
+    """The engine; it runs until the end of its context.
 
     Args:
         directory: for its socket and log.
-        data_root: where images are.
+        data_root: folder of the images.
     """
 
     def __init__(self, directory: Path, data_root: Path = DATA_ROOT) -> None:
@@ -118,16 +118,20 @@ class Engine:
 
     @property
     def url(self) -> str:
-        """For ``DOCKER_HOST``."""
+        """Value for ``DOCKER_HOST``."""
         return f"unix://{self.socket}"
 
     @property
     def node(self) -> Node:
-        """The engine's host: its network, and its mounts."""
+        """The engine's host: its network and its mounts."""
         return Node("engine", self._pid)
 
     def __enter__(self) -> Self:
-        """Start it, with a way out through this host's own sockets, and wait until it answers."""
+        """Start the engine with Internet access through this host's sockets, and wait until it answers.
+
+        Raises:
+            RuntimeError: the engine does not start, or does not answer in time.
+        """
         try:
             self._start()
         except BaseException:
@@ -138,17 +142,17 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it, and what it ran with it."""
+        """End the engine and everything that it runs."""
         self._stack.close()
 
     def _start(self) -> None:
         self._data_root.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self._data_root.with_suffix(".lock"))
         self._stack.enter_context(lock.acquire(timeout=_LOCK_TIMEOUT_S))
-        for folder in ("containers", "network", "volumes"):  # what an engine that was killed has left
+        for folder in ("containers", "network", "volumes"):  # left by an engine that was killed
             shutil.rmtree(self._data_root / folder, ignore_errors=True)
         root = Path("/sys/fs/cgroup")
-        for path in (*root.glob("mplab-test-*"), *root.glob("*/mplab-test-*")):  # of tests that were killed
+        for path in (*root.glob("mplab-test-*"), *root.glob("*/mplab-test-*")):  # left by tests that were killed
             if not Path("/proc", path.name.rpartition("-")[2]).exists():
                 _remove_cgroups(path.name)
         cgroup = f"mplab-test-{os.getpid()}"
@@ -172,7 +176,7 @@ class Engine:
     def _spawn(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *argv],  # also when the tests are killed
+                ["setpriv", "--pdeathsig", "KILL", "--", *argv],  # ends also if the tests are killed
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -200,14 +204,14 @@ class Engine:
         raise RuntimeError(f"the engine does not answer: {self.log.read_text()[-1500:]}")
 
     def end_gently(self, process: subprocess.Popen[bytes]) -> None:
-        """SIGTERM to the engine itself when `process` is what started it, else to `process`."""
+        """Send SIGTERM to the engine itself if `process` has started it, otherwise to `process`."""
         with suppress(ProcessLookupError, FileNotFoundError):
             is_engine = str(self._pid) in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
             os.kill(self._pid if is_engine else process.pid, 15)
 
 
 def _remove_cgroups(name: str) -> None:
-    """What an engine has left in each hierarchy; nothing runs in it any more."""
+    """Remove the cgroups of an ended engine from each hierarchy."""
     root = Path("/sys/fs/cgroup")
     for top in (root / name, *root.glob(f"*/{name}")):
         for folder in (*sorted((path for path in top.rglob("*") if path.is_dir()), reverse=True), top):

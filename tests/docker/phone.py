@@ -1,4 +1,4 @@
-"""A phone with two paths, as the tests need it: a namespace, wired to an engine's host."""
+"""A test phone with two paths: a namespace that is wired to an engine's host."""
 
 import hashlib
 import json
@@ -18,17 +18,17 @@ from mplab.base.ready import wait_ready
 from mplab.drivers.origin.files import stream_bytes
 
 SIZE = 5_000_000
-"""Of a download, bytes."""
+"""Size of a download, bytes."""
 SOCKS = "127.0.0.1:1080"
 _TABLES = {"wlan0": 101, "rmnet0": 102}
 
 
 class PhoneNode:
-    """Exists for as long as its context.
+    """The phone; it exists until the end of its context.
 
     Args:
         directory: for configurations and logs.
-        host_pid: a process of the namespaces from which wires are laid.
+        host_pid: a process of the namespaces that create the links.
     """
 
     def __init__(self, directory: Path, host_pid: int) -> None:
@@ -49,7 +49,7 @@ class PhoneNode:
         self._stack.close()
 
     def wire(self, server: Node, interface: str, address: str, *, bridge: str = "", gateway: str = "") -> None:
-        """Lay a wire to `server`: into its bridge, or to an interface of its own with the address `gateway`."""
+        """Connect `interface` to `server`: to its bridge, or to a new interface there with the address `gateway`."""
         there = f"to-{interface}"
         self._host.ip(f"link add {interface} netns {self.node.pid} type veth peer name {there} netns {server.pid}")
         server.ip(*([f"link set {there} master {bridge}"] if bridge else [f"addr add {gateway}/24 dev {there}"]))
@@ -69,11 +69,11 @@ class PhoneNode:
         self._stack.callback(server.run, ["ip", "link", "del", there], check=False)
 
     def use_both_paths(self, second: str, *, dev: str = "rmnet0") -> None:
-        """MPTCP shall open subflows from the address `second`, too, and to what the server advertises."""
+        """Let MPTCP open subflows from the address `second` too, and to the addresses that the server advertises."""
         self.node.ip("mptcp limits set subflow 4 add_addr_accepted 4", f"mptcp endpoint add {second} dev {dev} subflow")
 
     def agent_config(self, proxy: str, secret_file: Path, transport: str, **others: Any) -> Path:
-        """Write a configuration of the agent."""
+        """Write a configuration of the agent and return its path."""
         settings = {
             "listen": {"socks": SOCKS},
             "dns_server": "10.65.0.53:53",
@@ -88,7 +88,7 @@ class PhoneNode:
         return path
 
     def check(self, config: Path, *arguments: str) -> Mapping[str, Any]:
-        """What `mpflex check` says."""
+        """Return the result of `mpflex check`."""
         argv = [str(MPFLEX.path()), "check", "--config", str(config), "--timeout", "10s", *arguments]
         done = self.node.run(argv, check=False)
         assert done.exit_code == 0, done.stderr + done.stdout
@@ -96,7 +96,7 @@ class PhoneNode:
         return found
 
     def start_agent(self, config: Path) -> NodeProcess:
-        """Until the phone ends."""
+        """Start the agent, which runs until the phone ends."""
         log = self.directory / "agent.log"
         since = log.stat().st_size if log.exists() else 0
         process = self.node.spawn([str(MPFLEX.path()), "agent", "--config", str(config)], log=log)
@@ -105,12 +105,12 @@ class PhoneNode:
         return process
 
     def start(self, argv: Sequence[str]) -> None:
-        """A program that runs until the phone ends."""
+        """Start a program that runs until the phone ends."""
         process = self.node.spawn(argv, log=self.directory / "program.log")
         self._stack.callback(process.stop)
 
     def curl(self, url: str, *arguments: str) -> CommandResult:
-        """Ask for something by SOCKS, names and all; what came is in the file `fetched`."""
+        """Request `url` by SOCKS, which also resolves the name; the answer is in the file `fetched`."""
         argv = [str(CURL.path()), "-q", "--silent", "--show-error", "--fail", "--socks5-hostname", SOCKS]
         argv += ["--max-time", "30", "--output", str(self.fetched), *arguments, url]
         return self.node.run(argv, timeout_s=60, check=False)
@@ -120,24 +120,24 @@ class PhoneNode:
         return self.directory / "fetched"
 
     def get(self, url: str, *arguments: str) -> Path:
-        """Fetch a file by SOCKS."""
+        """Fetch a file by SOCKS and return its path."""
         self.fetched.unlink(missing_ok=True)
         answer = self.curl(url, *arguments)
         assert answer.exit_code == 0, f"{url}: {answer.stderr}"
         return self.fetched
 
     def bytes_received(self) -> dict[str, int]:
-        """What each path has carried towards the phone."""
+        """Return the bytes that each path has carried to the phone."""
         lines = self.node.run(["cat", "/proc/net/dev"]).stdout.splitlines()
         found = {line.split(":")[0].strip(): int(line.split(":")[1].split()[0]) for line in lines if ":" in line}
         return {name: found[name] for name in _TABLES}
 
     def counters(self) -> Mapping[str, int]:
-        """Of the kernel."""
+        """Return the counters of the kernel."""
         return parse_netstat(self.node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
 
     def shadowsocks(self, server_config: Path, server: str) -> list[str] | None:
-        """The command of ShadowSocks' own client with SOCKS, or None where it is not installed."""
+        """Return the command line of ShadowSocks' client with SOCKS, or None if it is not installed."""
         if (program := shutil.which("ss-local")) is None:
             return None
         settings = json.loads(server_config.read_text()) | {"server": server, "local_address": "127.0.0.1"}
@@ -147,7 +147,7 @@ class PhoneNode:
 
 
 def _hold() -> subprocess.Popen[bytes]:
-    """A process that holds a network and a mount namespace open."""
+    """Start a process that keeps a network and a mount namespace open."""
     script = "ip link set lo up && echo ready && exec sleep infinity"
     process = subprocess.Popen(
         ["unshare", "--net", "--mount", "--", "sh", "-c", script],
@@ -168,9 +168,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def download_over_both(phone: PhoneNode, tries: int = 8) -> dict[str, int]:
-    """Download until both paths have carried a part; what each carried the last time, bytes.
+    """Download until both paths carry a part, at most `tries` times; return each path's bytes in the last download.
 
-    Nothing shapes these paths: one that is quick enough to carry all does so now and then.
+    Nothing shapes these paths, so sometimes one path is fast enough to carry everything.
     """
     carried: dict[str, int] = {}
     for _ in range(tries):

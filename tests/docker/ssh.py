@@ -1,4 +1,4 @@
-"""An SSH server of the tests' own, which does one thing for whoever has its key."""
+"""An SSH server for the tests only, which runs one command for every login."""
 
 import os
 import shutil
@@ -18,11 +18,11 @@ _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 
 
 class SshServer:
-    """dropbear on loopback, in mount and PID namespaces of its own: it sees another home of root's.
+    """dropbear on loopback, in its own mount and PID namespaces, where root has another home.
 
     Args:
         directory: for keys and logs.
-        command: what a login runs, whatever it asks for.
+        command: runs at every login, whatever the client requests.
     """
 
     def __init__(self, directory: Path, command: str) -> None:
@@ -36,13 +36,13 @@ class SshServer:
 
     @staticmethod
     def why_not() -> str:
-        """Why there can be none here; "" when there can."""
+        """Return why no server can run here; "" if one can."""
         missing = {package for program, package in _PROGRAMS.items() if shutil.which(program, path=_PATH) is None}
         return f"not installed: {', '.join(sorted(missing))}" if missing else ""
 
     @property
     def url(self) -> str:
-        """For an engine."""
+        """URL of an engine behind this server."""
         return f"ssh://root@127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -72,11 +72,11 @@ class SshServer:
 
     @property
     def known_hosts(self) -> Path:
-        """What the client knows of it."""
+        """The client's known_hosts file, with only this server."""
         return self._directory / "known_hosts"
 
     def start(self) -> None:
-        """Also again, when it was dropped."""
+        """Start the server, for the first time or after `drop`."""
         script = 'mount --bind "$0" /root && exec "$@"'
         listen = [_program("dropbear"), "-F", "-E", "-s", "-p", f"127.0.0.1:{self._port}"]
         listen += ["-r", str(self._directory / "host")]
@@ -101,7 +101,7 @@ class SshServer:
                 return
 
     def use(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Have `ssh` know key and server, and no other one; the user's own configuration is not asked."""
+        """Let `ssh` use only this key and this server, and ignore the user's configuration."""
         folder = self._directory / "bin"
         folder.mkdir()
         wrapper = folder / "ssh"
@@ -113,7 +113,7 @@ class SshServer:
         monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
 
     def drop(self) -> None:
-        """End the server and everybody's connection, at once."""
+        """End the server and all its connections at once."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

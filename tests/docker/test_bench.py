@@ -1,4 +1,4 @@
-"""Runs with a phone on adb: its paths shaped at a router over SSH, its proxy and origin containers of an engine."""
+"""Runs with a phone on adb; a router over SSH shapes its paths; proxy and origin are containers of an engine."""
 
 import difflib
 import json
@@ -47,7 +47,7 @@ CAPTURES = {"phone-wlan0.pcapng", "phone-rmnet0.pcapng", "phone-lo.pcapng", "pro
 
 @pytest.fixture
 def bench(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
-    """Without a router, unless the test asks for one."""
+    """A bench, without a router unless the test requests one."""
     routed = getattr(request, "param", "") == "routed"
     if reason := why_not() or (why_no_router() if routed else ""):
         pytest.skip(reason)
@@ -184,7 +184,7 @@ def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Ben
 
 @contextmanager
 def begun(tmp_path: Path, lab_file: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run whose first scenario has begun, and lasts."""
+    """Yield a run that is in its first scenario, which lasts long."""
     with subprocess.Popen(
         run_argv(tmp_path, lab_file, size="100 MB"),
         stdout=subprocess.PIPE,
@@ -243,7 +243,7 @@ def labs_of(running: subprocess.Popen[str]) -> set[str]:
 
 
 def kill(running: subprocess.Popen[str]) -> None:
-    """All of it at once, as when the power fails; programs on the phone end with their connection."""
+    """Kill all processes of a run at once, as a power failure does; programs on the phone end with their connection."""
     for process in (psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)):
         with suppress(psutil.Error):
             process.kill()

@@ -1,4 +1,4 @@
-"""Runs whose proxy and origin are containers: the demo's scenarios, and what goes wrong on the way."""
+"""Runs whose proxy and origin are containers: the demo's scenarios, and faults during a run."""
 
 import json
 import os
@@ -51,7 +51,7 @@ scenarios:
 tolerance: {{rtt: 25 %, rate: 25 %}}
 """
 NOISE = {"download_time": 0.35, "page_load_time": 1.0}
-"""Relative difference of two runs, one after the other, on a machine that others use, too; pages are loaded once."""
+"""Allowed relative difference of two consecutive runs on a shared machine; each page is loaded once."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -89,7 +89,7 @@ def _cells(run: Path) -> list[dict[str, Any]]:
 
 
 def _times(run: Path) -> dict[tuple[str, str], dict[str, float]]:
-    """Seconds by transport and metric, and size or page."""
+    """Return (transport, metric) → seconds by labels, which are size or page."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for path in run.glob("cells/*/scores.json"):
         transport = json.loads((path.parent / "cell.json").read_text())["spec"]["transport"]
@@ -145,7 +145,7 @@ def _check_evidence(run: Path) -> None:
 def long_run(
     tmp_path: Path, lab_file: Path, engine: Engine
 ) -> Iterator[Callable[[], tuple[subprocess.Popen[str], Path]]]:
-    """Starts a run with one long cell; returns when its scenario has begun: the process, and the run directory."""
+    """Start a run of two cells; return the process and the run directory once a scenario runs."""
     started: list[subprocess.Popen[str]] = []
 
     def start() -> tuple[subprocess.Popen[str], Path]:
@@ -190,7 +190,7 @@ def _container(client: DockerClient, service: str) -> Container:
 
 
 def _kill(container: Container) -> None:
-    """The program itself, as the kernel would: the engine is not asked."""
+    """Kill the container's processes by signal, as the kernel would, without the engine."""
     for process in Path("/proc").iterdir():
         with suppress(OSError):
             if process.name.isdigit() and str(container.id) in (process / "cgroup").read_text():

@@ -1,4 +1,4 @@
-"""A server with two addresses of its own, and a phone somewhere else: both paths come through published ports."""
+"""A server with its own two addresses, and a phone elsewhere: both paths use published ports."""
 
 import signal
 import subprocess

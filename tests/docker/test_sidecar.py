@@ -1,4 +1,4 @@
-"""The `docker` driver on a stack that is up: sessions, logs, counters, captures of one cell, and what goes wrong."""
+"""The `docker` driver on a running stack: sessions, logs, counters, captures of one cell, and faults."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Everything on a real engine, beside a phone on the same two networks: up, used, captured, looked at, taken down."""
+"""The complete stack on a real engine, with a phone on the same two networks: up, used, captured, shown, down."""
 
 import io
 import json
@@ -97,10 +97,10 @@ def test_a_phone_on_two_networks_gets_files_over_both_and_all_is_captured(
 
 
 def _check_captures(client: DockerClient, folder: Path) -> None:
-    """The side-car has both paths, in files that the trace engine reads, and says what was dropped."""
+    """Check that the side-car captures both paths in files that the trace engine reads, and reports its drops."""
     sidecar = _container(client, "capture-proxy")
     deadline = time.monotonic() + 30
-    while not _over_both(connections := _connections(sidecar, folder)):  # the last packets come a moment later
+    while not _over_both(connections := _connections(sidecar, folder)):  # the last packets arrive later
         assert time.monotonic() < deadline, [
             {name: row[name] for name in ("kind", "client", "subflows", "subflows_used", "bytes_down")}
             for row in connections
@@ -114,7 +114,7 @@ def _check_captures(client: DockerClient, folder: Path) -> None:
 
 
 def _connections(sidecar: Container, folder: Path) -> list[dict[str, Any]]:
-    """What its files have up to now."""
+    """Return the connections in the side-car's capture files."""
     chunks, _ = sidecar.get_archive("/captures")
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
         archive.extractall(folder, filter="data")

@@ -1,4 +1,4 @@
-"""Many connections over one SSH login, to something that says back what it is told."""
+"""Many connections over one SSH login, to a program that echoes its input."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from mplab.drivers.proxy.docker.tunnel import Tunnel
 from tests.docker.ssh import SshServer
 
 MANY = 64
-"""So many compose 1.29 opens at once."""
+"""Number of connections that compose 1.29 opens at the same time."""
 
 
 @pytest.fixture

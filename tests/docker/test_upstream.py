@@ -1,6 +1,6 @@
-"""Destinations outside of the lab, on a stand-in for the Internet.
+"""Destinations outside the lab, on a stand-in for the Internet.
 
-The last file of its folder by name: it gives the engine's host another resolver, by which no package is found.
+This file must be the last of its folder by name: it gives the engine's host a resolver that knows no package mirror.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from tests.docker.phone import PhoneNode
 pytestmark = pytest.mark.timeout(600)
 
 OUTSIDE, RESOLVER = "192.0.2.80", "192.0.2.53"
-"""Of a stand-in of the Internet: a web server and the engine host's resolver."""
+"""Addresses of the stand-in for the Internet: a web server, and the resolver of the engine's host."""
 
 
 @pytest.fixture
 def outside(engine: Engine, server_stack: DockerStack, tmp_path: Path) -> Iterator[None]:
-    """Give the engine's host a resolver of its own, and a server outside of the lab at ports 80 and 81."""
-    server_stack.prepare()  # as long as the engine finds packages
+    """Give the engine's host its own resolver, and a server outside the lab at ports 80 and 81."""
+    server_stack.prepare()  # while the engine can still resolve package mirrors
     with ExitStack() as stack:
         for address in (OUTSIDE, RESOLVER):
             engine.node.ip(f"addr add {address}/32 dev lo")

@@ -1,1 +1,1 @@
-"""A lab in memory: phone, shaper, proxy, services, captures, clock. Cells and runs take milliseconds in it."""
+"""An in-memory lab: phone, shaper, proxy, services, captures, clock. A cell or a run in it takes milliseconds."""

@@ -1,4 +1,4 @@
-"""One cell, or one run, in a fake lab."""
+"""Benches that run one cell or one run in a fake lab."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -44,30 +44,31 @@ repetitions: {repetitions}
 def experiment_text(
     *, transports: str = "sptcp-wifi", changes: str = "", retries: int = 0, repetitions: int = 1, more: str = ""
 ) -> str:
-    """Return an experiment file; `more` are further lines."""
+    """Return the text of an experiment file; `more` is appended as further lines."""
     listed = f"    changes: [{changes}]\n" if changes else ""
     return EXPERIMENT.format(transports=transports, changes=listed, retries=retries, repetitions=repetitions, more=more)
 
 
 def any_scenario(scenario: FakeScenario) -> AnyScenario:
-    """As those that catalogues load."""
+    """Return a scenario under the type of those that catalogues load."""
     return cast("AnyScenario", scenario)
 
 
 def catalog_with(scenario: FakeScenario) -> LabCatalog:
-    """Return what experiments may name here: every transport, one scenario."""
+    """Return a catalogue with every transport and one scenario."""
     return LabCatalog(transports=DRIVERS, scenarios={"fake": any_scenario(scenario)}, links_dir=LINKS_DIR)
 
 
 @dataclass
 class CellBench:
-    """Runs single cells, each in a directory of its own, in one lab.
+    """Runs single cells in one lab, each in its own directory.
 
     Attributes:
-        folder: for everything.
-        lab: with its script.
-        scenario: what the cells run.
-        steps: names of the steps of the last cell, as they began.
+        folder: parent of all files.
+        lab: the fake lab, with its script.
+        scenario: the scenario that all cells run.
+        steps: names of the last cell's steps, in starting order.
+        directory: of the last cell.
     """
 
     folder: Path
@@ -78,18 +79,18 @@ class CellBench:
 
     @classmethod
     def in_folder(cls, folder: Path, scenario: type[FakeScenario] = FakeScenario) -> "CellBench":
-        """A new lab."""
+        """Return a bench with a new lab."""
         lab = FakeLab(folder / "lab")
         return cls(folder, lab, scenario(lab.script))
 
     def experiment(self, text: str) -> Experiment:
-        """Read an experiment."""
+        """Load an experiment from its text."""
         path = self.folder / "experiment.yaml"
         path.write_text(text)
         return load_experiment(path, catalog=catalog_with(self.scenario))
 
     def run(self, text: str | None = None, **changed: Any) -> CellReport:
-        """Run the first cell of an experiment; `changed` are fields of it."""
+        """Run the first cell of an experiment and return its report; `changed` overrides fields of the experiment."""
         experiment = replace(self.experiment(text or experiment_text()), **changed)
         self.directory = self.folder / f"cell-{len(list(self.folder.glob('cell-*')))}"
         self.directory.mkdir()
@@ -109,7 +110,7 @@ class CellBench:
 
 
 class FakeOutside(HostClient):
-    """The process outside of the lab: answers what the test has put in `answers`, else that all is well."""
+    """The process outside the lab: replies with the queued `answers`; without one it replies that all is well."""
 
     def __init__(self) -> None:
         super().__init__(None)
@@ -117,7 +118,11 @@ class FakeOutside(HostClient):
         self.asked: list[dict[str, Any]] = []
 
     def ask(self, question: str, **about: Any) -> Answer:
-        """Note the question; the next answer to it, or to it with the hook's name."""
+        """Record the question and return the next queued answer to it. A hook's answers are queued under its name.
+
+        Raises:
+            BaseException: the next queued answer, if that is an exception.
+        """
         self.asked.append({"question": question, **about})
         queue = self.answers.get(str(about.get("name", question)), [])
         answer = queue.pop(0) if queue else {"problem": "", "enough": False, "text": "wide", "numbers": {}}
@@ -128,13 +133,13 @@ class FakeOutside(HostClient):
 
 @dataclass
 class RunBench:
-    """A run directory and the lab that it is run in.
+    """A run directory and the lab in which it runs.
 
     Attributes:
         directory: of the run.
-        lab: with its script.
-        scenario: of all cells.
-        outside: hooks and stop rules.
+        lab: the fake lab, with its script.
+        scenario: the scenario that all cells run.
+        outside: stand-in for the hooks and stop rules.
     """
 
     directory: RunDirectory
@@ -144,7 +149,7 @@ class RunBench:
 
     @classmethod
     def planned(cls, folder: Path, text: str, scenario: type[FakeScenario] = FakeScenario) -> "RunBench":
-        """A run that has been planned and not begun."""
+        """Return a run that is planned but not started."""
         lab = FakeLab(folder / "lab")
         made = scenario(lab.script)
         directory = RunDirectory.create(folder / "runs", "fake", text.encode())
@@ -167,7 +172,7 @@ class RunBench:
         return cls(directory, lab, made, FakeOutside())
 
     def execute(self) -> Mapping[str, CellRecord]:
-        """Run what is not complete; the complete cells. Raises what the run raises."""
+        """Run the incomplete cells and return all complete ones. An error of the run is raised unchanged."""
         run = RunLoop(
             self.directory.path,
             self.outside,
@@ -179,7 +184,11 @@ class RunBench:
         return self.cells
 
     def fails(self) -> MplabError:
-        """Run what is not complete, which ends with an error: that error."""
+        """Run the incomplete cells and return the error with which the run ends.
+
+        Raises:
+            AssertionError: the run ends without an error.
+        """
         try:
             self.execute()
         except MplabError as error:
@@ -193,15 +202,15 @@ class RunBench:
 
     @property
     def outcomes(self) -> list[str]:
-        """Of the complete cells, in order."""
+        """Outcomes of the complete cells, in order."""
         return [cell.outcome for cell in self.cells.values()]
 
     def events(self, *names: str) -> list[dict[str, Any]]:
-        """The events (of these names), in order."""
+        """Return the events in order, only those called `names` if any are given."""
         return [event for event in read_lines(self.directory.events_file) if not names or event["event"] in names]
 
     def names(self) -> list[str]:
-        """Names of all events but the steps of cells, in order."""
+        """Return the names of all events except `cell_step`, in order."""
         return [event["event"] for event in self.events() if event["event"] != "cell_step"]
 
 

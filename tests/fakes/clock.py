@@ -1,4 +1,4 @@
-"""Clocks and host load that a test controls."""
+"""Clocks, host load and a time limit that a test controls."""
 
 import time
 from collections.abc import Iterator
@@ -9,26 +9,26 @@ from mplab.base.load import Sample
 
 
 class FakeClock:
-    """The host's clocks; `jump` moves both on. The monotonic one stands still meanwhile, however busy the host is."""
+    """The host's clocks; `jump` advances both. The monotonic clock moves only then, however busy the host is."""
 
     def __init__(self) -> None:
         self._ahead_s = 0.0
 
     def jump(self, seconds: float) -> None:
-        """Let time pass at once, as when the host was suspended."""
+        """Advance both clocks at once, as after a suspend of the host."""
         self._ahead_s += seconds
 
     def monotonic(self) -> float:
-        """For durations, s."""
+        """Return the monotonic time, s."""
         return 1000.0 + self._ahead_s
 
     def wall(self) -> float:
-        """Unix time, s."""
+        """Return the Unix time, s."""
         return time.time() + self._ahead_s
 
 
 class FakeHost:
-    """Load of a host with two processors; the next samples are `busy`, so much of the time in other programs."""
+    """Load of a host with two processors: from now on, other programs use the share `busy` of the time."""
 
     cpus = 2
 
@@ -43,21 +43,21 @@ class FakeHost:
         return Sample(t=t, programs_s=t * 2 * self.busy, total_s=t * 2, steal_s=0.0, own_s=0.0, pressure_s=0.0)
 
     def load_average(self) -> float:
-        """Of the last minute."""
+        """Return the load average of the last minute."""
         return 0.25
 
     def cpu_percent(self) -> float:
-        """Since the call before."""
+        """Return the CPU usage since the last call, percent."""
         return 12.5
 
 
 class FakeLimit:
-    """A time limit that has passed at the end of its next block when a test says so."""
+    """A time limit that expires at the end of the next `expires` blocks, and never after them."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[float, str]] = []
         self.expires = 0
-        """So many blocks from now on take too long."""
+        """Number of the next blocks that take too long."""
 
     @contextmanager
     def __call__(self, seconds: float, what: str) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The lines of an event log as they are in the file."""
+"""Reads the lines of an event log without a model."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,6 @@ from typing import Any
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines."""
+    """Return the decoded lines; an incomplete last line is left out."""
     *lines, _ = path.read_bytes().split(b"\n")
     return [json.loads(line) for line in lines]

@@ -1,4 +1,4 @@
-"""`Lab` in memory."""
+"""An in-memory `Lab`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -29,13 +29,13 @@ from tests.fakes.script import Script
 
 
 class FakeShaper:
-    """`Shaper` whose probes find what was applied.
+    """`Shaper` whose probes measure the applied conditions.
 
     Attributes:
         applied: interface → condition, as applied or changed last; empty: cleared.
-        rates: for the next probes, factors of the rates that they find.
-        moved: counters that grow by so much between two readings.
-        caveats: its warnings.
+        rates: factors by which the next probes multiply the measured rates, one for each probe.
+        moved: counter → growth between two readings.
+        caveats: warnings that it returns.
     """
 
     kind = "fake"
@@ -60,12 +60,12 @@ class FakeShaper:
         self.applied[interface] = condition
 
     def clear(self) -> None:
-        """Take every condition away."""
+        """Remove every condition."""
         self._script("shaper.clear")
         self.applied = {}
 
     def state(self) -> Mapping[str, Any]:
-        """Nothing of the cell asks for it."""
+        """Raise NotImplementedError: no cell reads it."""
         raise NotImplementedError
 
     def where(self, interface: str) -> str:
@@ -73,21 +73,21 @@ class FakeShaper:
         return f"memory of {interface}"
 
     def warnings(self) -> list[str]:
-        """Return its caveats."""
+        """Return `caveats`."""
         return self.caveats
 
     def counters(self) -> Mapping[str, int]:
-        """Packet counters."""
+        """Return packet counters."""
         self._script("shaper.counters")
         found = {name: grown * self._readings for name, grown in self.moved.items()}
         self._readings += 1
         return found
 
     def check_alive(self) -> None:
-        """It lives as long as its lab."""
+        """Do nothing: the shaper lives as long as its lab."""
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path."""
+        """Return one measurement for each path."""
         self._script("shaper.probe")
         factor = self.rates.pop(0) if self.rates else 1.0
         return {name: _measured(condition, factor) for name, condition in conditions.items()}
@@ -115,7 +115,7 @@ class FakeProxy:
     """`Proxy` with a log that the test writes.
 
     Attributes:
-        records: what it logs in each cell.
+        records: log records of each cell.
     """
 
     def __init__(self, script: Script, machine: FakeMachine) -> None:
@@ -124,42 +124,42 @@ class FakeProxy:
         self.records: list[LogRecord] = [connection_using("cubic")]
 
     def start(self) -> None:
-        """It is always there."""
+        """Do nothing: the proxy always runs."""
 
     def stop(self) -> None:
-        """It is always there."""
+        """Do nothing: the proxy always runs."""
 
     def use(self, session: SessionSettings) -> None:
-        """Take the settings of sessions."""
+        """Accept the settings of sessions."""
         del session
         self._script("proxy.use")
 
     def status(self) -> Mapping[str, Any]:
-        """It runs."""
+        """Return an empty status."""
         return {}
 
     def log_end(self) -> int:
-        """A mark; each cell's records come after it."""
+        """Return a mark; the records of the cell come after it."""
         return 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """The records of the cell."""
+        """Return the records of the cell."""
         self._script("proxy.logs_since")
         return self.records[mark:]
 
     def counters(self) -> Mapping[str, int]:
-        """Its kernel's counters."""
+        """Return the proxy's kernel counters."""
         self._script("proxy.counters")
         return {"TcpExt.TCPTimeouts": 0}
 
     @property
     def capture_point(self) -> CapturePoint:
-        """Where its traffic is captured."""
+        """Capture point of the proxy's traffic."""
         return CapturePoint(self._machine, "eth0", "proxy.pcapng")
 
 
 class FakeServices(RunningServices):
-    """Services that always answer, unless the script says otherwise."""
+    """Services that always answer, unless the script raises an error."""
 
     def __init__(self, script: Script, directory: Path, log: Path) -> None:
         super().__init__((), directory=directory, host=_NoHost())
@@ -167,7 +167,7 @@ class FakeServices(RunningServices):
         self.log = log
 
     def check(self, names: Sequence[str]) -> None:
-        """See whether they answer."""
+        """Check that services answer."""
         del names
         self._script("services.check")
 
@@ -176,13 +176,13 @@ class FakeServices(RunningServices):
         return {"url": f"http://{name}.lab"}
 
     def mark(self, names: Sequence[str]) -> LogMark:
-        """Mark the end of their log."""
+        """Return a mark at the end of the services' log."""
         self._script("services.mark")
         return LogMark.of([self.log] if names else [])
 
 
 class _NoHost:
-    """Services here have no programs."""
+    """A host that starts no programs: the fake services have none."""
 
     def spawn(self, *_arguments: object, **_options: object) -> NoReturn:
         raise NotImplementedError
@@ -209,7 +209,7 @@ class FakePart:
         self._script(f"{self.name}.start")
 
     def finish(self) -> None:
-        """End it."""
+        """End the step."""
         self._script(f"{self.name}.finish")
 
     def judge(self) -> list[str]:
@@ -219,18 +219,18 @@ class FakePart:
 
 
 class FakeLab:
-    """`Lab` in memory; every part notes its calls in `script`, where a test puts faults.
+    """In-memory `Lab`; every part records its calls in `script`, where a test puts faults.
 
     Args:
-        folder: for its files.
+        folder: parent of its files.
 
     Attributes:
         ended: programs that have ended by themselves; `revive` starts them again.
         beyond_repair: `revive` fails.
         parts: steps that it adds to its cells.
-        recovered: what helps its phone after an attempt that failed.
+        recovered: text that `recover` returns after a failed attempt.
         reasons: why attempts failed.
-        trace: what the decoder finds in the next cells' captures; None: what the transport leads one to expect.
+        trace: tables decoded from the next cells' captures; None: the tables that the transport should produce.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -258,7 +258,7 @@ class FakeLab:
 
     @property
     def instruments(self) -> Instruments:
-        """What its cells measure with."""
+        """Instruments of its cells: the fake clock, load and decoder."""
         return Instruments(
             limit=self.limit,
             monotonic=self.clock.monotonic,
@@ -276,7 +276,7 @@ class FakeLab:
         self.clock.jump(seconds)
 
     def read_trace(self, files: Sequence[Path]) -> CapturedTables:
-        """Decode captures: one connection as the transport makes it."""
+        """Return `trace`, or tables of one connection over the transport's interfaces."""
         self.script("captures.read")
         if self.trace is not None:
             return self.trace
@@ -286,16 +286,16 @@ class FakeLab:
         return trace_of(*used, mptcp=multipath)
 
     def __enter__(self) -> Self:
-        """Bring it up."""
+        """Bring the lab up."""
         self.script("lab.up")
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Take it down."""
+        """Bring the lab down."""
         self.script("lab.down")
 
     def describe(self) -> Mapping[str, Any]:
-        """Return its nodes."""
+        """Return the lab's nodes."""
         return {"nodes": ["phone", "proxy"]}
 
     def origin_logs(self) -> Sequence[Path]:
@@ -303,7 +303,7 @@ class FakeLab:
         return [self.origin_log]
 
     def capture_points(self) -> list[CapturePoint]:
-        """Return the phone's interfaces and the proxy."""
+        """Return the capture points of the phone's interfaces and of the proxy."""
         phone = [CapturePoint(self.phone, name, f"phone-{name}.pcapng") for name in self.phone.interfaces]
         return [*phone, self.proxy.capture_point]
 
@@ -316,7 +316,7 @@ class FakeLab:
         browser: str = "chromium",
         console: ConsoleLog | None = None,
     ) -> BrowserFactory:
-        """There is no browser."""
+        """Raise NotImplementedError: there is no browser."""
         raise NotImplementedError
 
     def open_app(
@@ -335,17 +335,17 @@ class FakeLab:
         return self.parts
 
     def recover(self, reason: str) -> str:
-        """Recover the phone; `recovered` says how."""
+        """Recover the phone; return `recovered`."""
         self.script("lab.recover")
         self.reasons.append(reason)
         return self.recovered
 
     def open_sound(self, log: Path) -> SoundCard:
-        """There is no sound card."""
+        """Raise NotImplementedError: there is no sound card."""
         raise NotImplementedError
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare the phone, as every lab does."""
+        """Prepare the phone as every lab does, and return its agent."""
         self.script("lab.set_up_transport")
         undo.register("transport", lambda: self.script("transport.undone"))
         transport.setup(self.phone, undo)
@@ -364,17 +364,21 @@ class FakeLab:
         return agent
 
     def origin_congestion_control(self) -> str:
-        """Return what the origin's sockets use."""
+        """Return the congestion control of the origin's sockets."""
         return self.origin_algorithm
 
     def check_alive(self) -> None:
-        """Raise DeviceError when programs have ended."""
+        """Raise DeviceError if programs have ended."""
         self.script("lab.check_alive")
         if self.ended:
             raise DeviceError("lab", f"{' and '.join(self.ended)} ended")
 
     def revive(self) -> list[str]:
-        """Start programs again that have ended."""
+        """Start ended programs again and return a sentence for each.
+
+        Raises:
+            DeviceError: `beyond_repair` is set.
+        """
         self.script("lab.revive")
         if self.beyond_repair:
             raise DeviceError("phone", "the emulated device has ended by itself")
@@ -383,12 +387,12 @@ class FakeLab:
         return restarted
 
     def dies(self, *programs: str) -> None:
-        """Have programs end by themselves."""
+        """Mark programs as ended by themselves."""
         self.ended += programs
 
     @property
     def clean(self) -> bool:
-        """Whether a cell has left nothing behind: conditions, programs, routes, files."""
+        """Whether the cells have left nothing behind: no conditions, programs, routes or files."""
         return (
             not self.shaper.applied
             and not self.phone.running
@@ -400,7 +404,7 @@ class FakeLab:
 
 
 def trace_of(*interfaces: str, mptcp: bool = False, payload: int = 1000) -> CapturedTables:
-    """Return what mptrace says of one connection that used some interfaces."""
+    """Return mptrace's tables of one connection over the given interfaces."""
     connection = ConnectionRow(
         connection_id=1,
         kind="mptcp" if mptcp else "tcp",

@@ -1,4 +1,4 @@
-"""A phone in memory. Its programs are the agent and captures: they log what the real ones log, and nothing runs."""
+"""An in-memory phone. Its agent and captures log the lines of the real programs; no program runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,16 +23,16 @@ class FakeProcess:
     log: Path
     script: Script
     last: Mapping[str, Any]
-    """What it logs when it is stopped."""
+    """Record that it logs when it is stopped."""
     pid: int = 4711
     code: int | None = None
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return the exit code, or None while it runs."""
         return self.code
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """End it; its exit code."""
+        """End the process and return its exit code."""
         if self.code is None:
             self.script(f"{self.name.partition(' ')[2]}.stop")
             self.code = 0
@@ -43,16 +43,16 @@ class FakeProcess:
 
 @dataclass
 class FakeMachine:
-    """Where captures run: the proxy's host; and what phone and proxy have in common."""
+    """The proxy's host, on which captures run; also the parts that phone and proxy have in common."""
 
     name: str
     script: Script
     dropped: int = 0
-    """Packets that each of its captures says it dropped."""
+    """Packets that each of its captures reports as dropped."""
     processes: list[FakeProcess] = field(default_factory=list)
 
     def program(self, program: Program) -> str:
-        """What calls a program there."""
+        """Return the name by which commands call a program."""
         return program.name
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> FakeProcess:
@@ -67,33 +67,34 @@ class FakeMachine:
         return process
 
     def kill(self, name: str) -> None:
-        """Have the programs called `name` ended by a signal."""
+        """End the programs called `name` by a signal."""
         for process in self.processes:
             if process.name == name and process.code is None:
                 process.code = -9
 
     @property
     def running(self) -> list[str]:
-        """Programs that have not ended."""
+        """Names of the programs that have not ended."""
         return [process.name for process in self.processes if process.code is None]
 
     def outbox(self, target: Path) -> str:
-        """It shares this host's files."""
+        """Return the path unchanged: the machine shares this host's files."""
         return str(target)
 
     def bring(self, target: Path) -> None:
-        """It is there already."""
+        """Do nothing: the file is there already."""
 
 
 class FakePhone(FakeMachine):
     """`Phone` with two interfaces.
 
     Attributes:
-        active: overrides of what ``mpflex check`` finds.
-        moved: kernel counters that grow by so much between two readings.
+        active: overrides of the results of ``mpflex check``.
+        moved: kernel counter → growth between two readings.
         records: lines of the agent's log.
         default: the interface of the default route.
         carries: the phone's interface → whether it is up.
+        config: the agent's configuration, as kept last.
     """
 
     def __init__(self, script: Script) -> None:
@@ -121,16 +122,16 @@ class FakePhone(FakeMachine):
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """They are called as mplab calls them."""
+        """Interface name → the same name: here the phone uses mplab's names."""
         return {name: name for name in self.interfaces}
 
     def identity(self) -> PhoneIdentity:
-        """Return fixed facts."""
+        """Return the identity of the phone, always the same."""
         self.script("phone.identity")
         return PhoneIdentity("phone", "fake phone", "memory", "6.0")
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> FakeProcess:
-        """Start a program; the agent has logged `records` at once."""
+        """Start a program; the agent's log has `records` at once."""
         process = super().spawn(argv, log=log)
         if process.name == "mpflex agent":
             lines = "".join(json.dumps(record) + "\n" for record in self.records)
@@ -140,7 +141,7 @@ class FakePhone(FakeMachine):
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Answer ``mpflex check`` and ``ip``, also as a batch; other commands do nothing."""
+        """Answer ``mpflex check`` and ``ip``, the latter also as a batch; other commands do nothing."""
         del timeout_s, check
         if list(argv[:2]) == ["mpflex", "check"]:
             self.script("phone.check")
@@ -172,39 +173,43 @@ class FakePhone(FakeMachine):
         return ""
 
     def keep(self, name: str, text: str) -> str:
-        """Keep a file; of the agent's configuration, what the test may look at."""
+        """Return the path of a kept file; store the agent's configuration in `config`."""
         if name == "agent.json":
             self.config = json.loads(text)
         return f"/kept/{name}"
 
     def push(self, source: Path, target: str) -> None:
-        """Nothing of the cell pushes files."""
+        """Raise NotImplementedError: no cell pushes files."""
         raise NotImplementedError
 
     def pull(self, source: str, target: Path) -> None:
-        """Nothing of the cell pulls files."""
+        """Raise NotImplementedError: no cell pulls files."""
         raise NotImplementedError
 
     def ip(self, *commands: str) -> None:
-        """Note the commands; carry out those that set a link up or down."""
+        """Record the commands; carry out those that set a link up or down."""
         self.script("phone.ip")
         for words in map(str.split, commands):
             if words[:2] == ["link", "set"]:
                 self.carries[words[2]] = words[3] == "up"
 
     def prefer(self, interface: str) -> None:
-        """Make the default route that of an interface."""
+        """Move the default route to an interface.
+
+        Raises:
+            DeviceError: the interface is down.
+        """
         if not self.carries[interface]:
             raise DeviceError("phone", f"no route over {interface}")
         self.script(f"phone.prefer {interface}")
         self.default = interface
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Kernel parameters have no effect here."""
+        """Do nothing: kernel parameters have no effect here."""
         del values
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters."""
+        """Return kernel counters."""
         self.script("phone.counters")
         found = dict(self._counters)
         for name, grown in self.moved.items():

@@ -1,4 +1,4 @@
-"""A scenario without an app: it does what the script says."""
+"""A scenario without an app: a script decides how its calls end."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,24 +9,24 @@ from tests.fakes.script import Script
 
 
 class FakeParameters(Parameters):
-    """Of the fake scenario."""
+    """Parameters of the fake scenario."""
 
     wait: DurationS = 0.0
 
 
 class FakeSession(Session[FakeParameters]):
-    """Notes its run as ``scenario.run``."""
+    """Records its run as ``scenario.run``."""
 
     script: Script
 
     def run(self) -> None:
-        """What the user does."""
+        """Observe one value."""
         self.context.observe("fake", value=1)
         self.script("scenario.run")
 
 
 class FakeScenario(Scenario[FakeParameters]):
-    """Notes the beginning and the end of a session as ``scenario.prepare`` and ``scenario.clean_up``."""
+    """Records the start and the end of a session as ``scenario.prepare`` and ``scenario.clean_up``."""
 
     name = "fake"
     title = "Fake"
@@ -37,16 +37,16 @@ class FakeScenario(Scenario[FakeParameters]):
         self.contexts: list[Context] = []
 
     def time_limit_s(self, parameters: FakeParameters) -> float:
-        """Of its run, s."""
+        """Return the time limit of a run, s."""
         return 30.0 + parameters.wait
 
     def estimate_s(self, parameters: FakeParameters) -> float:
-        """Of its run, s."""
+        """Return the estimated duration of a run, s."""
         return 1.0 + parameters.wait
 
     @contextmanager
     def open(self, context: Context, parameters: FakeParameters) -> Iterator[FakeSession]:
-        """A session."""
+        """Yield a session."""
         self.contexts.append(context)
         try:
             self._script("scenario.prepare")
@@ -58,9 +58,9 @@ class FakeScenario(Scenario[FakeParameters]):
 
 
 class CheckingScenario(FakeScenario):
-    """Has a check of its own."""
+    """A scenario that also checks the links."""
 
     def check(self, context: Context, parameters: FakeParameters) -> None:
-        """With open links."""
+        """Record the check, as ``scenario.check``."""
         del context, parameters
         self._script("scenario.check")

@@ -1,11 +1,11 @@
-"""Records every call to a part of the fake lab, and carries out the faults that a test has scripted for it."""
+"""Records every call to a part of the fake lab and carries out the faults that a test has scripted for it."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable
 from threading import Lock
 
 Deed = BaseException | Callable[[], object] | None
-"""An error that the call raises; something that happens during it; None: the call goes well."""
+"""An error that the call raises, or a function that it calls; None: the call succeeds."""
 
 
 class Script:
@@ -18,15 +18,19 @@ class Script:
         self._lock = Lock()
 
     def at(self, call: str, *deeds: Deed) -> None:
-        """Have the next calls named `call` do these deeds, one each; further calls go well."""
+        """Assign `deeds` to the next calls named `call`, one each; further calls succeed."""
         self._deeds[call].extend(deeds)
 
     def always(self, call: str, deed: Deed) -> None:
-        """Have each call named `call` do `deed`."""
+        """Assign `deed` to every call named `call`."""
         self._always[call] = deed
 
     def __call__(self, call: str) -> None:
-        """Note a call. Raises whatever the test has scripted for it."""
+        """Record a call and carry out its deed.
+
+        Raises:
+            BaseException: the deed, if that is an exception.
+        """
         with self._lock:
             self.calls.append(call)
             queue = self._deeds[call]

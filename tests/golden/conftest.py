@@ -1,4 +1,4 @@
-"""Golden files: `pytest tests/golden --update-golden` writes the messages again; read the difference."""
+"""Golden files: `pytest tests/golden --update-golden` writes the messages again; then review the diff."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 PHONE_KINDS, ROUTER_KINDS = ("adb", "emulated", "virtual"), ("openwrt", "virtual")
-"""Those that messages list: another kind in the registry changes no message."""
+"""Kinds that messages list: a further kind in the registry changes no message."""
 
 
 def pinned_kinds_of(section: Section) -> Mapping[str, ShaperKind]:
@@ -41,7 +41,7 @@ Refused = Callable[[Path, Callable[[Path], object]], None]
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Refused:
-    """Asserts that what reads a file of this folder gives exactly the message that stands beside it."""
+    """Assert that reading a file of this folder fails with exactly the message in the .txt file next to it."""
 
     monkeypatch.setitem(vars(PHONES), "plugins", {name: PHONES.plugins[name] for name in PHONE_KINDS})
     for module in (lab, machines):
@@ -61,7 +61,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 
 def with_placeholders(message: str) -> str:
-    """Return a message with placeholders for lists of all of a kind, so that one more changes no golden message."""
+    """Replace lists of all items of a kind by placeholders, so that a further item changes no golden message."""
     lists: dict[str, Iterable[str]] = {
         "‹every kind of proxy›": models(),
         "‹every scenario›": list(SCENARIOS),

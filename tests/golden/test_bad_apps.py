@@ -1,4 +1,4 @@
-"""Every wrong scripted app gets exactly the message that stands beside it."""
+"""Every invalid scripted app gives exactly the message in the .txt file next to it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every bundle that cannot be used gets exactly the message that stands in ``bundles/``."""
+"""Every unusable bundle gives exactly its message in ``bundles/``."""
 
 import io
 import json

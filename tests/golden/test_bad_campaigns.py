@@ -1,4 +1,4 @@
-"""Every wrong campaign file gets exactly the message that stands beside it."""
+"""Every invalid campaign file gives exactly the message in the .txt file next to it."""
 
 from collections.abc import Mapping
 from pathlib import Path

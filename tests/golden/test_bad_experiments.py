@@ -1,4 +1,4 @@
-"""Every wrong experiment file gets exactly the message that stands beside it."""
+"""Every invalid experiment file gives exactly the message in the .txt file next to it."""
 
 from functools import partial
 from pathlib import Path

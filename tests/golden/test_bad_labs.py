@@ -1,4 +1,4 @@
-"""Every wrong lab file gets exactly the message that stands beside it."""
+"""Every invalid lab file gives exactly the message in the .txt file next to it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every wrong file of a link condition gets exactly the message that stands beside it."""
+"""Every invalid file of a link condition gives exactly the message in the .txt file next to it."""
 
 from functools import partial
 from pathlib import Path

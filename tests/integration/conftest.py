@@ -1,4 +1,4 @@
-"""What integration tests share: the `mplab` command, and a look at what it leaves behind."""
+"""Shared by integration tests: the `mplab` command and a check of the state that it leaves behind."""
 
 import os
 import signal
@@ -31,12 +31,12 @@ def _lab_is_possible() -> None:
 
 @pytest.fixture
 def mplab(tmp_path: Path) -> Mplab:
-    """Runs ``mplab`` to its end, its runs in ``tmp_path / "runs"``."""
+    """Run ``mplab`` until it exits; its runs are in ``tmp_path / "runs"``."""
     return runner(tmp_path)
 
 
 def runner(tmp_path: Path, *, timeout_s: float = TIMEOUT_S) -> Mplab:
-    """What runs ``mplab`` to its end; `timeout_s` unless a call says another."""
+    """Return a function that runs ``mplab`` until it exits, with a default time limit of `timeout_s`."""
 
     def run(*arguments: str, timeout_s: float = timeout_s) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -53,7 +53,7 @@ def runner(tmp_path: Path, *, timeout_s: float = TIMEOUT_S) -> Mplab:
 
 @pytest.fixture
 def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts ``mplab`` and returns; what still runs at the end of the test is killed."""
+    """Start ``mplab`` and return its process; kill processes that still run at the end of the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> subprocess.Popen[str]:
@@ -75,22 +75,22 @@ def start_mplab(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]
 
 
 def score(run: Path) -> None:
-    """Score the cells of a run that has no report, as making one would."""
+    """Score the cells of a run that has no report, as `mplab analyze` would."""
     assert [scored.problem for scored in score_run(read_run(run)) if scored.problem] == []
 
 
 def mplab_argv(*arguments: str) -> list[str]:
-    """The command line of ``mplab``."""
+    """Return the command line of ``mplab``."""
     return [sys.executable, "-m", "mplab", *arguments]
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
-    """The environment of ``mplab`` in a test."""
+    """Return the environment of ``mplab`` in a test."""
     return {**os.environ, "MPLAB_RUNS": str(tmp_path / "runs"), "COLUMNS": "200"}
 
 
 def lab_processes(lab: str | None = None) -> list[psutil.Process]:
-    """Every process that belongs to a lab (to the lab `lab`)."""
+    """Return every process that belongs to the lab `lab`, or to any lab."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -103,7 +103,7 @@ def lab_processes(lab: str | None = None) -> list[psutil.Process]:
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
-    """Wait, bounded, until `condition` holds."""
+    """Wait until `condition` holds; fail the test after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -112,7 +112,7 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0
 
 
 def _namespaces() -> set[str]:
-    """Every process has some; `lsns` fails when one of them ends while it looks."""
+    """Return all namespaces. `lsns` fails if a process ends while it looks, so call it up to 20 times."""
     for _ in range(20):
         shown = subprocess.run(["lsns", "--noheadings", "--output", "NS,TYPE"], capture_output=True, text=True)  # noqa: PLW1510
         if shown.returncode == 0:
@@ -121,7 +121,7 @@ def _namespaces() -> set[str]:
 
 
 class Traces:
-    """What a lab could leave on this machine, seen now."""
+    """A snapshot of the host's namespaces, interfaces and mounts, which a lab could leave behind."""
 
     def __init__(self) -> None:
         self.namespaces = _namespaces()
@@ -130,7 +130,7 @@ class Traces:
         self.mounts = Path("/proc/self/mounts").read_text()
 
     def left_since(self, before: "Traces") -> list[str]:
-        """What is here now and was not before."""
+        """Return a line for each difference from an earlier snapshot."""
         left = [f"namespace {name}" for name in self.namespaces - before.namespaces]
         left += [f"interface {name}" for name in self.interfaces - before.interfaces]
         left += ["mounts changed"] if self.mounts != before.mounts else []

@@ -1,4 +1,4 @@
-"""A run of the virtual lab bundled, its report made again from the captures, its experiment run again."""
+"""A run of the virtual lab is bundled; then its report and its experiment are reproduced from the bundle."""
 
 import json
 import shutil
@@ -95,7 +95,7 @@ def test_results_that_cannot_be_had_again_differ(mplab: Mplab, tmp_path: Path) -
 
 
 def _slower(line: str) -> str:
-    """A line of scenario.jsonl whose download took five seconds more."""
+    """Return a line of scenario.jsonl with 5 s added to the download time."""
     record = json.loads(line)
     if record["event"] == "download":
         record["total_s"] += 5

@@ -61,7 +61,7 @@ def test_a_call_is_made_recorded_and_scored(mplab: Mplab, tmp_path: Path) -> Non
 
 
 def _only(observations: list[dict[str, Any]], event: str) -> dict[str, Any]:
-    """The observation of the measured call."""
+    """Return the observation `event` of the measured call."""
     (found,) = [item for item in observations if item["event"] == event and item["call"] == "1"]
     return found
 
@@ -76,7 +76,7 @@ def _records(path: Path, event: str) -> list[dict[str, Any]]:
 
 
 def _no_secret_is_left(run: Path) -> None:
-    """No credential and no session description is in any text that the run has left."""
+    """Assert that no text file of the run has a credential or a session description."""
     for path in run.rglob("*"):
         if path.suffix in {".log", ".json", ".jsonl", ".html", ".yaml"}:
             text = path.read_text(errors="replace")

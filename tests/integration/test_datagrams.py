@@ -1,4 +1,4 @@
-"""Datagrams, policies and a proxy that stands elsewhere, in the virtual lab."""
+"""Datagrams, policies and distant servers in the virtual lab."""
 
 import json
 from pathlib import Path

@@ -17,7 +17,7 @@ links: [baseline]
 scenarios: [first-byte: {requests: 3}]
 """
 LARGEST_PAYLOAD = 600 - 20 - 20
-"""Of a TCP segment in a packet of 600 bytes."""
+"""Bytes, of a TCP segment in a packet of 600 bytes."""
 
 
 def test_the_example_runs_and_is_reported(tmp_path: Path) -> None:

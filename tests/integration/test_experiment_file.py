@@ -1,4 +1,4 @@
-"""What an experiment file asks for beside its cells: inherited keys, variables, hooks, an end when enough is told."""
+"""Keys of an experiment file that do not describe cells: inheritance, variables, hooks, stop rules."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ transports: [sptcp-wifi]
 vars: {rtt: 10}
 """
 SAYS = "import os, socket; print(os.environ['MPLAB_HOOK'], os.environ.get('MPLAB_OUTCOME'), *socket.if_nameindex())"
-"""Which says, too, that it is not in the lab, where there are other interfaces."""
+"""A program that prints the hook and the interfaces; those of a lab would differ."""
 OWN = """\
 mplab: 1
 name: hooked
@@ -50,7 +50,7 @@ def manifest(run: Path) -> Any:
 
 
 def test_a_run_has_all_that_its_experiment_was_made_of(mplab: Mplab, tmp_path: Path) -> None:
-    """Hooks are run outside of the lab; a moved run is resumed, bundled and made again without the first files."""
+    """Run hooks outside the lab; bundle, reproduce and resume without the original files."""
     folder = tmp_path / "files"
     folder.mkdir()
     (folder / "base.yaml").write_text(BASE)

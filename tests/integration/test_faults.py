@@ -1,6 +1,6 @@
-"""What goes wrong in the middle of a cell ends it in time, with a reason or a score, and with evidence.
+"""A fault in the middle of a cell ends it within its time limit, with a reason or a score, and with evidence.
 
-Services that have died are in `test_messenger` and `test_social`; a browser that has, in `test_run`.
+Services that die are tested in `test_messenger` and `test_social`, a browser that dies in `test_run`.
 """
 
 import json
@@ -35,10 +35,10 @@ tolerance: {{rtt: 60 %, rate: 50 %}}
 retries: 0
 """
 SERVERS = {"spotify": "nginx", "radio": "icecast2", "call": "turnserver"}
-"""Scenario → the server that stops answering in its cell: it accepts connections, by its kernel, and says nothing."""
+"""Scenario → server that is stopped in its cell. Its kernel still accepts connections; the server never answers."""
 
 DOWNLOAD_LAST = 9
-"""A seed by which the cells of `test_servers_that_accept_and_never_answer` come in such an order."""
+"""A seed that puts the download last among the cells of `test_servers_that_accept_and_never_answer`."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,7 +57,7 @@ def write(tmp_path: Path, *scenarios: str, changes: str = "", rate: str = "20 Mb
 
 @contextmanager
 def stopped(run: subprocess.Popen[str], name: str) -> Iterator[None]:
-    """The lab's programs of a name, stopped for as long as the context."""
+    """Stop the lab's programs called `name` until the end of the context."""
     found = [one for one in psutil.Process(run.pid).children(recursive=True) if one.name() == name]
     assert found, name
     for process in found:
@@ -70,7 +70,7 @@ def stopped(run: subprocess.Popen[str], name: str) -> Iterator[None]:
 
 
 def stop_servers(run: subprocess.Popen[str], tmp_path: Path, servers: Mapping[str, str]) -> None:
-    """Until the run's end: stop each scenario's server from when its links were proved to the end of its cell."""
+    """Stop each scenario's server between the verification of its links and the end of its cell, until the run ends."""
     read = 0
     with ExitStack() as now:
         while run.poll() is None:
@@ -122,7 +122,7 @@ def test_servers_that_accept_and_never_answer(start_mplab: Start, tmp_path: Path
 
 
 def kill_once_each(run: subprocess.Popen[str], tmp_path: Path, programs: Sequence[str]) -> list[str]:
-    """Kill one program of the lab in the scenario of each cell, in the order given; those that were killed."""
+    """Kill one program of the lab in each cell's scenario, in the given order; return the killed programs."""
     killed: list[str] = []
     hit: set[str] = set()
     while run.poll() is None:
@@ -151,13 +151,13 @@ DIES = {
     "node appium": "appium: has ended by itself (-9)",
     "chromedriver": "browser: opening ",
 }
-"""A program, by words of its command line → how the reason of the attempt begins in which it was killed."""
+"""Program, as words of its command line → start of the reason of the attempt in which it was killed."""
 
 
 def test_a_program_of_the_lab_that_dies_once_costs_no_cell(start_mplab: Start, tmp_path: Path) -> None:
     path = Path(write(tmp_path, "{web: {sites: [search, video, wiki]}}"))
     path.write_text(path.read_text().replace("sptcp-wifi", "mpflex") + f"repetitions: {len(DIES) + 1}\n")
-    path.write_text(path.read_text().replace("retries: 0", "retries: 1"))  # agent and browsers are the cell's own
+    path.write_text(path.read_text().replace("retries: 0", "retries: 1"))  # the cell starts agent and browser
     run = start_mplab("run", str(path), "--no-report")
     killed = kill_once_each(run, tmp_path, list(DIES))
     assert killed == list(DIES)

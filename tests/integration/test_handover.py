@@ -1,4 +1,4 @@
-"""What is scheduled happens to the phone in the lab; the transports do with it what they can; nothing of it stays."""
+"""Scheduled changes reach the phone in the lab, transports react to them, and each cell undoes its own changes."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ tolerance: {rtt: 60 %, rate: 50 %}
 def run_cells(
     mplab: Mplab, tmp_path: Path, changes: str, transports: str, retries: int, *, download: str = LONG_FLOW
 ) -> dict[str, dict[str, Any]]:
-    """The cells by their transports; what they observed under ``observed``."""
+    """Run the cells and return them by transport, each with its observations under ``observed``."""
     path = tmp_path / "handover.yaml"
     scenarios = f"scenarios: [{{download: {download}}}]"
     path.write_text(f"{HEAD}{changes}{TAIL}{scenarios}\ntransports: [{transports}]\nretries: {retries}\n")
@@ -69,12 +69,12 @@ def test_a_download_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
         assert all(flows[device]["bytes_down"] > 100_000 for device in ("wlan0", "rmnet0"))
         assert flows["wlan0"]["established"] > flows["rmnet0"]["established"] > 0, "WiFi was used again"
     events = [e["what"] for e in found["mpflex"]["proof"]["session"]["events"] if e["interface"] == "wlan0"]
-    # A try in the moment when the interface is up and its route is not there yet may fail.
+    # An attempt can fail while the interface is up but its route is not there yet.
     assert [what for what in events if what != "failed"] == ["attached", "ended", "attached"]
 
 
 def test_a_single_path_ends_with_its_interface(mplab: Mplab, tmp_path: Path) -> None:
-    """Twice: WiFi is back for the second attempt, although the first one ended while it was down."""
+    """Expect two failed attempts. WiFi is up for the second one, although the first one ended while it was down."""
     (cell,) = run_cells(mplab, tmp_path, DOWN_AND_UP, "sptcp-wifi", retries=1).values()
     assert cell["outcome"] == "failed"
     assert len(cell["attempts"]) == 2
@@ -83,7 +83,7 @@ def test_a_single_path_ends_with_its_interface(mplab: Mplab, tmp_path: Path) -> 
 
 
 def test_the_default_route_is_cellular_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
-    """Each flow is a new connection. One that is open when WiFi goes is lost with it, and the cell tried again."""
+    """Use short flows, each a new connection. Losing WiFi breaks an open flow; the cell is then tried again."""
     (cell,) = run_cells(mplab, tmp_path, DOWN_AND_UP, "sptcp", retries=2, download=SHORT_FLOWS).values()
     assert cell["outcome"] == "ok", cell["reasons"]
     gone, back = (change["begun"] for change in changes_of(cell))
@@ -97,7 +97,7 @@ def test_the_default_route_is_cellular_while_wifi_is_gone(mplab: Mplab, tmp_path
 
 
 def test_after_a_cell_the_phone_is_as_before(mplab: Mplab, tmp_path: Path) -> None:
-    """Three cells, MPFlex's first: the next one's probe and proof would fail on a phone that is left changed."""
+    """Run three cells, MPFlex first. If a cell left the phone changed, the link probe of the next cell would fail."""
     transports = "mptcp, mpflex, {mptcp: {label: again}}"
     found = run_cells(mplab, tmp_path, EVERYTHING, transports, retries=2)
     assert next(iter(found)) == "mpflex", "choose another seed"

@@ -1,4 +1,4 @@
-"""The service icecast, started for real in a network of its own."""
+"""The real icecast service, in its own network."""
 
 import os
 import re
@@ -25,7 +25,7 @@ FRAME = re.compile(rb"\xff\xfb")
 
 @dataclass
 class Station:
-    """The service, on the air."""
+    """A running station: the service and the origin in one node."""
 
     node: Node
     services: RunningServices
@@ -33,7 +33,7 @@ class Station:
     logs: Path
 
     def curl(self, *arguments: str) -> str:
-        """What curl on the same machine says."""
+        """Return the output of curl on the station's node."""
         argv = ["curl", "--silent", "--show-error", "--noproxy", "*", "--max-time", "10", *arguments]
         return self.node.run(argv, check=False).stdout
 
@@ -68,7 +68,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
 
 
 def _has_its_own_network(pid: int) -> bool:
-    """Also ``sleep`` must have begun: before, the mounts may still be shared."""
+    """Return whether ``sleep`` runs in its own network. Until it runs, the mounts may still be shared."""
     own = Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
     return own and Path(f"/proc/{pid}/comm").read_text().strip() == "sleep"
 

@@ -1,4 +1,4 @@
-"""The virtual lab comes up, is what was asked, and leaves nothing behind, however it ends."""
+"""The virtual lab comes up with the requested links and transport. It leaves nothing behind, however it ends."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def gone(before: Traces, lab: str) -> None:
 
 
 def facts(process: subprocess.Popen[str]) -> dict[str, Any]:
-    """What ``mplab lab up --json`` says when the lab is up."""
+    """Return the JSON that ``mplab lab up --json`` prints when the lab is up."""
     assert process.stdout is not None
     text = ""
     while not text.rstrip().endswith("\n}"):

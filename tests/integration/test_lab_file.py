@@ -1,4 +1,4 @@
-"""Runs with a lab file: a path through a virtual router, shaped by the driver of real ones."""
+"""Runs with a lab file: a path through a virtual router, shaped by the driver of real routers."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def _programs_are_there() -> None:
 
 
 def write(tmp_path: Path, transports: str, size: str, *, retries: int, **links: str) -> str:
-    """An experiment with links of these names and rates, and its lab file in a folder beside it."""
+    """Write an experiment with one link for each name and rate, and its lab file in a subfolder; return its path."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "lab.yaml").write_bytes(LAB.read_bytes())
     wifi = {name: f"{{down: {down}, up: 8 Mbit/s, rtt: 20 ms}}" for name, down in links.items()}
@@ -58,7 +58,7 @@ def write(tmp_path: Path, transports: str, size: str, *, retries: int, **links: 
 
 
 def counted(run: Path, cell: str) -> dict[str, int]:
-    """How much each counter of the links has grown during a cell."""
+    """Return the growth of each link counter during a cell."""
     before, after = (json.loads((run / "cells" / cell / "counters" / f"links-{t}.json").read_text()) for t in _TIMES)
     return {name: after[name] - before[name] for name in after}
 
@@ -97,9 +97,9 @@ def test_a_router_that_reboots_costs_an_attempt(start_mplab: Start, tmp_path: Pa
     process = start_mplab("run", file, "--no-report")
     wait_until(lambda: any(e.get("step") == "scenario" for e in events(tmp_path)), "the scenario has begun", 120)
     for one in psutil.Process(process.pid).children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # the machine's programs end with it
+        with suppress(psutil.NoSuchProcess):  # Killing linux.uml ends the other programs of its machine too.
             if one.name() == "linux.uml":
-                one.kill()  # as a power cut does; it boots again
+                one.kill()  # A power cut does the same; the machine boots again.
     assert process.wait(240) == 0
     (cell,) = cells(only_run(tmp_path)).values()
     first = cell["attempts"][0]

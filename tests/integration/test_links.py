@@ -1,4 +1,4 @@
-"""What a link condition can say is what the emulator does, and what it cannot do is refused first."""
+"""The emulator does everything that a link condition can express; what it cannot do is refused before the run."""
 
 import json
 from pathlib import Path

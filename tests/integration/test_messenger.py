@@ -1,4 +1,4 @@
-"""Two phones chat in the lab; the server dies; the network goes away."""
+"""Two phones chat in the lab, also after the server dies and after the network fails."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def test_messages_arrive_as_they_were_sent(mplab: Mplab, experiment: Callable[[s
     for item in messages:
         assert item["delivered"]
         assert item["verified"]
-        # Both ways of the link are in a receipt, one in what is shown.
+        # A receipt crosses the link in both directions, a displayed message in one.
         assert item["delivery_delay_s"] > 0.010
         assert item["one_way_delay_s"] > 0.005
         assert item["receipt_t"] == pytest.approx(item["sent_t"] + item["delivery_delay_s"], abs=1e-3)
@@ -72,7 +72,7 @@ def test_messages_arrive_as_they_were_sent(mplab: Mplab, experiment: Callable[[s
     scored = {(value["metric"], *value["labels"].values()) for value in scores(directory)}
     assert {("delivery_delay", kind) for kind in ("text", "smiley", "photo", "periodic")} < scored
     assert "Authenticated as phone@chat.lab" in (directory / "logs" / "prosody.log").read_text()
-    # What the phone sent went to the service's two names, with TLS, and nowhere else.
+    # The phone's browser connected only to the service's two addresses, with TLS.
     agent = [json.loads(line) for line in (directory / "logs" / "agent.jsonl").read_text().splitlines()]
     carried = {item["dst"] for item in agent if item["event"] == "connection" and item["process"].startswith("chrom")}
     assert carried == {"10.65.103.1:443", "10.65.103.2:443"}
@@ -110,7 +110,7 @@ def test_a_server_that_dies_is_named_and_the_cell_made_again(
 
 
 def left_in(folder: Path, secrets: Collection[str]) -> list[Path]:
-    """The files in which one of some secrets is."""
+    """Return the files that contain one of the secrets."""
     found = [path for path in folder.rglob("*") if path.is_file()]
     assert any(path.name == "appium.log" for path in found), "where typed text would be"
     return [path for path in found if any(secret.encode() in path.read_bytes() for secret in secrets)]
@@ -137,10 +137,10 @@ def test_messages_that_the_network_loses_are_scored(
 
 
 def uploads(tmp_path: Path) -> int:
-    """How many photos have a place at the server."""
+    """Return the number of photos for which the server has issued an upload slot."""
     return sum(log.read_text().count("Issuing upload slot") for log in tmp_path.glob("runs/*/logs/prosody.log"))
 
 
 def children(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """The programs of this run's lab."""
+    """Return the programs of this run's lab."""
     return psutil.Process(process.pid).children(recursive=True)

@@ -1,4 +1,4 @@
-"""MPFlex in the virtual lab: cells over both interfaces, schedulers that differ, and a report of them."""
+"""MPFlex in the virtual lab: cells over both interfaces, schedulers that differ, and their report."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_cells_over_both_interfaces(mplab: Mplab, tmp_path: Path) -> None:
 
 
 def _check_paths(cell: Path, record: dict[str, Any]) -> None:
-    """A path per interface from before the scenario on, each one TCP connection, and nothing else to the proxy."""
+    """Assert that each interface has one path, and that the phone has no other connection to the proxy."""
     assert record["outcome"] == "ok"
     assert record["congestion_control"]["agent"] == record["congestion_control"]["proxy"] == "cubic"
     assert {(e["interface"], e["what"]) for e in record["proof"]["session"]["events"]} == {
@@ -76,7 +76,7 @@ def _check_paths(cell: Path, record: dict[str, Any]) -> None:
 
 
 def _check_carried(found: dict[str, Any]) -> None:
-    """The schedulers and switches of the experiment are those of the proxy, which sends."""
+    """Assert that the proxy, which sends, uses the schedulers and switches of the experiment."""
     carried = {label: cell["proof"]["session"]["paths"] for label, cell in found.items() if "mpflex" in label}
     for label in ("mpflex", "mpflex-minrtt"):
         assert set(carried[label]) == {"wlan0", "rmnet0"}

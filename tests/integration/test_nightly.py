@@ -1,6 +1,7 @@
-"""A campaign that is killed three times, on a disk that runs full, whose browser and proxy die, ends as a calm one.
+"""A disturbed campaign ends with the same results as an undisturbed one.
 
-``MPLAB_NIGHTLY_REPETITIONS=15`` makes 60 cells of it; a few by default.
+It is killed three times, its disk runs full, and a browser and a proxy die. It has 12 cells;
+``MPLAB_NIGHTLY_REPETITIONS=15`` makes 60.
 """
 
 import json
@@ -28,7 +29,7 @@ Start = Callable[..., subprocess.Popen[str]]
 REPETITIONS = int(os.environ.get("MPLAB_NIGHTLY_REPETITIONS", "3"))
 CELLS = 4 * REPETITIONS
 SEED = random.SystemRandom().randrange(2**32)
-"""Of when what happens; a failed test says it."""
+"""Seed of the times of the faults; the test prints it."""
 PATIENCE_S = 240.0 + 30.0 * CELLS
 DISK_MB = 100 + 10 * CELLS
 
@@ -69,7 +70,7 @@ def campaign(tmp_path: Path) -> str:
 
 @contextmanager
 def small_disk(path: Path) -> Iterator[Path]:
-    """A disk of its own for the runs."""
+    """Yield a folder on its own small disk."""
     path.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "mplab", str(path)], capture_output=True)  # noqa: PLW1510
     if made.returncode != 0:
@@ -81,7 +82,7 @@ def small_disk(path: Path) -> Iterator[Path]:
 
 
 class Night:
-    """A campaign that goes on in a folder, and what disturbs it."""
+    """A campaign that runs in a folder, and the faults that a test injects."""
 
     def __init__(self, start: Start, folder: Path, campaign: str) -> None:
         self.folder = folder
@@ -90,7 +91,7 @@ class Night:
         self._process = start("nightly", campaign, *self._places, "--runs", str(folder / "runs"))
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """Of all runs, those of a name."""
+        """Return the events called `name` of all runs."""
         files = sorted(self.folder.glob("runs/*/events.jsonl"))
         return [event for file in files for event in read_lines(file) if event["event"] == name]
 
@@ -98,7 +99,7 @@ class Night:
         return len({event["cell"] for event in self.events("cell_finished")})
 
     def wait_for(self, cells: int, step: str = "") -> None:
-        """Until so many cells have ended, and the next one is at `step`."""
+        """Wait until `cells` cells have ended and the next one is at `step`."""
 
         def there() -> bool:
             assert self._process.poll() is None, self._process.communicate()
@@ -110,13 +111,13 @@ class Night:
         wait_until(there, f"{cells} of {CELLS} cells, {step}", PATIENCE_S)
 
     def kill(self) -> None:
-        """Kill the campaign, and go on with it."""
+        """Kill the campaign and resume it."""
         self._process.send_signal(signal.SIGKILL)
         self._process.communicate()
         self._process = self._start("nightly", "resume", *self._places)
 
     def kill_program(self, *words: str) -> None:
-        """Kill the oldest program of the lab whose command line begins with such words."""
+        """Kill the oldest program of the lab whose command line begins with `words`."""
 
         def found() -> list[psutil.Process]:
             family = psutil.Process(self._process.pid).children(recursive=True)
@@ -126,7 +127,7 @@ class Night:
         min(found(), key=lambda one: one.create_time()).send_signal(signal.SIGKILL)
 
     def fill_the_disk(self) -> None:
-        """Until the campaign has noticed; and then for a while."""
+        """Fill the disk, wait 3 s so that the campaign notices, and free it again."""
         filler = self.folder / "filler"
         with filler.open("wb", buffering=0) as file, suppress(OSError):
             while file.write(bytes(1 << 16)):
@@ -135,7 +136,7 @@ class Night:
         filler.unlink()
 
     def end(self) -> CampaignState:
-        """Wait for its end."""
+        """Wait until the campaign ends and return its state."""
         out, said = self._process.communicate(timeout=PATIENCE_S)
         assert self._process.returncode == 0, out + said
         (events,) = self.folder.glob("campaigns/*/events.jsonl")
@@ -151,7 +152,7 @@ def _is(process: psutil.Process, words: tuple[str, ...]) -> bool:
 
 
 def shape(folder: Path) -> dict[str, Any]:
-    """What the runs of a folder have: cells, and how many values are behind each number of their reports."""
+    """Return the cells of each run in a folder, and the number of values behind each number of its report."""
     found: dict[str, Any] = {}
     for path in sorted(folder.glob("runs/*/manifest.json")):
         manifest = json.loads(path.read_text())

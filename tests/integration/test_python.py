@@ -42,7 +42,7 @@ print(run.resumed, *run.outcomes.values())
 
 
 def python(code: str, *arguments: str, folder: Path) -> list[str]:
-    """The lines that a program prints, and nothing else does."""
+    """Run a program and return the lines that it prints. Fail if it prints to standard error."""
     command = [sys.executable, "-c", code, *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=240, check=False, cwd=folder, env=environment(folder)

@@ -1,4 +1,4 @@
-"""A run from the experiment file to the report; interrupted, killed, resumed, on a full disk."""
+"""Runs from the experiment file to the report: complete, interrupted, killed, resumed, and on a full disk."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def cells(run: Path) -> dict[str, Any]:
 
 
 def skip_when_busy(record: Mapping[str, Any]) -> None:
-    """Skip the test when its cell is invalid for what the host did, and for nothing else."""
+    """Skip the test if its cell is invalid only because the host was too busy."""
     if record["outcome"] == "invalid" and all("too busy" in reason for reason in record["reasons"]):
         pytest.skip(f"{record['attempt']} attempts: {'; '.join(record['reasons'])}")
 
@@ -127,7 +127,7 @@ def test_primary_path_and_backup_mode_are_what_was_asked(mplab: Mplab, tmp_path:
 
 
 def browser_processes() -> list[psutil.Process]:
-    """The browser's first process, in whatever lab runs now."""
+    """Return the first process of the browser in any running lab."""
     return [p for p in lab_processes() if "--remote-debugging-pipe" in p.cmdline() and "--type" not in str(p.cmdline())]
 
 
@@ -190,7 +190,7 @@ def test_a_killed_run_resumed_gives_the_same_plan(
     run = only_run(tmp_path)
     complete = set(cells(run))
     assert complete
-    events = run / "events.jsonl"  # as after a power loss: cells are on disk, but not what was said of them
+    events = run / "events.jsonl"  # As after a power loss: the cells are on disk, but their events are lost.
     lines = events.read_text().splitlines(keepends=True)
     events.write_text("".join(line for line in lines if '"cell_finished"' not in line))
     assert json.loads(mplab("status", str(run), "--json").stdout)["state"] == "killed"
@@ -200,7 +200,7 @@ def test_a_killed_run_resumed_gives_the_same_plan(
 
 
 def _check_as_planned(run: Path, kept: set[str]) -> None:
-    """Every planned cell is there, in order, once; the ones that were complete were not run again."""
+    """Assert that every planned cell is there once and in order, and that complete cells did not run again."""
     planned = [cell["id"] for cell in json.loads((run / "manifest.json").read_text())["plan"]["cells"]]
     assert list(cells(run)) == planned
     assert not list(run.glob("cells/*.partial"))

@@ -1,4 +1,4 @@
-"""One scenario alone: its scores, its exit code, its evidence; and a lab with services by hand."""
+"""A single scenario with its scores, exit code and evidence; and a lab with services that is brought up by hand."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_pages_in_firefox(mplab: Mplab, tmp_path: Path) -> None:
     if FIREFOX.find() is None:
         pytest.skip("firefox is not installed")
     check = ("scenarios", "check", "firefox", "--transport", "mptcp", "--runs", str(tmp_path / "checks"), "--json")
-    found = json.loads(mplab(*check, "-p", "sites=[movie]").stdout)  # a page with frames
+    found = json.loads(mplab(*check, "-p", "sites=[movie]").stdout)  # This page has frames.
     assert found["reasons"] == []
     scores = {row["metric"]: row["value"] for row in found["scores"]}
     assert 0 < scores["first_contentful_paint"] <= scores["largest_contentful_paint"]

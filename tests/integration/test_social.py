@@ -123,7 +123,7 @@ def test_a_server_that_dies_is_named_and_the_cell_made_again(
 
 
 def _is_feed_of(process: psutil.Process, folder: Path) -> bool:
-    """Whether it is the server of the lab whose runs are in `folder`."""
+    """Return whether a process is the server of the lab whose runs are in `folder`."""
     try:
         ours = process.environ().get("MPLAB_RUNS") == str(folder / "runs")
         return ours and any(part.endswith("feed/server.py") for part in process.cmdline())

@@ -1,4 +1,4 @@
-"""The phone's sound card, and the scenarios that listen to it, with the real programs."""
+"""The phone's sound card and the scenarios that record it, with the real programs."""
 
 import json
 import os
@@ -30,7 +30,7 @@ retries: 0
 """
 
 EXACTNESS_S = 0.05
-"""Of the time at which a recording began."""
+"""Maximum error of a recording's start time, s."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,7 +55,7 @@ def card(tmp_path: Path) -> SoundCard:
 
 
 def play(card: SoundCard, samples: bytes) -> float:
-    """Play mono 48 kHz sound to its end; when it began, unix time."""
+    """Play mono 48 kHz sound until it ends; return its start, Unix time in s."""
     argv = ["pacat", "--playback", "--rate=48000", "--channels=1", "--format=s16le", "--raw", "--latency-msec=50"]
     began = time.time()
     subprocess.run(argv, input=samples, env={**os.environ, "PULSE_SERVER": card.server}, timeout=60, check=True)
@@ -75,7 +75,7 @@ def test_what_is_played_is_recorded_with_its_time(card: SoundCard, melody: Any, 
     assert 0.2 < recorded.peak < 0.4
     found = playback(read_wav(recorded.file), Melody.from_observation(melody.describe()))
     assert found.first_sound_s >= first - recorded.began - EXACTNESS_S
-    silence = max(found.silences, key=lambda pause: pause.end_s - pause.start_s)  # a busy host adds short ones
+    silence = max(found.silences, key=lambda pause: pause.end_s - pause.start_s)  # A busy host adds short pauses.
     assert silence.end_s >= second - recorded.began - EXACTNESS_S
     assert [skip.jump_s for skip in found.skips] == [pytest.approx(8.0, abs=0.05)]
 

@@ -1,4 +1,4 @@
-"""What the captures of a cell say, compared with what its programs saw: web objects, both ends, destinations."""
+"""Captures of a cell agree with the records of its programs: web objects, both ends, destinations."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_web_objects_are_those_that_the_browser_saw(mplab: Mplab, tmp_path: Path
 
 
 def _objects(cell: Path) -> None:
-    """Addresses, statuses and sizes as in the HAR file; the bytes of the subflows are what was transferred."""
+    """Compare URLs, statuses and sizes with the HAR file; the subflows' bytes are the transferred bytes."""
     (har,) = cell.glob("har/*.har")
     seen = {
         entry["request"]["url"]: (
@@ -61,7 +61,7 @@ def _objects(cell: Path) -> None:
 
 
 def _connections(cell: Path) -> None:
-    """Names from TLS, destinations and applications from the agent's log."""
+    """Check the names from TLS, and the destinations and applications from the agent's log."""
     connections = pl.read_parquet(cell / "tables" / "connections.parquet").filter(pl.col("destination_port") == 443)
     assert connections.height > 0
     assert connections["host"].str.ends_with(".wiki.lab").all()
@@ -71,7 +71,7 @@ def _connections(cell: Path) -> None:
 
 
 def _ends(cell: Path) -> None:
-    """Half of the round trip each way, as the emulator was asked, and no packet lost unasked."""
+    """Check that each way takes half of the emulated round trip, and that both ends had the same clock."""
     paths = pl.read_parquet(cell / "tables" / "ends" / "path_ends.parquet").filter(pl.col("arrived") > 0)
     for interface, delay_ms in (("wlan0", 10.0), ("rmnet0", 20.0)):
         delays = paths.filter(pl.col("interface") == interface)["owd_min_ms"].to_list()

@@ -1,7 +1,7 @@
 """Appium and Chromium against the origin, all real, in a private network.
 
-Run from outside, this file runs itself once more inside new namespaces, where 10.65.0.0/16 is local and the
-origin's dnsmasq is the name server; with the namespaces goes everything that was started.
+Run from outside, this file runs itself again inside new namespaces, where 10.65.0.0/16 is local and the origin's
+dnsmasq is the name server. All started programs end with the namespaces.
 """
 
 import dataclasses
@@ -69,7 +69,7 @@ def private_network_argv(folder: Path, command: Sequence[str]) -> list[str]:
 
 
 class LocalProcess:
-    """A child of the test."""
+    """A child process of the test."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -84,7 +84,7 @@ class LocalProcess:
 
 
 class LocalHost:
-    """Origin and phone in one: this namespace."""
+    """This namespace, which is both the origin's host and the phone."""
 
     def program(self, program: Program) -> str:
         return str(program.path())
@@ -334,7 +334,7 @@ else:
             with pytest.raises(StepError, match="the browser has ended"):
                 _load_for_ever(ui, origin.index.site("news-1").url("h1"))
             killer.join()
-        assert time.monotonic() - started < 60  # not the page's own time limit
+        assert time.monotonic() - started < 60  # The step ends before the time limits of further pages.
         assert list(open_ui.directory.iterdir()) == []
         with open_ui() as ui:
             ui.open(origin.index.site("search").url("h2"))
@@ -351,7 +351,7 @@ else:
             ui.open(url, timeout_s=60)
 
     def _kill_during_load(ui: ChromiumUi, access_log: Path) -> None:
-        """Kill the browser when the server has answered the first request of a page."""
+        """Kill the browser once the server has answered the first request of a page."""
         size = access_log.stat().st_size if access_log.exists() else 0
         while not access_log.exists() or access_log.stat().st_size == size:
             time.sleep(0.002)

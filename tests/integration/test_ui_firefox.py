@@ -1,4 +1,4 @@
-"""Firefox by WebDriver BiDi, real, against a web server of the test."""
+"""A real Firefox, driven by WebDriver BiDi, against a web server of the test."""
 
 import dataclasses
 import functools

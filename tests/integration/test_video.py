@@ -1,4 +1,4 @@
-"""Clips in the real browser, over links that are good and bad."""
+"""Clips in the real browser, over fast and slow links."""
 
 import json
 from itertools import pairwise
@@ -51,7 +51,7 @@ def test_a_slow_link_means_waiting_and_a_poorer_picture(mplab: Mplab, tmp_path: 
 
 
 def _check_clips(run: Path) -> None:
-    """What was not shown of the time was a stall, and the picture never stood still while the clip's clock went on."""
+    """Check that time without a picture counts as a stall, and that the picture moves while the clip's clock does."""
     for path in run.glob("cells/*/scenario.jsonl"):
         records = [json.loads(line) for line in path.read_text().splitlines()]
         assert [record["protocol"] for record in records if record["event"] == "qualities"] == ["h2"]

@@ -1,4 +1,4 @@
-"""Measures every path of every link condition, wherever it is shaped, as many at once as there are phones for."""
+"""Measures every path of every link condition on any shaper, as many paths at once as there are phones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,19 +19,19 @@ from tests.router.measure import (
 from tests.router.tables import table
 
 FAILURES = 3
-"""So often a path has to be off while the same packets pass unhindered where nothing is shaped: then it is wrong."""
+"""Number of failed attempts that make a path wrong. An attempt fails only if unshaped packets are not affected."""
 
 ATTEMPTS = 8
-"""Of all measurements of a path; those that a busy host has spoilt are among them."""
+"""Maximum number of attempts for a path, including those that a busy host has spoilt."""
 
 Apply = Callable[[Mapping[Slot, Case]], None]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one path, its own round-trip time, and how it is not what was asked.
+    """Measurement of one path, the path's own round-trip time, and its differences from the request.
 
-    `spoilt`: what the host did at last to the same packets where nothing was shaped; with it, problems say nothing.
+    `spoilt`: how the host affected the same packets without shaping in the last attempt; if it did, ignore `problems`.
     """
 
     case: Case
@@ -41,13 +41,13 @@ class Outcome:
     spoilt: Sequence[str] = ()
 
     def check(self) -> None:
-        """Assert that it is as asked; skipped when the host spoils what is measured."""
+        """Assert that the path meets the request; skip the test if a busy host spoils the measurement."""
         if self.problems and self.spoilt:
             pytest.skip(f"the host spoils what is measured: {'; '.join(self.spoilt)}")
         assert not self.problems
 
     def cells(self) -> list[str]:
-        """Its part of the table: rates and how far they are off, round-trip time, loss and the one asked."""
+        """Return the table cells: both rates with their errors, round-trip time, and measured and requested loss."""
         asked, found = self.case.path, self.found
         loss = f"{found.loss_percent:.2f} % ({asked.round_trip_loss_percent:.2f} %)"
         return [
@@ -66,13 +66,15 @@ def _rate(asked: float | None, found: float | None) -> str:
 
 @dataclass
 class Bench:
-    """Phones, and how their paths are put under conditions.
+    """Phones, and the shaper of their paths.
 
     Attributes:
         slots: interfaces of phones that can be measured at the same time.
         server: address of the probe server.
-        apply: makes the conditions real.
-        serialises: what it shapes with keeps a link busy for as long as a packet takes.
+        apply: applies conditions to slots.
+        serialises: the shaper keeps a link busy for the serialisation time of a packet.
+        cases: paths to measure.
+        outcomes: results of the paths that have been measured.
     """
 
     slots: Sequence[Slot]
@@ -83,19 +85,19 @@ class Bench:
     outcomes: dict[Case, Outcome] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Measure the way that is shaped by nobody."""
+        """Measure the unshaped paths."""
         self.idle = measure(dict.fromkeys(self.slots, OPEN), self.server)
         self._rounds = rounds(self.cases, len(self.slots))
 
     def outcome(self, case: Case) -> Outcome:
-        """What was found of it: measured now, with others, when it was not before."""
+        """Return the outcome of a path. Measure it first, together with its round, if it has none."""
         if case not in self.outcomes:
             (together,) = (members for members in self._rounds if case in members)
             self.judge(dict(zip(self.slots, together, strict=False)))
         return self.outcomes[case]
 
     def judge(self, todo: Mapping[Slot, Case]) -> None:
-        """Measure some cases at once, each at its slot, until each is as asked, or off for what it is, or spoilt."""
+        """Measure several cases at once, each at its slot, until each meets the request, is wrong, or is spoilt."""
         failures = dict.fromkeys(todo.values(), 0)
         for _ in range(ATTEMPTS):
             self.apply(todo)
@@ -118,11 +120,11 @@ class Bench:
                 return
 
     def _control(self, cases: Mapping[Slot, Case]) -> dict[Slot, list[str]]:
-        """Send the same packets, at the same time, where nothing is shaped: what the host alone makes of them."""
+        """Send the same packets at the same time over unshaped paths; return how the host affects them."""
         self.apply({slot: Case("open", OPEN, changed=case.changed) for slot, case in cases.items()})
         found = measure({slot: case.path for slot, case in cases.items()}, self.server)
         return {slot: what_the_host_spoils(case.path, found[slot], self.idle[slot]) for slot, case in cases.items()}
 
     def table(self) -> str:
-        """Everything asked and measured, in Markdown."""
+        """Return the table of requested and measured values, in Markdown."""
         return table({case: self.outcome(case).cells() for case in self.cases})

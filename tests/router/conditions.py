@@ -1,4 +1,4 @@
-"""Every path of every link condition, in rounds of as many as are measured at once."""
+"""Every path of every link condition, grouped into rounds of paths that are measured at once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from mplab.userfiles.link import list_links, load_links
 
 LINKS = [link for file in list_links(LINKS_DIR) for link in load_links(file, LINKS_DIR)]
 _BUDGET_KBPS = 75_000.0
-"""Of one round: what all its probes send together leaves a busy host time."""
+"""Maximum load of one round, kbit/s: the sum of its probes, at which a busy host still keeps up."""
 _ECHOES_KBPS = 25_000.0
-"""What the echoes of a path without a rate count as: 2000 small packets a second each way, each kept for its delay."""
+"""Load of the echoes on a path without a rate, kbit/s: each way 2000 small, delayed packets per second."""
 
 
 class Case(NamedTuple):
@@ -20,16 +20,16 @@ class Case(NamedTuple):
     name: str
     path: PathCondition
     changed: bool
-    """A scenario begins with another one."""
+    """Whether a change during the scenario leads to this path."""
 
 
 def has_trace(path: PathCondition) -> bool:
-    """Rates by a packet-delivery trace, which netem has not."""
+    """Return whether a packet-delivery trace gives the rates, which netem does not support."""
     return path.up.trace is not None or path.down.trace is not None
 
 
 def different_paths() -> list[Case]:
-    """What a path is at the start of any condition, then what it is changed into; each once."""
+    """Return the different paths at the start of conditions, then those after changes; each path once."""
     named: dict[PathCondition, Case] = {}
     for changed in (False, True):
         for link in LINKS:
@@ -40,7 +40,7 @@ def different_paths() -> list[Case]:
 
 
 def rounds(cases: Sequence[Case], most: int) -> list[list[Case]]:
-    """Cases that are measured together: at most so many, and as much as `_BUDGET_KBPS` at once, if it is not one."""
+    """Group cases into rounds of at most `most` cases and `_BUDGET_KBPS`; one larger case is a round by itself."""
     made: list[list[Case]] = []
     for case in sorted(cases, key=lambda case: (case.changed, -_load_kbps(case.path))):
         for together in made:

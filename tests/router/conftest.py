@@ -1,4 +1,4 @@
-"""The stand-in router as a fixture; tests that use it are skipped, and say why, where it cannot be."""
+"""The stand-in router as a fixture; tests that use it are skipped, with the reason, where it cannot run."""
 
 import base64
 import hashlib
@@ -28,7 +28,7 @@ Hold = Callable[..., AbstractContextManager[Router]]
 
 
 def settings_of(router: StandInRouter, **others: object) -> RouterFile:
-    """The entry of the router in a lab file."""
+    """Return the router's entry in a lab file."""
     digest = hashlib.sha256(base64.b64decode(router.host_key.split()[1])).digest()
     values = {
         "host": "127.0.0.1",
@@ -48,12 +48,12 @@ def no_probe(_paths: object) -> dict[str, PathMeasurement]:
 def shaper_of(
     phone: str, attached: Mapping[str, object], held: Mapping[str, Place], prober: Prober = no_probe
 ) -> AttachedShaper:
-    """The shaper of a phone.
+    """Return the shaper of a phone.
 
     Args:
         phone: its name.
         attached: its entry in a lab file.
-        held: what shapes, by name.
+        held: name → machine that shapes.
         prober: measures its paths.
     """
     paths = [
@@ -74,7 +74,7 @@ def shaper_of(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder: `router` selects them, and those of drivers that are marked by themselves."""
+    """Mark the tests of this folder as `router`; tests of drivers elsewhere have that mark already."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker("router")
@@ -89,7 +89,7 @@ def _own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def bare_router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRouter]:
-    """A router on which nothing is installed yet; a server behind it answers probes."""
+    """A router without the dead-man's switch; a server behind it answers probes."""
     if reason := why_not():
         pytest.skip(reason)
     with StandInRouter(tmp_path_factory.mktemp("router")) as running, probe_server(running.node("server"), SERVER):
@@ -98,7 +98,7 @@ def bare_router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRou
 
 @pytest.fixture(scope="session")
 def prepared_router(bare_router: StandInRouter) -> StandInRouter:
-    """With the dead-man's switch."""
+    """The router with the dead-man's switch installed."""
     ssh = SshConnection("router", settings_of(bare_router))
     ssh.connect()
     guard.install(ssh)
@@ -119,7 +119,7 @@ true
 
 
 def found_on(router: StandInRouter) -> list[str]:
-    """Everything on the router that mplab could have changed; waits for it after a reboot."""
+    """Return all state of the router that mplab could have changed; after a reboot, wait until the router answers."""
     router.wait_for_ssh()
     ssh = SshConnection("router", settings_of(router))
     ssh.connect()
@@ -131,7 +131,7 @@ def found_on(router: StandInRouter) -> list[str]:
 
 @pytest.fixture
 def router(prepared_router: StandInRouter) -> Iterator[StandInRouter]:
-    """The router; a test fails when it leaves it otherwise than it was."""
+    """The router; the test fails if it leaves the router changed."""
     before = found_on(prepared_router)
     yield prepared_router
     after = found_on(prepared_router)
@@ -140,7 +140,7 @@ def router(prepared_router: StandInRouter) -> Iterator[StandInRouter]:
 
 @pytest.fixture
 def hold(router: StandInRouter) -> Hold:
-    """Holds the router: ``with hold(dead_man="5 s") as held``; what is given overrides the lab file's entry."""
+    """Hold the router: ``with hold(dead_man="5 s") as held``; arguments override keys of the lab file's entry."""
 
     @contextmanager
     def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[Router]:
@@ -154,7 +154,7 @@ def hold(router: StandInRouter) -> Hold:
 
 @pytest.fixture
 def ssh(router: StandInRouter) -> Iterator[SshConnection]:
-    """A shell on the router, beside what is tested."""
+    """A shell on the router that is separate from the tested connection."""
     connection = SshConnection("router", settings_of(router))
     connection.connect()
     yield connection
@@ -163,7 +163,7 @@ def ssh(router: StandInRouter) -> Iterator[SshConnection]:
 
 
 def lab_text(router: StandInRouter, **others: object) -> str:
-    """A lab file with this router and its two phones."""
+    """Return the text of a lab file with this router and its two phones."""
     settings = settings_of(router)
     lines = [f"    {key}: {value}" for key, value in others.items()]
     return "\n".join(
@@ -191,7 +191,7 @@ def lab_text(router: StandInRouter, **others: object) -> str:
 
 @pytest.fixture
 def lab_file(router: StandInRouter, tmp_path: Path) -> Path:
-    """The lab file of the test router."""
+    """The lab file of the stand-in router."""
     file = tmp_path / "lab.yaml"
     file.write_text(lab_text(router))
     return file

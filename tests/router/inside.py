@@ -1,7 +1,7 @@
-"""Inside the private namespaces of one stand-in router: phones, server, and the virtual machine between them.
+"""Runs phones, a server and the virtual machine between them in the namespaces of one stand-in router.
 
-``python -m tests.router.inside SETTINGS``: JSON with ``client_key``. Prints one line of JSON, ``{"host_key": …}``,
-when the virtual machine has been started, and stays until it is killed.
+``python -m tests.router.inside SETTINGS``: JSON with ``client_key``. The program prints one line of JSON,
+``{"host_key": …}``, starts the virtual machine and stays until it is killed.
 """
 
 import json
@@ -15,11 +15,11 @@ from mplab.drivers.shaper.virtual.image import Port, build
 from mplab.drivers.shaper.virtual.machine import VirtualMachine
 
 ROOT = Path("/run/router")
-"""The router's root file system: in the tmpfs of the lab."""
+"""The router's root file system, in the tmpfs of the lab."""
 
 LOG = Path("/run/router.log")
 _TAP_PACKETS = 10_000
-"""Wait for the virtual machine while it does not run: a process like others, on a busy host."""
+"""Queue length of a tap, packets: they wait there while a busy host does not schedule the virtual machine."""
 LAN, WAN, SECOND_LAN = "vec0", "vec1", "vec2"
 SERVER = "10.66.2.2"
 _PLUGS = {
@@ -59,7 +59,7 @@ def _make_network() -> Node:
 
 
 def _routes(node: Node, interface: str, address: str, gateway: str) -> None:
-    """Packets leave by the interface whose address or name a program has chosen; wlan0 or eth0 else."""
+    """Route packets by the interface whose address or name a program has chosen, otherwise by wlan0 or eth0."""
     table = _TABLES[interface]
     lines = [
         f"addr add {address}/24 dev {interface}",
@@ -79,7 +79,7 @@ PORTS = [
 
 
 def main() -> None:
-    """Bring all up; stay."""
+    """Start everything and wait for ever."""
     settings = json.loads(sys.argv[1])
     ROOT.mkdir()
     host_key = build(ROOT, client_key=settings["client_key"], ports=PORTS)

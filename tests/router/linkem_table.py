@@ -1,4 +1,4 @@
-"""The table asked and measured of `linkem`, beside that of the test router: same conditions, same probe.
+"""Writes the table of requested and measured values for `linkem`, with the stand-in router's conditions and probe.
 
 ``python -m tests.router.linkem_table FILE``: phones, each with an emulated link to one server, in private namespaces.
 """
@@ -23,13 +23,13 @@ from tests.router.measure import Slot, probe_server
 
 _PHONES = 8
 _FOLDER = Path("/run/linkem")
-"""In the tmpfs of the lab."""
+"""Folder of the emulator, in the tmpfs of the lab."""
 _CONTROL = _FOLDER / "control"
 _OFFLOADS = ("tso", "off", "gso", "off", "gro", "off")
 
 
 def _phone(number: int, air: Node, server: Node) -> Slot:
-    """A phone whose interface is one end of an emulated link; the server has the other end."""
+    """Make a phone whose interface is one end of an emulated link; the server has the other end."""
     phone = start_node(f"phone{number}")
     lab = Node("lab", os.getpid())
     lab.ip(
@@ -84,7 +84,7 @@ def _inside(file: Path) -> None:
 
 
 def main() -> int:
-    """Measure, write the table; 1 when something is not what was asked."""
+    """Measure and write the table; return 1 if a path does not meet the request."""
     file = Path(sys.argv[1]).resolve()
     if in_lab():
         _inside(file)

@@ -1,4 +1,4 @@
-"""Traffic of virtual phones, measured with linkem's probe, and judged as cells are."""
+"""Measures traffic of virtual phones with linkem's probe and judges it as a cell does."""
 
 import json
 import math
@@ -24,15 +24,15 @@ _ECHO_BYTES = 76
 """IP bytes of an echo (docs/linkem.md)."""
 _BLAST_S, _LONGEST_BLAST_S = 0.4, 3.0
 _BLAST_PER_JITTER = 100
-"""A blast lasts so many times the jitter: what comes in bunches has no steady rate within a shorter time."""
+"""Duration of a blast divided by the jitter: packets that arrive in bunches have no steady rate within less time."""
 _LOSSES = 60
-"""So many losses are wanted: their number has a standard deviation of 13 %."""
+"""Number of losses to wait for; it has a standard deviation of 13 %."""
 _FEWEST_ECHOES, _MOST_ECHOES = 200, 1000
 _PROBE_TIMEOUT_S = 90.0
 _BLAST_FACTOR = 1.3
-"""Of the rate asked for, a blast offers so much (linkem's probe)."""
+"""Offered rate of a blast, divided by the requested rate (linkem's probe)."""
 _UNHINDERED = 1.15
-"""Of the rate asked for, what has to arrive of a blast that nothing shapes."""
+"""Minimum rate at which an unshaped blast must arrive, divided by the requested rate."""
 _LATE_MS = 1.0
 
 
@@ -45,14 +45,14 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Found(PathMeasurement):
-    """What a probe found, and the least round-trip time: what a busy host adds is not in that."""
+    """Measurement by a probe with the minimum round-trip time, to which a busy host adds nothing."""
 
     rtt_ms_min: float = 0.0
 
 
 @contextmanager
 def probe_server(node: Node, address: str) -> Iterator[None]:
-    """Answers probes."""
+    """Run a server that answers probes."""
     argv = node.argv([str(LINKEM.path()), "probe-server", "--listen", f"{address}:{_PORT}"])
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -64,7 +64,7 @@ def probe_server(node: Node, address: str) -> Iterator[None]:
 
 
 def probe_argv(slot: Slot, server: str, *, pings: int, echoes: int, asked: PathCondition) -> list[str]:
-    """The command line of one probe."""
+    """Return the command line of one probe."""
     return slot.phone.argv(
         [
             *(str(LINKEM.path()), "probe", "--json", "--device", slot.interface, "--server", f"{server}:{_PORT}"),
@@ -75,7 +75,7 @@ def probe_argv(slot: Slot, server: str, *, pings: int, echoes: int, asked: PathC
 
 
 def measure(paths: Mapping[Slot, PathCondition], server: str) -> dict[Slot, Found]:
-    """Measure all paths at once."""
+    """Measure all paths at once and return the measurement of each."""
     running = {
         slot: subprocess.Popen(
             probe_argv(slot, server, pings=_PINGS, echoes=_echoes(path), asked=path),
@@ -94,12 +94,12 @@ def measure(paths: Mapping[Slot, PathCondition], server: str) -> dict[Slot, Foun
 
 
 def parse(output: str) -> Found:
-    """What the probe printed."""
+    """Parse the output of a probe."""
     return Found(**vars(parse_probe(output)), rtt_ms_min=json.loads(output)["rtt_ms"]["min"])
 
 
 def ping(slot: Slot, server: str, *, pings: int = 10, echoes: int = 0) -> Found:
-    """Round-trip time and loss alone, of a path whose rate is not asked for."""
+    """Measure only round-trip time and loss, of a path without a requested rate."""
     argv = probe_argv(slot, server, pings=pings, echoes=echoes, asked=OPEN)
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stderr
@@ -117,7 +117,7 @@ def _echoes(path: PathCondition) -> int:
 
 
 def serialisation_ms(path: PathCondition) -> float:
-    """What the rates of a path make of an echo's bytes, both ways, where a link is busy for as long as a packet takes.
+    """Return the time that both rates of a path need for an echo, ms, where a link is busy while it sends a packet.
 
     A token bucket (htb) lets a single packet pass at once.
     """
@@ -125,9 +125,9 @@ def serialisation_ms(path: PathCondition) -> float:
 
 
 def path_rtt_ms(asked: PathCondition, found: Found, idle: Found) -> float:
-    """Of the path alone, without the way through the unshaped router (`idle`).
+    """Return the round-trip time of the path, ms, without the way through the unshaped router (`idle`).
 
-    Without jitter it is the least one: what the host's other programs add is not in it.
+    Without jitter it comes from the minima: other programs of the host add nothing to them.
     """
     if asked.down.jitter_ms or asked.up.jitter_ms:
         return found.rtt_ms_median - idle.rtt_ms_median
@@ -135,21 +135,21 @@ def path_rtt_ms(asked: PathCondition, found: Found, idle: Found) -> float:
 
 
 def differences(asked: PathCondition, found: Found, rtt_ms: float) -> list[str]:
-    """How a path, whose own round-trip time is `rtt_ms`, is not what was asked; empty when it is."""
+    """Return how a path with the round-trip time `rtt_ms` differs from the request; empty if it does not."""
     return judge_links({"path": asked}, {"path": replace(found, rtt_ms_median=rtt_ms)}, TOLERANCE)
 
 
 def what_the_host_spoils(asked: PathCondition, found: Found, idle: Found) -> list[str]:
-    """Why a path under conditions `asked` cannot be judged now: what became of its packets where nothing is shaped.
+    """Return why a path with the conditions `asked` cannot be judged now: the host spoils unshaped packets.
 
     Args:
-        asked: rates that were offered, and the delay that would be judged.
-        found: what arrived without any shaping.
-        idle: the same way, when the host was idle.
+        asked: offered rates, and the delay that would be judged.
+        found: measurement without shaping.
+        idle: measurement of the same way on an idle host.
     """
     spoilt = []
     for way, offered, arrived in (("down", asked.down_kbps, found.down_kbps), ("up", asked.up_kbps, found.up_kbps)):
-        # Without shaping all of a blast arrives, which is more than the rate asked for.
+        # Without shaping all of a blast arrives, which is more than the requested rate.
         if offered and arrived is not None and arrived < offered * _UNHINDERED:
             spoilt.append(f"unshaped, {way}, only {arrived:.0f} of {offered * _BLAST_FACTOR:.0f} kbit/s arrive")
     late_ms = path_rtt_ms(asked, found, idle)

@@ -1,7 +1,6 @@
 """Carries TCP connections from outside the lab to the router's SSH port: ``python tests/router/relay.py FD``.
 
-FD is a listening socket of the outside's network namespace; what it accepts is carried on from the one that this
-program runs in.
+FD is a listening socket of the network namespace outside. The program forwards its connections from its own namespace.
 """
 
 import socket
@@ -25,7 +24,7 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
 
 
 def main() -> None:
-    """Accept until killed."""
+    """Accept connections until killed."""
     listener = socket.socket(fileno=int(sys.argv[1]))
     while True:
         near, _ = listener.accept()

@@ -34,7 +34,7 @@ _END_TIMEOUT_S = 10.0
 
 
 def why_not() -> str:
-    """Why there can be no stand-in router on this machine; "" when there can."""
+    """Return why there can be no stand-in router on this machine; "" if there can."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     missing = [package for command, package in _PACKAGES.items() if not shutil.which(command, path=path)]
     if missing:
@@ -45,24 +45,28 @@ def why_not() -> str:
 
 
 class StandInRouter:
-    """One router with its phones and a server, for as long as its context.
+    """One router with its phones and a server; it runs until the end of its context.
 
     Attributes:
-        port: of 127.0.0.1, carried to the router's SSH port.
+        port: port of 127.0.0.1 that is forwarded to the router's SSH port.
         key: file of the private key that may log in.
-        host_key: of the router, ``ssh-ed25519 AAAA…``.
-        root: the router's file system, seen from here.
+        host_key: key of the router, ``ssh-ed25519 AAAA…``.
+        root: the router's file system, as a path of this host.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Puts its client key into `directory`."""
+        """Take the folder for the client key."""
         self._directory = directory
         self._lab = secrets.token_hex(4)
         self._relay: subprocess.Popen[bytes] | None = None
         self.key = directory / "client-key"
 
     def __enter__(self) -> "StandInRouter":
-        """Boot."""
+        """Boot the router and wait for SSH.
+
+        Raises:
+            AssertionError: the router does not answer.
+        """
         private = Ed25519PrivateKey.generate()
         self.key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))
         self.key.chmod(0o600)
@@ -93,7 +97,7 @@ class StandInRouter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all of it."""
+        """End the router, its phones and its server."""
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
         for process in (self._process, self._relay):
@@ -101,7 +105,7 @@ class StandInRouter:
                 continue
             try:
                 process.wait(_END_TIMEOUT_S)
-            except subprocess.TimeoutExpired:  # a busy host, or interrupted half-way
+            except subprocess.TimeoutExpired:  # the host is busy, or the start was interrupted
                 process.kill()
                 process.wait()
         if hasattr(self, "_listener"):
@@ -113,25 +117,29 @@ class StandInRouter:
         return find_node(node, lab=self._lab).pid
 
     def node(self, name: str) -> Node:
-        """``phone``, ``phone2`` or ``server``."""
+        """Return the node ``phone``, ``phone2`` to ``phone7`` or ``server``."""
         return Node(name, self._pid(name))
 
     def plug_in(self) -> None:
-        """Carry SSH connections to the router."""
+        """Forward SSH connections to the router."""
         server = find_node("server", lab=self._lab)
         descriptor = self._listener.fileno()
         argv = enter_argv(server, [sys.executable, str(Path(__file__).with_name("relay.py")), str(descriptor)])
         self._relay = subprocess.Popen(argv, pass_fds=(descriptor,))
 
     def unplug(self) -> None:
-        """Break every SSH connection, and let none through any more."""
+        """Break every SSH connection and forward no further ones."""
         assert self._relay is not None
         for process in psutil.Process(self._relay.pid).children(recursive=True):
             process.kill()
         self._relay.wait(10)
 
     def wait_for_ssh(self, timeout_s: float = _BOOT_TIMEOUT_S) -> None:
-        """Until the router answers."""
+        """Wait until the router answers.
+
+        Raises:
+            AssertionError: it does not answer within `timeout_s`, or has ended.
+        """
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
@@ -145,5 +153,5 @@ class StandInRouter:
         raise AssertionError(f"the test router does not answer: {log.read_text(errors='replace')[-3000:]}")
 
     def change_host_key(self) -> None:
-        """Another host key, as after a new installation: used when dropbear is started again."""
+        """Give the router another host key, as a new installation does; dropbear uses it after its next start."""
         image.new_host_key(self.root)

@@ -1,4 +1,7 @@
-"""Tables asked and measured, in Markdown; two of them side by side: ``python -m tests.router.tables TC LINKEM``."""
+"""Tables of requested and measured values, in Markdown.
+
+``python -m tests.router.tables TC LINKEM`` prints two tables side by side.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,11 +11,11 @@ from tests.router.conditions import Case
 
 _ASKED = ["condition, path", "asked"]
 MEASURED = ["down", "up", "RTT", "loss"]
-"""kbit/s, ms, lost there and back."""
+"""Rates in kbit/s, RTT in ms, loss of the round trip in percent."""
 
 
 def table(rows: Mapping[Case, Sequence[str]]) -> str:
-    """What was asked, and the cells that say what was measured."""
+    """Return a table with the request and the measured cells of each case."""
     return _lines(_ASKED + MEASURED, [[case.name, str(case.path), *cells] for case, cells in rows.items()])
 
 
@@ -25,7 +28,7 @@ def _cells(text: str) -> list[list[str]]:
 
 
 def side_by_side(tables: Mapping[str, str]) -> str:
-    """Tables of the same conditions as one; by what shaped them."""
+    """Join tables of the same conditions into one, whose columns name the shapers."""
     head = [*_ASKED, *(f"{name}: {column}" for name in tables for column in MEASURED)]
     rows: dict[tuple[str, ...], list[str]] = {}
     for text in tables.values():

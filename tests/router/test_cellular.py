@@ -1,4 +1,4 @@
-"""The cellular side: the test router plays the proxy's server, and a phone that shapes itself."""
+"""Shaping of the cellular path: the stand-in router acts as the proxy's server, then as a phone that shapes itself."""
 
 import json
 import signal
@@ -50,13 +50,13 @@ def phone_held(settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[s
 
 
 def server_of(router: StandInRouter, **others: object) -> ServerFile:
-    """The test router as a server."""
+    """Return the stand-in router's entry as a server."""
     ssh = settings_of(router).model_dump(include={"host", "port", "key", "host_key"})
     return ServerFile.model_validate({**ssh, "interface": "vec0", **others})
 
 
 def phone_of(router: StandInRouter, known_hosts: Path, **others: object) -> PhoneShellFile:
-    """The test router as a phone: a shell is had by a command line, as it is by `adb`."""
+    """Return the stand-in router's entry as a phone; a command line opens its shell, as `adb` would."""
     known_hosts.write_text(f"[127.0.0.1]:{router.port} {router.host_key}\n")
     options = ["-o", f"UserKnownHostsFile={known_hosts}", "-o", "BatchMode=yes"]
     command = ["ssh", "-p", str(router.port), "-i", str(router.key), *options, "root@127.0.0.1"]
@@ -64,7 +64,7 @@ def phone_of(router: StandInRouter, known_hosts: Path, **others: object) -> Phon
 
 
 def lab_text(router: StandInRouter, kind: str, folder: Path, dead_man: str) -> str:
-    """A lab file whose cellular path is shaped at the server, or on the phone."""
+    """Return the text of a lab file whose cellular path is shaped at the server or on the phone."""
     server = server_of(router, dead_man=dead_man)
     shell = phone_of(router, folder / "known_hosts", dead_man=dead_man)
     place = "{server: proxy, ip: 10.66.3.11}" if kind == "server" else "{at: phone, interface: vec2}"
@@ -100,7 +100,7 @@ def hold(router: StandInRouter) -> Hold:
 
 @pytest.fixture
 def busy(router: StandInRouter, ssh: SshConnection) -> Iterator[None]:
-    """A server that has qdiscs and filters of its own: fq at the root, and a clsact with somebody's filter."""
+    """A server with its own qdiscs and filters: fq at the root, and a clsact with a foreign filter."""
     ssh.script(
         "/sbin/tc qdisc add dev vec0 root handle 8001: fq limit 5000 quantum 4000 && "
         "/sbin/tc qdisc add dev vec0 clsact && "
@@ -115,7 +115,7 @@ def busy(router: StandInRouter, ssh: SshConnection) -> Iterator[None]:
 def measured(
     router: StandInRouter, place: Place, attached: dict[str, object], asked: dict[str, PathCondition]
 ) -> AttachedShaper:
-    """Put a phone under conditions and assert that it meets them; the shaper."""
+    """Apply conditions to a phone, assert that it meets them, and return the shaper."""
     phone: Node = router.node("phone")
 
     def probe(paths: Mapping[str, PathCondition]) -> dict[str, Found]:
@@ -191,7 +191,7 @@ def test_a_phone_shapes_itself_through_a_command_line(router: StandInRouter, tmp
     before = found_on(router)
     with (
         UndoStack() as undo,
-        # What leaves the test router at its side of the server comes from the phones.
+        # On the server's side, the router sends the packets of the phones.
         phone_held(settings, owner=Owner(undo), interfaces=("vec1",)) as held,
     ):
         attached = {"lte": {"at": "phone", "interface": "vec1"}}

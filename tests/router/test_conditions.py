@@ -1,4 +1,4 @@
-"""Every link condition of the table, given by the real driver on the test router, met by virtual phones."""
+"""Every link condition of the table, applied by the real driver on the stand-in router and met by virtual phones."""
 
 import math
 import os
@@ -22,12 +22,12 @@ from tests.router.stand_in import StandInRouter
 
 CASES = different_paths()
 TABLE_VARIABLE = "MPLAB_ROUTER_TABLE"
-"""Environment variable: the file to write the table into."""
+"""Environment variable with the file to write the table to."""
 _TABLE_TIMEOUT_S = 900
 
 
 def attachments(phone: str) -> dict[str, object]:
-    """The phone's entry in a lab file; the router tells some by address, some by MAC."""
+    """Return the phone's entry in a lab file; the router identifies some phones by address, others by MAC."""
     if phone == "phone":
         return {"wifi": {"router": "wifi", "ip": "10.66.1.11"}, "lte": {"router": "wifi", "interface": "vec2"}}
     return {"wifi": {"router": "wifi", "mac": MAC[phone]}}
@@ -50,7 +50,7 @@ class RouterBench(Bench):
         super().__init__(slots, SERVER, self.shape)
 
     def shape(self, cases: Mapping[Slot, Case]) -> None:
-        """As an experiment does: at its start, or in the middle of it."""
+        """Apply conditions at the start of an experiment, or change them in the middle of it."""
         for slot, case in cases.items():
             shaper = self.shapers[slot.phone]
             if case.changed:
@@ -75,7 +75,7 @@ def test_a_phone_meets_what_was_asked(bench: RouterBench, case: Case) -> None:
 
 @pytest.mark.timeout(_TABLE_TIMEOUT_S)
 def test_all_losses_together_and_the_table(bench: RouterBench) -> None:
-    """A single path loses too little within seconds to tell a fifth more from chance; all of them do not."""
+    """Add up the losses of all paths: those of one path are too few to detect a deviation of 20 %."""
     if table := os.environ.get(TABLE_VARIABLE):
         Path(table).write_text(bench.table(), encoding="utf-8")
     outcomes = [bench.outcome(case) for case in CASES]

@@ -1,4 +1,4 @@
-"""Installing and removing the dead-man's switch, and what `mplab` says about a lab."""
+"""Installing and removing the dead-man's switch, and the output of `mplab` for a lab file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the driver does on a router: all or nothing, read back, one phone beside another, and everything taken back."""
+"""The driver on a router: it applies all or nothing, reads it back, keeps phones apart, and undoes everything."""
 
 import contextlib
 import signal
@@ -37,12 +37,12 @@ PATH = PathCondition.of(8000, 2000, 40)
 
 
 def rtt_ms(router: StandInRouter, phone: str = "phone") -> float:
-    """Least round-trip time from a phone to the server: what a busy host adds is not in it."""
+    """Return the minimum round-trip time from a phone to the server, ms; a busy host adds nothing to it."""
     return ping(Slot(router.node(phone), "wlan0"), SERVER).rtt_ms_min
 
 
 def least_lost_percent(router: StandInRouter, count: int, tries: int = 5) -> float:
-    """As `lost_percent`, at best: a busy host loses some now and then."""
+    """Return the lowest `lost_percent` of `tries` attempts: a busy host loses some packets now and then."""
     found = 100.0
     for _ in range(tries):
         if (found := min(found, lost_percent(router, count))) == 0:
@@ -51,12 +51,12 @@ def least_lost_percent(router: StandInRouter, count: int, tries: int = 5) -> flo
 
 
 def lost_percent(router: StandInRouter, count: int = 300) -> float:
-    """How many of so many small packets do not come back."""
+    """Return the share of `count` small packets that do not come back, percent."""
     return ping(Slot(router.node("phone"), "wlan0"), SERVER, echoes=count).loss_percent
 
 
 def netem_up(held: Router) -> Settings:
-    """What the router's kernel says of the packets from phone ``one``."""
+    """Return netem's settings for the packets from phone ``one``, as read from the router's kernel."""
     found = held.shaping.state()["one"]["up"]["netem"]
     assert isinstance(found, dict)
     return found

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names only what exists."""
+"""Every name in ARCHITECTURE.md exists."""
 
 import importlib
 import re
@@ -12,15 +12,15 @@ SPANS = sorted(set(re.findall(r"`([^`\n]+)`", TEXT)))
 PACKAGES = ("analysis", "base", "campaign", "cell", "cli", "device", "drivers", "format", "lab", "run", "scenarios")
 NAMES = [span for span in SPANS if re.fullmatch(rf"({'|'.join((*PACKAGES, 'userfiles', 'testing'))})(\.\w+)+", span)]
 NO_NAMES = {"cell.json"}
-"""A file of the run directory that looks like a name."""
+"""Files of the run directory whose names look like dotted names."""
 FOLDERS = {"report/", "attempts/"}
-"""Paths in a run directory begin with one of these."""
+"""Starts of paths in a run directory."""
 PATHS = [span for span in SPANS if re.fullmatch(r"[\w.-]+/[\w./-]*", span) and span.split("/")[0] + "/" not in FOLDERS]
 MOST_TERMS = 40
 
 
 def resolve(name: str) -> object:
-    """Import the longest prefix of a name that is a module, and look up the rest in it."""
+    """Import the longest prefix of a name that is a module, and look up the rest in that module."""
     parts = ["mplab", *name.split(".")]
     for length in range(len(parts), 1, -1):
         try:

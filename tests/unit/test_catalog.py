@@ -1,4 +1,4 @@
-"""Scenarios are found by the registry; a folder stands alone."""
+"""The registry finds scenarios; a scenario's folder imports no other scenario."""
 
 import ast
 import subprocess
@@ -24,7 +24,7 @@ def test_every_folder_with_a_scenario_is_found() -> None:
 
 
 def imported(path: Path, package: str) -> Iterator[str]:
-    """The modules that a file imports, absolute."""
+    """Yield the absolute names of the modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -36,7 +36,7 @@ def imported(path: Path, package: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", scenario_names())
 def test_a_folder_stands_alone(name: str) -> None:
-    """It imports its own modules, what scenarios share, and lower layers: no other scenario, nothing of cell or run."""
+    """Allow only the folder's own modules, the scenarios' shared base, and lower layers."""
     package = SCENARIOS[name].module
     for path in SCENARIOS[name].folder().glob("*.py"):
         ours = [module for module in imported(path, package) if module.startswith("mplab.")]

@@ -1,4 +1,4 @@
-"""Apps are seen to begin clean, or said to have been kept."""
+"""Apps start clean, or mplab reports that their state was kept."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from mplab.drivers.ui.state import prove_clean
 
 
 class SignedIn:
-    """An app of which nobody can see what it has kept."""
+    """An app whose stored data cannot be read."""
 
     def state(self) -> AppState:
         raise StepError("what an app has kept cannot be seen")
 
 
 class Used:
-    """An app that has kept a cookie."""
+    """An app with a stored cookie."""
 
     def state(self) -> AppState:
         return AppState(1, 0, 0, 0, 0)

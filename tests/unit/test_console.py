@@ -1,4 +1,4 @@
-"""Messages of a browser's console: both kinds of browsers, and the bounds of what is kept."""
+"""Messages of a browser's console: both kinds of browsers, and the limits of the stored log."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Imports inside functions: each is deferred by name, with its reason."""
+"""Imports inside functions: each one is in a `deferred` block that gives the reason."""
 
 import ast
 import importlib
@@ -12,11 +12,11 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT
 
 PROGRAMS = {"orchestrator/mplab/device/apps/chat.py"}
-"""Programs of their own that import nothing of mplab."""
+"""Separate programs, which import nothing of mplab."""
 
 
 def imports_inside(tree: ast.Module) -> Iterator[tuple[int, bool]]:
-    """Line of each import inside a function, and whether `deferred` says why."""
+    """Yield the line of each import inside a function, and whether `deferred` gives the reason."""
 
     def walk(node: ast.AST, *, inside: bool, why: bool) -> Iterator[tuple[int, bool]]:
         for child in ast.iter_child_nodes(node):

@@ -1,4 +1,4 @@
-"""Events of WebDriver BiDi, told as DevTools would."""
+"""Translation of WebDriver BiDi's events to DevTools' events."""
 
 from typing import Any
 

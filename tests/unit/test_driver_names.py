@@ -1,4 +1,4 @@
-"""The name of a driver stands only in its own package: everything else asks the registries."""
+"""The name of a driver occurs only in the driver's own package: everything else uses the registries."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ WORDS = {
     "root-shell": "a key of a phone in a lab file",
     "virtual": "an adjective",
 }
-"""Names of drivers that are field terms, too: as the name of a variable or function, they mean that."""
+"""Names of drivers that are also field terms: as the name of a variable or function, they have that meaning."""
 EXCEPTIONS = {
     ("adb", "orchestrator/mplab/base/programs.py"): "the program",
     ("adb", "orchestrator/mplab/cli/verbs/experiments/init.py"): "a lab file to begin with shows what there is",
@@ -61,7 +61,7 @@ EXCEPTIONS = {
     ("virtual", "orchestrator/mplab/format/upgrades.py"): "old records",
     ("virtual", "orchestrator/mplab/lab/phones/emulated/"): "an emulated phone is a node of the virtual lab",
 }
-"""A driver's name and a file or folder outside of its package, with the reason."""
+"""(driver's name, file or folder outside of its package) → reason."""
 
 
 @dataclass(frozen=True)

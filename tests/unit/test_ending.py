@@ -1,4 +1,4 @@
-"""When a run ends before its plan: at a time of day, after a while, after failures; whole blocks alone."""
+"""When a run ends before its plan: at a time of day, after a duration, after failures; only in whole blocks."""
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
@@ -45,7 +45,7 @@ def test_no_time_of_day(found: object) -> None:
 
 
 def play(ending: Ending, outcomes: str, *, duration_s: float = 1.0, first: int = 0) -> tuple[int, Cut | None]:
-    """Cells of two blocks of four, ``.`` ok and ``F`` failed: how many were run, and what ended the run."""
+    """Run two blocks of four cells, ``.`` ok and ``F`` failed; return the number of cells and the cause of the end."""
     plan = make_plan(experiment(scenarios=2, transports=2, links=1, repetitions=2))
     todo = plan.cells[first:]
     watch = EndingWatch(ending, plan, todo)
@@ -79,7 +79,7 @@ def test_the_first_block_is_always_run_and_so_is_what_is_left_of_one() -> None:
 
 
 def looked(ending: Ending, enough_after: int, *, first: int = 0) -> tuple[list[int], int, Cut | None]:
-    """Five blocks of two cells: after how many blocks was looked, how many cells were run, what ended the run."""
+    """Run five blocks of two cells; return the blocks at each `look`, the number of cells and the cause of the end."""
     plan = make_plan(experiment(scenarios=1, transports=2, links=1, repetitions=5))
     asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""What is kept of a cell that failed, and what has disturbed one that did not."""
+"""Evidence of a failed cell, and disturbances of a cell that did not fail."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""``examples/plugin``, installed: listed, planned, shaped by hand, scored and drawn."""
+"""``examples/plugin``, installed: its plug-ins are listed, planned, used for shaping, scored and drawn."""
 
 import json
 import os

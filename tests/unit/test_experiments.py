@@ -1,4 +1,4 @@
-"""The experiments of the product: each can be planned, tells where its claims come from, and is listed."""
+"""mplab's own experiments: each can be planned, gives the source of its claims, and is listed."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands of the host around a run and its cells; and who is asked before somebody else's are run."""
+"""The host's commands around a run and its cells; permission for commands of foreign files."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Questions of a run inside its lab, and the answers of the process outside."""
+"""Questions of a run inside its lab, and answers of the process outside."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ for what in sys.argv[1:]:
 
 
 def inside(answers: HostServer, *questions: str) -> list[str]:
-    """What a process says that asks `questions`."""
+    """Return the lines of a process that asks `questions`."""
     given = answers.inherited()
     process = subprocess.Popen(
         [sys.executable, "-c", INSIDE, *questions],
@@ -92,4 +92,4 @@ def test_nothing_of_it_is_left() -> None:
         inside(answers, "echo")
     assert threading.active_count() == before
     with HostServer({}):
-        pass  # never begun
+        pass  # its thread was never started

@@ -1,4 +1,4 @@
-"""How busy the host was, from /proc, and when that is too much."""
+"""Host load, read from /proc, and the limit above which it disturbs a cell."""
 
 import os
 import re
@@ -20,7 +20,7 @@ START = Sample(t=100.0, programs_s=50.0, total_s=200.0, steal_s=1.0, own_s=5.0, 
 
 
 def write_proc(folder: Path, *, pressure: str | None) -> Path:
-    seconds = (10, 1, 4, 80, 1, 0.5, 0.5, 3, 99, 99)  # the last two are in the first two already
+    seconds = (10, 1, 4, 80, 1, 0.5, 0.5, 3, 99, 99)  # the last two are included in the first two
     (folder / "stat").write_text("cpu  " + " ".join(str(int(s * TICKS)) for s in seconds) + "\ncpu0 1 2 3\n")
     for pid, name, times in ((7, "a b) c", (2, 1, 3, 4)), (8, "sh", (1, 0, 0, 0))):
         columns = ["S", *["0"] * 10, *(str(value * TICKS) for value in times), "20", "0"]
@@ -59,7 +59,7 @@ def test_this_host_can_be_read() -> None:
 
 
 def test_what_others_leave_is_what_is_free() -> None:
-    # 10 s of 2 processors: 8 s in programs, 3 of them ours; 1 s stolen; somebody waited for 2.5 s.
+    # 10 s of 2 processors: 8 s in programs, 3 of them ours; 1 s stolen; tasks waited for a processor for 2.5 s.
     after = Sample(t=110.0, programs_s=58.0, total_s=220.0, steal_s=2.0, own_s=8.0, pressure_s=9.5)
     assert between(START, after, cpus=2) == HostLoad(
         busy_percent=40.0, free_cpus=1.4, pressure_percent=25.0, steal_percent=5.0

@@ -1,4 +1,4 @@
-"""A phone is used by one run at a time."""
+"""Only one run at a time uses a phone."""
 
 import json
 import os

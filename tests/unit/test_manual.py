@@ -1,4 +1,4 @@
-"""The manual works as printed: its commands parse, those without a lab run, its links lead somewhere."""
+"""The manual works as printed: its commands parse, those without a lab run, and its links have targets."""
 
 import re
 import shlex
@@ -18,14 +18,14 @@ FOLDERS = ("", "docs", "experiments", "ui-scenarios", "proxy-docker")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _WORDS_OF_SYNTAX = re.compile(r"[…\[\]|]")
-"""A command with one of these is a synopsis, not a command."""
+"""Characters that occur in a synopsis, not in a command."""
 _QUICK = (("plan",), ("links",), ("scenarios",), ("transports",), ("init",), ("results", "tables"))
 """Verbs that need neither a lab nor a run."""
 _NO_LAB = frozenset({"--dry-run", "--list", "--help"})
 
 
 def commands(page: Path) -> Iterator[str]:
-    """The ``mplab`` command lines in a page's blocks of shell."""
+    """Yield the ``mplab`` command lines in the shell blocks of a page."""
     for language, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
         if language not in {"", "sh", "console"}:
             continue
@@ -37,7 +37,7 @@ def commands(page: Path) -> Iterator[str]:
 
 
 def split(command: str) -> list[str] | None:
-    """The words after ``mplab``, without a comment; None for a synopsis."""
+    """Return the words after ``mplab``, without a comment; None for a synopsis."""
     command = re.split(r"\s{2,}(?=\S)", command)[0]
     try:
         words = shlex.split(command, comments=True)[1:]
@@ -47,7 +47,7 @@ def split(command: str) -> list[str] | None:
 
 
 def _is_quick(words: Sequence[str]) -> bool:
-    """Whether a command needs no lab, no run, and no file that a page does not show."""
+    """Return whether a command needs no lab, no run, and no file that the page does not show."""
     if any(word in {"FILE", "RUN"} for word in words) or tuple(words[:2]) == ("scenarios", "check"):
         return False
     return bool(_NO_LAB & set(words)) or any(tuple(words[: len(verb)]) == verb for verb in _QUICK)
@@ -59,11 +59,15 @@ IDS = [f"{page}: {' '.join(words)}"[:90] for page, words in ALL]
 
 PROGRAM: Any = typer.main.get_command(app)
 USAGE_ERROR = cast("type[Exception]", typer.BadParameter.__mro__[1])
-"""What typer raises for a verb or an option that is not there."""
+"""The base class of typer's errors for an unknown verb or option."""
 
 
 def parse(words: Sequence[str]) -> None:
-    """Raise USAGE_ERROR when verbs, options or arguments are not those of the program; nothing is run."""
+    """Parse verbs, options and arguments without running anything.
+
+    Raises:
+        USAGE_ERROR: the program does not have them.
+    """
     command, context = PROGRAM, None
     arguments = ["file.yaml" if word == "FILE" else word for word in words]
     while True:
@@ -95,7 +99,7 @@ def test_a_command_of_the_manual_has_verbs_and_options_that_exist(page: Path, wo
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder like the checkout, with the files that a reader of the tutorial has written."""
+    """A folder like the checkout, with the files that a reader of the tutorial writes."""
     for name in ("experiments", "router-configs"):
         (tmp_path / name).symlink_to(ROOT / name)
     for name in ("mine", "long-files", "night"):
@@ -146,7 +150,7 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub makes them."""
     found: dict[str, int] = {}
     made = set()
     for title in re.findall(r"^#+ (.+)$", _BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE):

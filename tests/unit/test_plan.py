@@ -1,4 +1,4 @@
-"""The plan: randomised complete blocks, the same for everybody who has the same file."""
+"""The plan: randomised complete blocks, the same for the same file on every machine."""
 
 from collections import Counter
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""Registries of plug-ins: both forms of entry points, and how a broken distribution is explained."""
+"""Registries of plug-ins: both forms of entry points, and the message for a broken distribution."""
 
 import re
 from collections.abc import Iterator

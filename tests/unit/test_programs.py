@@ -1,4 +1,4 @@
-"""Versions of programs, and who needs which."""
+"""Versions of programs, and the parts of mplab that need them."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a run locks, named before it is run: the same names as its parts lock themselves."""
+"""Resources that a run locks, named before it starts: its parts lock the same names themselves."""
 
 import json
 from collections.abc import Callable
@@ -98,7 +98,7 @@ def test_an_only_phone_needs_no_serial_number(uses: Uses, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("phone", ["pixel", "long"])
 def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str, tmp_path: Path) -> None:
-    """Whoever has locked one of these names keeps the part of the run from being had, and no other part does."""
+    """Lock each name and check that exactly its own part of the run is blocked."""
     lab = use_lab(bench, phone)
     assert isinstance(lab.proxy, DockerProxyFile)
     proxy, machines = lab.proxy, {machine.name: machine for machine in lab.machines().values()}

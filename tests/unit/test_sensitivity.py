@@ -1,4 +1,4 @@
-"""Do the metrics respond: what each scenario's folder claims, and the experiment of all claims."""
+"""Sensitivity of the metrics: the claims in each scenario's folder, and the experiment of all claims."""
 
 from collections.abc import Iterator
 from pathlib import Path

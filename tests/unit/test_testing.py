@@ -36,7 +36,7 @@ def test_the_products_own_transports_leave_nothing(
 
 
 class Forgetful(SinglePathTcp):
-    """Registers no undo."""
+    """A transport that registers no undo."""
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         phone.prefer(RMNET)

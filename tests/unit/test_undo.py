@@ -1,4 +1,4 @@
-"""What was changed is changed back."""
+"""Every change is undone."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An app's version against those that its selectors were made for."""
+"""An app's version compared with the versions for which its selectors were made."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The scenario `first-byte`, with a phone that answers what the test says."""
+"""The scenario `first-byte`, with a phone whose answers the test sets."""
 
 import pytest
 from mplab_example.scenarios.first_byte.scenario import SCENARIO, FirstByteParameters

@@ -1,4 +1,4 @@
-"""The transport `small-packets`: it changes the phone, and takes the change back."""
+"""The transport `small-packets`: it changes the phone, and undoes the change."""
 
 from mplab.base.undo import UndoStack
 from mplab.testing.transports import RecordingPhone

@@ -13,21 +13,21 @@ from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 @pytest.fixture(scope="module", autouse=True)
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The scenario of synthetic runs is registered in all of these tests."""
+    """Register the scenario of the synthetic runs for all of these tests."""
     with toy_scenario(tmp_path_factory.mktemp("toy")):
         yield
 
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    """Where a test installs plug-ins of its own."""
+    """A folder where a test installs its own plug-ins."""
     with installed(tmp_path / "foreign") as made:
         yield made
 
 
 @pytest.fixture
 def synthetic(tmp_path: Path) -> Callable[..., Synthetic]:
-    """A builder of runs in the test's own folder."""
+    """Return a builder of runs in the test's own folder."""
 
     def make(**changes: Any) -> Synthetic:
         return Synthetic(tmp_path, **changes)
@@ -37,7 +37,7 @@ def synthetic(tmp_path: Path) -> Callable[..., Synthetic]:
 
 @pytest.fixture
 def analyzed(synthetic: Callable[..., Synthetic]) -> Callable[..., Path]:
-    """Builds a run, analyses it, returns its directory."""
+    """Build a run, analyse it and return its directory."""
 
     def make(**changes: Any) -> Path:
         builder = synthetic(**changes)
@@ -50,11 +50,11 @@ def analyzed(synthetic: Callable[..., Synthetic]) -> Callable[..., Path]:
 
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Analyses draw nothing: for what a report says in numbers and words."""
+    """Let analyses draw no figures: for tests of the numbers and words of a report."""
     monkeypatch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
 
 
 @pytest.fixture
 def answered(analyzed: Callable[..., Path], no_figures: None) -> Callable[..., Path]:
-    """Builds a run, analyses it without figures, returns its directory."""
+    """Build a run, analyse it without figures and return its directory."""
     return analyzed

@@ -44,7 +44,7 @@ Outcome = Callable[[Mapping[str, Any]], str]
 
 @dataclass
 class Synthetic:
-    """What to build; every part can be replaced."""
+    """Content of the run to build; every part can be replaced."""
 
     root: Path
     repetitions: int = 5
@@ -60,15 +60,15 @@ class Synthetic:
     claims: Sequence[Mapping[str, Any]] = ()
     budgets: Sequence[Mapping[str, Any]] = ()
     day: int = 22
-    """Of September 2026: when it was run, part of its name and of all chance in it but the order of the cells."""
+    """Day of the run in September 2026: part of its name, and seed of everything except the order of the cells."""
     slower: Mapping[str, float] = field(default_factory=dict)
-    """By what factor transports take longer."""
+    """Transport → factor by which it takes longer."""
     origin_control: str = "cubic"
     """Congestion control of the origin's sockets."""
     manifest_changes: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self) -> Path:
-        """Write everything; returns the run directory."""
+        """Write the run and return its directory."""
         run_id = f"202609{self.day:02}T101500Z-{self.name}-abc123"
         run = self.root / run_id
         run.mkdir(parents=True)
@@ -205,14 +205,14 @@ class Synthetic:
 
 @contextmanager
 def toy_scenario(folder: Path) -> Iterator[None]:
-    """Have the scenario of these runs registered, by a distribution in a folder of its own."""
+    """Register the scenario of these runs, by a distribution in its own folder."""
     with installed(folder) as foreign:
         foreign.scenario("toy", TOY_SCORES)
         yield
 
 
 def write_tables(folder: Path, transport: str, rng: random.Random) -> None:
-    """The tables of a cell with one connection, or with what `traces.Trace` makes up."""
+    """Write the tables of a cell with three connections, made up by `traces.Trace`."""
     interfaces = {"sptcp-wifi": ["wlan0"], "sptcp-lte": ["rmnet0"]}.get(transport, ["wlan0", "rmnet0"])
     Trace(seed=str(rng.random()), interfaces=interfaces, connections=3, segments=60).write(folder)
 

@@ -1,4 +1,4 @@
-"""When a run has told enough: all intervals narrow, nothing missing, and the report is the same all the same."""
+"""When a run has enough data: all intervals are narrow and nothing is missing. Checks do not change the report."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: 
     run = read_run(builder.build())
     wide = look(run, rule(of=of, within_percent=30))
     assert wide.enough
-    # Three sizes; two transports against the best single path, or three by themselves.
+    # Three sizes; two transports against the best single path, or three separately.
     assert len(wide.widths) == 3 * (2 if of == DIFFERENCES else 3)
     percents = [one.percent or 0.0 for one in wide.widths]
     assert percents == sorted(percents, reverse=True)
@@ -115,7 +115,7 @@ def test_only_what_the_rule_is_about_is_looked_at(synthetic: Make) -> None:
 
 
 def test_looking_changes_nothing_of_the_report(synthetic: Make, tmp_path: Path) -> None:
-    """What was scored between blocks is made again at the end, to the same bytes."""
+    """Score again at the end what was scored between blocks: the bytes must be the same."""
     builder = synthetic(repetitions=3)
     run = builder.build()
     other = tmp_path / "other" / run.name

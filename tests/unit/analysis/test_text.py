@@ -1,4 +1,4 @@
-"""Numbers and words as they are printed."""
+"""Printed forms of numbers and words."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Run directories of somebody else: what they say is checked, and one bad run spoils nothing but itself."""
+"""Untrusted run directories: their content is checked, and one bad run affects no other."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ DEEP = "[" * 100_000
 
 
 def changed(path: Path, keys: tuple[str | int, ...], value: object) -> None:
-    """Put a value into a JSON file."""
+    """Replace one value in a JSON file."""
     content = json.loads(path.read_text())
     at = content
     for key in keys[:-1]:
@@ -204,7 +204,7 @@ FILES = ("manifest.json", "events.jsonl", "cells/*/cell.json", "cells/*/scores.j
 
 
 def places(content: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Every place in a document, of lists the first one."""
+    """Yield the path of every value in a document; of lists, only the first element."""
     yield at
     if isinstance(content, dict):
         for key, value in content.items():
@@ -225,7 +225,7 @@ def mutated(content: Any, at: tuple[Any, ...], value: object) -> Any:
 
 
 def used(run: Path, good: Run) -> None:
-    """Everything that reads a run that was analysed."""
+    """Call everything that reads an analysed run."""
     for use in (
         lambda: [Results((read_run(run),)).table(name) for name in RESULT_TABLES],
         lambda: summary(run),

@@ -1,4 +1,4 @@
-"""Tables as mptrace writes them, from connections that are made up: a few segments each, everything else counted."""
+"""Tables as mptrace writes them, of made-up connections: only a few segments are made, and all counts follow them."""
 
 import random
 from collections import Counter
@@ -15,7 +15,7 @@ from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
 START_NS = 1_790_000_000_000_000_000
 MS = 1_000_000
 LARGE = 100
-"""Segments from which on a connection sends something on every subflow."""
+"""Number of segments from which a connection uses every subflow."""
 SEGMENT = 1400
 NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
 DELAYS_MS = {"wlan0": 25.0, "rmnet0": 60.0}
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Sent:
-    """A segment with payload, as it passed the capture."""
+    """A segment with payload, as the capture recorded it."""
 
     time_ns: int
     subflow: int
@@ -41,8 +41,8 @@ class Trace:
 
     Args:
         interfaces: of the subflows of each connection, the initial one first.
-        connections: how many there are.
-        segments: how many segments the largest one sends down.
+        connections: number of connections.
+        segments: number of segments that the largest one sends down.
         objects: whether web objects were seen in the payload.
     """
 
@@ -63,7 +63,7 @@ class Trace:
         return len(self.interfaces) > 1
 
     def write(self, folder: Path) -> None:
-        """One Parquet file per table."""
+        """Write one Parquet file per table."""
         folder.mkdir(parents=True, exist_ok=True)
         for name in SCHEMAS:
             self.frame(name).write_parquet(folder / f"{name}.parquet", metadata={VERSION_KEY: str(VERSION)})
@@ -117,7 +117,7 @@ class Trace:
             self._objects(ids, start, end)
 
     def _send(self, start: int, segments: int, subflows: int = 0) -> list[Sent]:
-        """New segments on changing subflows; now and then one is sent again, on the same or on another subflow."""
+        """Return new segments on changing subflows; some are retransmitted, on the same or on another subflow."""
         rng, sent, time, offset, subflow = self._rng, [], start, 0, 0
         for number in range(segments):
             time += int(rng.expovariate(1.0) * 3 * MS) + 1
@@ -185,7 +185,7 @@ class Trace:
                 burst.append(s)
 
     def _direction(self, ids: Row, level: str, way: str, sent: Sequence[Sent]) -> None:
-        """Counts, round trips, acknowledgements and throughput of what one side sent."""
+        """Add counts, round trips, acknowledgements and throughput of the data that one side sent."""
         row = ids | {"level": level, "direction": way}
         fresh = [s for s in sent if s.kind == "data"]
         rtts = [self._delay_ms(s.subflow) for s in fresh]
@@ -269,7 +269,7 @@ class Trace:
 
 
 def frame(name: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of a table; what a row leaves out is null."""
+    """Return the rows of a table; columns that a row leaves out are null."""
     blank: Row = dict.fromkeys(SCHEMAS[name])
     return pl.DataFrame([blank | dict(row) for row in rows], schema=SCHEMAS[name])
 

@@ -1,4 +1,4 @@
-"""A campaign in the middle of its night, as its events tell it."""
+"""Events of a campaign in the middle of its night."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def cells(total: int, ok: int, invalid: int = 0, failed: int = 0, left_out: int 
 
 
 def events() -> list[CampaignEvent]:
-    """Two jobs done, one failed, one at work, two waiting; one phone rests, one is in quarantine."""
+    """Return the events: two jobs done, one failed, one running, two waiting; one phone rests, one is in quarantine."""
     jobs = [
         job(1, "apps", "phone-1"),
         job(2, "web", "phone-2", "router-a", cells=60),

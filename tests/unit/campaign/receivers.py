@@ -1,4 +1,4 @@
-"""Receivers of messages on loopback: an HTTP server and an SMTP server that do what a test tells them."""
+"""Receivers of messages on loopback: an HTTP server and an SMTP server that a test controls."""
 
 import base64
 import contextlib
@@ -21,7 +21,7 @@ class Posted:
 
 @dataclass
 class HttpReceiver:
-    """Answers with `statuses`, the last of them for ever; waits for `slow` first, when there is one."""
+    """Answers with `statuses`, repeating the last one; waits for `slow` first, if it is set."""
 
     statuses: list[int] = field(default_factory=lambda: [200])
     slow: threading.Event | None = None
@@ -45,7 +45,7 @@ def http_receiver(receiver: HttpReceiver, context: ssl.SSLContext | None = None)
             for name, value in receiver.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(self.path.encode())  # what a receiver repeats of a request
+            self.wfile.write(self.path.encode())  # repeats a part of the request, as receivers may
 
         def log_message(self, *args: object) -> None:
             pass
@@ -54,7 +54,7 @@ def http_receiver(receiver: HttpReceiver, context: ssl.SSLContext | None = None)
         daemon_threads = True
 
         def handle_error(self, *args: object) -> None:
-            pass  # of a client that has hung up
+            pass  # the client has hung up
 
     server = Server(("127.0.0.1", 0), Handler)
     if context is not None:
@@ -68,10 +68,10 @@ def http_receiver(receiver: HttpReceiver, context: ssl.SSLContext | None = None)
 
 @dataclass
 class SmtpReceiver:
-    """Answers commands; `answers`: verb → what is said instead, once each and the last for ever."""
+    """Answers commands; `answers`: verb → other answers, once each, the last one repeated."""
 
     context: ssl.SSLContext | None = None
-    """For STARTTLS."""
+    """Context for STARTTLS."""
     password: str = ""
     answers: dict[str, list[str]] = field(default_factory=dict)
     mails: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ class _SmtpHandler(socketserver.StreamRequestHandler):
 
     def finish(self) -> None:
         super().finish()
-        self.connection.close()  # the server itself knows of the one below alone
+        self.connection.close()  # the server itself only knows the socket below TLS
 
     def start_tls(self, context: ssl.SSLContext) -> None:
         self.connection = context.wrap_socket(self.connection, server_side=True)
@@ -149,7 +149,7 @@ def smtp_receiver(receiver: SmtpReceiver) -> Iterator[SmtpReceiver]:
         block_on_close = False
 
         def handle_error(self, *args: object) -> None:
-            pass  # of a client that has hung up
+            pass  # the client has hung up
 
     Handler.receiver = receiver
     server = Server(("127.0.0.1", 0), Handler)
@@ -160,7 +160,7 @@ def smtp_receiver(receiver: SmtpReceiver) -> Iterator[SmtpReceiver]:
 
 @contextlib.contextmanager
 def silent_server() -> Iterator[int]:
-    """A port that takes connections and never says anything."""
+    """Yield a port that accepts connections and never answers."""
     over = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):

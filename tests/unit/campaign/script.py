@@ -1,8 +1,8 @@
-"""Stands for ``mplab`` in tests of the scheduler: ``script.py FOLDER run FILE … --runs RUNS --run-id ID``.
+"""Replaces ``mplab`` in tests of the scheduler: ``script.py FOLDER run FILE … --runs RUNS --run-id ID``.
 
-The experiment file's name says what its runs do, try by try: ``ok``, ``bad`` (cells that are not ok), ``lab`` (not
-ready), ``wrong`` (bad input), ``worse``, ``die``, ``hang``, ``slow``; the last word goes for all further tries.
-What it was called with is appended to ``FOLDER/calls``, with the times of its begin and end.
+The experiment file's name has one word for each try of its runs: ``ok``, ``bad`` (cells that are not ok), ``lab``
+(not ready), ``wrong`` (bad input), ``worse``, ``die``, ``hang``, ``slow``; the last word holds for all further tries.
+Each call is appended to ``FOLDER/calls``, with the times of its start and end.
 """
 
 import itertools
@@ -42,7 +42,7 @@ class Script:
             file.write(f"{line}\n")
 
     def act(self) -> int:
-        """The exit code."""
+        """Do the work and return the exit code."""
         if self._verb == "compare":
             if "-worse-" in self._what:
                 print("mplab: 1 of 3 checks failed: download time is worse", file=sys.stderr)

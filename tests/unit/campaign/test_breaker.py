@@ -1,4 +1,4 @@
-"""When a resource is used, rests, and is left alone."""
+"""When a resource is used, when it rests, and when it is quarantined."""
 
 from dataclasses import replace
 

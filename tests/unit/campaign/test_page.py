@@ -1,4 +1,4 @@
-"""The page says what the state says, escapes all of it, and leads to the reports."""
+"""The page shows the state, escapes all of it, and links to the reports."""
 
 import re
 from dataclasses import replace
@@ -20,7 +20,7 @@ NOW = T0 + 2100
 
 
 def make_runs(folder: Path) -> Path:
-    """Runs with a report, without one, and one at work."""
+    """Make runs with a report, without one, and one that is running."""
     for name in ("apps", "web"):
         report = folder / run_name(name) / "report"
         report.mkdir(parents=True)
@@ -103,7 +103,7 @@ def test_everything_is_escaped(night: Night) -> None:
     document = html.fromstring(page)
     assert not document.xpath("//b//b | //experiment | //again | //script")
     assert "The night's <b>work</b>" in texts(page, "//h1")
-    assert not re.search(r"\son[a-z]+=|style=|javascript:", page)  # what its policy would not let run or show
+    assert not re.search(r"\son[a-z]+=|style=|javascript:", page)  # nothing that its CSP would block
 
 
 def test_it_asks_for_itself_again_only_while_somebody_works_at_it(night: Night) -> None:

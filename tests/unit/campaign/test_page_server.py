@@ -1,4 +1,4 @@
-"""The server shows the page and the reports of its own runs, to this machine, and nothing else."""
+"""The server serves only the page and its runs' reports, and only to this machine."""
 
 import http.client
 import json

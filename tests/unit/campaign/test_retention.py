@@ -1,4 +1,4 @@
-"""Old captures and runs go by the owner's rules alone, whatever kills it in between."""
+"""Old captures and runs are removed only by the owner's rules, also if the process is killed in between."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(runs: Path) -> Make:
-    """Makes a run of two cells with captures and tables, that ended so many days ago."""
+    """Make a run of two cells with captures and tables that ended `days` days ago."""
 
     def make_run(
         days: float, *, name: str = "demo", tags: Iterable[str] = (), finished: bool = True, analysed: bool = True
@@ -100,7 +100,7 @@ def texts(actions: Iterable[Action]) -> list[tuple[str, str]]:
 
 
 def content(run: RunDirectory) -> dict[str, bytes]:
-    """Every capture by its name, as it was, however it is stored."""
+    """Return the original content of every capture by its name, however it is stored."""
     found: dict[str, bytes] = {}
     for path in sorted(run.cells_dir.rglob("*.pcapng*")):
         if not path.name.startswith("."):
@@ -136,7 +136,7 @@ def test_each_run_by_its_age(runs: Path, make: Make) -> None:
 def test_the_last_runs_of_each_experiment_lose_nothing(runs: Path, make: Make) -> None:
     demo = [make(days).run_id for days in (50, 40, 30)]
     other = make(60, name="other").run_id
-    make(20, finished=False)  # does not count: it is no result
+    make(20, finished=False)  # does not count: it has no result
     found = texts(plan_retention(runs, rules(runs="10 d", compress_after="5 d", keep_last=2), NOW))
     assert found == [(other, "compress"), (demo[0], "run"), (demo[1], "compress"), (demo[2], "compress")]
 
@@ -208,7 +208,7 @@ def test_a_run_that_somebody_uses_is_left(runs: Path, make: Make, tmp_path: Path
         (problem,) = apply(actions, runs, tmp_path)
     assert "in use by run a resume" in problem
     with EventLog(run.events_file) as events:
-        events.append(RunResumed())  # and it was not finished when the lock was free again
+        events.append(RunResumed())  # the run was not finished when the lock was released
     (problem,) = apply(actions, runs, tmp_path)
     assert "no longer a finished run" in problem
     assert run.manifest_file.is_file()
@@ -230,7 +230,7 @@ def test_links_are_not_followed(runs: Path, make: Make, tmp_path: Path) -> None:
 
 
 def killed_at(number: int, work: Callable[[], object]) -> bool:
-    """Do `work` in a process that is killed at its change number `number` of names on the disk; whether it was."""
+    """Run `work` in a process that is killed at its change `number` of file names; return whether it was killed."""
     child = os.fork()
     if child == 0:
         left = [number]
@@ -275,7 +275,7 @@ def test_killed_at_any_point(kind: str, runs: Path, make: Make, tmp_path: Path) 
                 assert found in ([], ["phone-rmnet0.pcapng", "phone-wlan0.pcapng"])
         elif run.run_id in listed:
             assert whole <= {path.relative_to(run.path) for path in run.path.rglob("*")}
-        work()  # and the next night finishes it
+        work()  # the next night finishes the work
         if kind == "compress":
             assert content(run) == before
             assert not [path for path in run.path.rglob("*") if path.name.endswith((".pcapng", ".new"))]

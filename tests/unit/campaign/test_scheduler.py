@@ -1,4 +1,4 @@
-"""What is begun when, what becomes of it, and what is left alone; ``mplab`` itself is stood for by `script`."""
+"""When jobs start, how they end, and which are left out; `script` replaces ``mplab``."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Bench:
         self.changed: set[str] = set()
 
     def plan(self, jobs: Mapping[str, Sequence[str]], **settings: Any) -> CampaignDirectory:
-        """A campaign of jobs: what each does, and the resources that it needs."""
+        """Return a campaign of jobs; `jobs`: name, which lists the outcomes → required resources."""
         record = CampaignRecord(
             campaign=new_run_id("night"),
             file=str(self.folder / "night.yaml"),

@@ -1,4 +1,4 @@
-"""systemd itself understands the units, whatever is in a path."""
+"""systemd itself accepts the units, whatever characters a path has."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def nightly(folder: Path, **changes: str) -> Nightly:
 
 
 def unquoted(line: str) -> list[str]:
-    """The words of a command line, as systemd.service(5) says: unquote, then specifiers, then variables."""
+    """Return the words of a command line by systemd.service(5): unquote, then expand specifiers, then variables."""
     words, word, inside, escaped = [], "", False, False
     for character in line:
         if escaped:
@@ -111,7 +111,7 @@ def test_what_a_unit_cannot_hold(tmp_path: Path) -> None:
 def test_they_are_written_said_and_removed(tmp_path: Path) -> None:
     folder = tmp_path / "systemd" / "user"
     texts = units(nightly(tmp_path))
-    for _ in range(2):  # again, in place of the earlier ones
+    for _ in range(2):  # the second time replaces the first units
         commands = install(texts, folder)
     assert commands == (
         "systemctl --user daemon-reload",

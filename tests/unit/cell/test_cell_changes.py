@@ -11,7 +11,7 @@ from tests.fakes.bench import CellBench, experiment_text
 
 
 def after(bench: CellBench, *calls: str, then: BaseException | None = None) -> None:
-    """Have the scenario last until parts of the lab were called, and then end (with an error)."""
+    """Let the scenario last until parts of the lab were called, then end it (with the error `then`)."""
 
     def wait() -> None:
         deadline = time.monotonic() + 20

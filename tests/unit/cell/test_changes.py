@@ -1,4 +1,4 @@
-"""Changes happen in their order beside a scenario, are told, and end with it."""
+"""Changes happen in order during a scenario, are observed, and end with it."""
 
 import math
 import threading
@@ -25,7 +25,7 @@ def moment(at_s: float, **changes: Any) -> Moment:
 
 
 class Told:
-    """Observations, and whether so many have come."""
+    """Collects observations; `enough` is set after `wanted` of them."""
 
     def __init__(self, wanted: int = 1) -> None:
         self.events: list[dict[str, Any]] = []
@@ -39,16 +39,16 @@ class Told:
 
 
 class Deeds:
-    """A changer that notes what it is to do; a change called ``break`` fails."""
+    """A changer that records its changes; a change called ``break`` fails."""
 
     def __init__(self) -> None:
         self.done: list[str] = []
 
     def prepare(self, _moments: object) -> None:
-        """Nothing is moved."""
+        """Do nothing: nothing is moved."""
 
     def look(self, _moment: Moment) -> None:
-        """Nothing has moved."""
+        """Do nothing: nothing has moved."""
 
     def carry_out(self, change: Moment) -> Effect:
         if change.text == "break":
@@ -144,7 +144,7 @@ def test_the_scenarios_own_error_stays_the_error() -> None:
 
 
 class Links:
-    """A shaper that notes which path it put under which condition."""
+    """A shaper that records which condition was applied to which path."""
 
     def __init__(self) -> None:
         self.changes: list[tuple[str, float]] = []
@@ -154,7 +154,7 @@ class Links:
 
 
 class StillPhone:
-    """A phone that nothing is to touch."""
+    """A phone that must not be touched."""
 
     name = "phone"
     interfaces = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}  # noqa: RUF012

@@ -1,4 +1,4 @@
-"""A cell is what was asked, or its reasons say what was not."""
+"""A cell meets its request, or its reasons name the differences."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_an_unlimited_rate_is_never_off() -> None:
 
 
 LOSSY = {"wlan0": PathCondition.of(7040, 2020, 50, loss_percent=5)}
-"""9.75 % of the round trips."""
+"""Loss on 9.75 % of the round trips."""
 
 
 def connection(src: str, size: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def connection(src: str, size: int) -> dict[str, Any]:
     ("log", "good"),
     [
         ([{"event": "dns", "name": "dl.lab."}, connection("127.0.0.1:40000", 1000)], True),
-        ([connection("", 1000)], False),  # the agent's own, to the name server
+        ([connection("", 1000)], False),  # the agent's own connection to the name server
         ([{"event": "connection", "src": "127.0.0.1:40000", "bytes_up": 0, "bytes_down": 0}], False),
         ([], False),
     ],

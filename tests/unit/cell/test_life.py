@@ -16,7 +16,7 @@ STEPS = [
     *("services", "prepare", "shape", "probe", "transport", "prove", "capture", "agent", "scenario"),
     *("stop", "stop captures", "clean up", "evidence"),
 ]
-"""Names as in events, ``timings_s`` and messages."""
+"""Names of the steps as in events, ``timings_s`` and messages."""
 
 
 def test_steps_have_their_order(bench: CellBench) -> None:
@@ -127,7 +127,7 @@ AFTER = {
     "scenario.clean_up": 1,
     "captures.read": 1,
 }
-"""Call → whether the scenario had been prepared before, or is just being."""
+"""Call → 1 if the scenario's preparation starts before its end, otherwise 0."""
 
 
 @pytest.mark.parametrize("call", AFTER)

@@ -1,4 +1,4 @@
-"""How a cell becomes invalid or failed, and what its report then says."""
+"""How a cell becomes invalid or failed, and the content of its report."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,7 +91,7 @@ INVALID: dict[str, tuple[Arrange, str, list[str], bool]] = {
     "lab's part at the end": (part(WAY), "sptcp-wifi", [WAY], True),
     "lab's part at the start": (part(error=InvalidCellError(WAY, "hot")), "sptcp-wifi", [WAY, "hot"], False),
 }
-"""What happens, the transport, how the reasons begin, and whether the scenario was run."""
+"""Fault, transport, start of each reason, and whether the scenario ran."""
 
 
 @pytest.mark.parametrize(("arrange", "transport", "begin", "ran"), INVALID.values(), ids=INVALID)
@@ -260,7 +260,7 @@ def test_services_that_no_longer_answer_fail_the_cell(bench: CellBench) -> None:
 
 
 class Android(AndroidSide):
-    """A phone past whose agent traffic can go."""
+    """A phone on which traffic can bypass the agent."""
 
     def __init__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What a cell leaves behind: its report and its files."""
+"""Results of a cell: its report and its files."""
 
 import json
 from pathlib import Path

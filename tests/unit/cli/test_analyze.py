@@ -1,4 +1,4 @@
-"""``mplab analyze`` and its cross-check: what is compared, and how it ends."""
+"""``mplab analyze`` and its cross-check: compared files, output and exit code."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def report(tool: str, *, agree: bool) -> CrossCheckReport:
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> Compared:
-    """Calls of the comparison, which finds agreement in all captures but those called ``bad``."""
+    """Calls of the comparison, which finds agreement in all captures except those called ``bad``."""
     calls: Compared = []
 
     def fake(tool: str, files: Sequence[Path]) -> CrossCheckReport:

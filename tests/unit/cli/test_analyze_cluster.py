@@ -1,4 +1,4 @@
-"""``mplab analyze --cluster``: which runs are meant, what is said, and how it ends."""
+"""``mplab analyze --cluster``: selected runs, output and exit code."""
 
 import json
 import os

@@ -28,7 +28,7 @@ def mplab(*arguments: str) -> Result:
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with one analysed run, whose scenario is found by everybody; the working folder is empty."""
+    """A folder with one analysed run, whose scenario is registered; the working directory is empty."""
     folder, here = tmp_path / "runs", tmp_path / "here"
     folder.mkdir()
     here.mkdir()

@@ -1,4 +1,4 @@
-"""``mplab figures``: lists, draws, says what was left out, refuses what does not exist."""
+"""``mplab figures``: lists and draws figures, names the omitted ones, refuses unknown ones."""
 
 import json
 from pathlib import Path

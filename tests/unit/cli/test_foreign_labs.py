@@ -1,4 +1,4 @@
-"""Lab files of somebody else's run or bundle: what they would use is said, and nothing of it is used unasked."""
+"""Foreign lab files, from a run or a bundle: mplab lists what they would use, and uses it only with permission."""
 
 import shlex
 from pathlib import Path
@@ -55,7 +55,7 @@ def lab_of(tmp_path: Path, text: str = LAB) -> LabUse:
 
 
 def their_run(tmp_path: Path) -> RunDirectory:
-    """A run directory as somebody else may have made it."""
+    """A run directory as another user may have made it."""
     lab = lab_of(tmp_path)
     directory = RunDirectory.create(tmp_path / "runs", "theirs", EXPERIMENT.encode(), lab.source)
     experiment = directory.load_experiment(catalog(), lab=lab)
@@ -105,7 +105,7 @@ def test_a_lab_of_namespaces_alone_needs_no_permission(tmp_path: Path, text: str
 
 
 class ReachedError(LabNotReadyError):
-    """Raised by the first step that would look for phones and programs."""
+    """Raised in place of the first step that would look for phones and programs."""
 
 
 def reached(*_: object) -> None:

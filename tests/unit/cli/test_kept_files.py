@@ -36,7 +36,7 @@ OTHER = POLICY.replace("rules: []", "rules:\n  - {name: mail, match: {domain: ma
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The rule file of the experiment."""
+    """The policy file of the experiment."""
     folder = tmp_path / "policies"
     folder.mkdir()
     monkeypatch.setitem(cast(dict[str, Path], DRIVERS["mpflex"].files), "policy", folder)
@@ -56,7 +56,7 @@ def hashes(experiment: Experiment) -> dict[str, str]:
 
 
 def in_force(experiment: Experiment) -> str | None:
-    """The policy that the agent of a cell gets."""
+    """Return the policy that the agent of a cell uses."""
     use = experiment.transport("mpflex")
     return make_transport(use.name, use.options, {}, use.files).agent_settings().policy
 

@@ -1,4 +1,4 @@
-"""Mistakes of a user: each ends with one clear message and an exit code, never with a traceback."""
+"""Errors of a user: each gives one clear message and an exit code, never a traceback."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ LINK = "title: t\nwifi: {down: 1 Mbit/s, up: 1 Mbit/s, rtt: 1 ms}\n"
 
 @pytest.fixture
 def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Failed:
-    """Run a command in a folder of its own; its exit code and what it printed to standard error."""
+    """Run a failing command in its own folder; return its exit code and its standard error."""
     monkeypatch.chdir(tmp_path)
     for name, text in (("x", EXPERIMENT), ("campaign", CAMPAIGN), ("lab", LAB), ("link", LINK)):
         Path(f"{name}.yaml").write_text(text, encoding="utf-8")

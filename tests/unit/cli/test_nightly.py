@@ -1,4 +1,4 @@
-"""``mplab nightly``: what it shows, and what it refuses before anything is begun."""
+"""``mplab nightly``: its output, and input that it refuses before it starts anything."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is printed of somebody else's texts: no markup, no emoji, nothing that steers the terminal."""
+"""Foreign text on the terminal: mplab prints no markup, no emoji and no control sequences from it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``mplab plan``: defaults that fit together."""
+"""``mplab plan`` accepts the defaults of every scenario with every transport."""
 
 import json
 from pathlib import Path

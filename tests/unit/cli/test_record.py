@@ -1,4 +1,4 @@
-"""``mplab scenarios record``: elements are picked and named, YAML comes out that mplab reads."""
+"""``mplab scenarios record``: the user picks and names elements; the written YAML is valid."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``mplab report``: the page on paper."""
+"""``mplab report``: the report as PDF."""
 
 import re
 from pathlib import Path

@@ -22,7 +22,7 @@ def results(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Two runs that nobody analysed: their cells are known all the same."""
+    """Two runs without analysis, whose cells are still known."""
     folder = tmp_path_factory.mktemp("runs")
     for day in (1, 2):
         Synthetic(folder, day=day, repetitions=1).build()
@@ -161,7 +161,7 @@ def test_a_signal_ends_the_command(runs: str, number: signal.Signals) -> None:
         text=True,
         timeout=120,
         check=False,
-        # A shell's background job, as tests may be, has it ignored.
+        # A background job of a shell, such as these tests, may ignore SIGINT; so would the command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert done.returncode == 130, done.stderr

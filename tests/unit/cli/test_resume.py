@@ -1,4 +1,4 @@
-"""Runs that are complete, and runs whose lab is busy: nothing of them is changed."""
+"""Resuming a complete run, or a run whose lab is busy, changes nothing."""
 
 import errno
 import json
@@ -49,7 +49,7 @@ def experiment(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of runs, on a machine that has everything; its locks are the test's own."""
+    """The folder of runs, on a machine that lacks nothing; the test has its own locks."""
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
     monkeypatch.setattr(ready, "check_ready_for", lambda _experiment: None)
     return tmp_path / "runs"

@@ -1,4 +1,4 @@
-"""``mplab scenarios``: what is listed, what is refused, and what the shell completes."""
+"""``mplab scenarios``: listed scenarios, refused input, shell completion."""
 
 import json
 import os

@@ -19,7 +19,7 @@ def show(*arguments: object) -> Result:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """Three cells: the first was made again and is ok, the second is invalid, the third is missing."""
+    """A run of three cells: the first was repeated and is ok, the second is invalid, the third is missing."""
     outcomes = {1: "ok", 2: "invalid", 3: "missing"}
     run = Synthetic(tmp_path, repetitions=1, outcome=lambda spec: outcomes[spec["index"]], retried=[1]).build()
     steps = [("prepare", 3), ("scenario", 3.5)]

@@ -1,4 +1,4 @@
-"""What the processes of a run import when they start: nothing that only some verbs, labs or scenarios need."""
+"""Modules that the processes of a run import at their start: none that only some verbs, labs or scenarios need."""
 
 import importlib
 import inspect
@@ -35,14 +35,14 @@ FROM_PYTHON = "import mplab.run; mplab.run.plan('experiments/demo.yaml'); mplab.
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that a new interpreter has imported after `code`."""
+    """Return the modules that a new interpreter has imported after `code`."""
     code += "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 def imported_by(code: str) -> set[str]:
-    """The packages that a new interpreter has imported after `code`."""
+    """Return the packages that a new interpreter has imported after `code`."""
     return {name.partition(".")[0] for name in modules_after(code)}
 
 
@@ -68,7 +68,7 @@ def test_help_imports_no_verb() -> None:
 
 
 def test_what_is_slow_can_be_imported_here() -> None:
-    """Else the other test proves nothing."""
+    """Check that the slow packages are installed: without them, the test above proves nothing."""
     assert imported_by(f"import {', '.join(sorted(SLOW))}") >= SLOW
 
 
@@ -93,7 +93,7 @@ def test_every_package_of_verbs_is_a_panel() -> None:
 
 
 def verbs(group: TyperGroup, context: Any) -> Iterator[tuple[str, ...]]:
-    """Every verb below a group, with the verbs above it."""
+    """Yield every verb below a group, as the words that lead to it."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
@@ -114,7 +114,7 @@ def test_all_verbs_are_found() -> None:
 
 @pytest.mark.parametrize("verb", ALL, ids=" ".join)
 def test_a_verb_has_a_help_of_its_own(verb: tuple[str, ...]) -> None:
-    """Its first words are those that the help of the verb above it shows."""
+    """Check that the verb's help contains the words that the help of its group shows."""
     *above, name = verb
     shown = CliRunner().invoke(app, [*above, "--help"], env={"COLUMNS": "250"}).stdout
     said = next(line.strip("│ \n").partition(name)[2].strip() for line in shown.splitlines() if f"│ {name} " in line)

@@ -1,4 +1,4 @@
-"""A host that closes a stream is answered, as adbd does: some clients wait for that."""
+"""The device answers a host that closes a stream, as adbd does: some clients wait for the answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ class Open:
     banner = b"device::"
 
     async def delay(self) -> None:
-        """At once."""
+        """Return at once."""
 
 
 class Host:
@@ -38,7 +38,7 @@ class Host:
 
 
 def with_host(serve: Callable[..., Awaitable[None]], talk: Callable[[Host], Awaitable[None]]) -> None:
-    """Has a host talk to a device whose streams are served by `serve`."""
+    """Let a host talk to a device whose streams are served by `serve`."""
 
     async def main() -> None:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,13 +57,13 @@ def with_host(serve: Callable[..., Awaitable[None]], talk: Callable[[Host], Awai
 
 
 async def until_closed(connection: Connection, stream: Stream, _address: str) -> None:
-    """A service that runs until the host closes it."""
+    """Accept the stream and run until the host closes it."""
     connection.accept(stream)
     await stream.wait_closed()
 
 
 async def refused(_connection: Connection, _stream: Stream, _address: str) -> None:
-    """A service that is not there."""
+    """Return without accepting the stream, as for an unknown service."""
 
 
 def test_the_close_of_a_stream_is_answered_once() -> None:
@@ -74,7 +74,7 @@ def test_the_close_of_a_stream_is_answered_once() -> None:
         host.send(CLSE, HOST_STREAM, okay.arg0)
         closed = await host.receive()
         assert (closed.command, closed.arg0, closed.arg1) == (CLSE, 0, HOST_STREAM)
-        host.send(CLSE, HOST_STREAM, okay.arg0)  # no stream any more
+        host.send(CLSE, HOST_STREAM, okay.arg0)  # this stream is closed already
         host.send(OPEN, HOST_STREAM + 1, 0, b"sync:\0")
         assert (await host.receive()).command == OKAY, "nothing came between"
 

@@ -1,4 +1,4 @@
-"""What the scripted apps have to be told of a lab."""
+"""Variables that the scripted apps need of a lab."""
 
 from pathlib import Path
 

@@ -57,7 +57,7 @@ class Clock:
 
 
 class Notes:
-    """A screen with the app above, and short words for what is done to it."""
+    """A screen with the app above, and short methods for actions on it."""
 
     def __init__(self, folder: Path, work: str = "exit 0") -> None:
         path = folder / "notes.yaml"
@@ -246,7 +246,7 @@ def store() -> Iterator[tuple[str, dict[str, bytes]]]:
 
 
 class Ready(Notes):
-    """A screen with the apps that are ready."""
+    """A screen with the apps that mplab provides."""
 
     def __init__(self, folder: Path, url: str) -> None:
         downloads = folder / "Download"

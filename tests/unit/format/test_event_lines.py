@@ -1,4 +1,4 @@
-"""Each event is written byte for byte as before it had a model: ``events/`` has the lines of the version before."""
+"""Each event is written byte for byte as in ``events/``, whose lines are older than the models of events."""
 
 import json
 from pathlib import Path

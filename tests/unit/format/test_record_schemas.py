@@ -1,4 +1,4 @@
-"""Records are valid by the schemas in docs/schema: those that this version writes, and those of older versions."""
+"""Records of this version and of older versions are valid by the schemas in docs/schema."""
 
 import json
 from pathlib import Path

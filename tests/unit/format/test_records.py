@@ -1,4 +1,4 @@
-"""One model for each file: what the host writes is read back as the same, what older versions wrote as of this one."""
+"""One model for each file: it reads back what the host wrote, and upgrades files of older versions."""
 
 import json
 from pathlib import Path

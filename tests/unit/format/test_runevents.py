@@ -1,4 +1,4 @@
-"""Each event of a run has one model: what the run writes is what progress, report and display read."""
+"""Each event of a run has one model, which the run writes and which progress, report and display read."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The steps that an Android phone adds to a cell: its look with its log, and the film."""
+"""Steps that an Android phone adds to a cell: its check with its log, and the screen recording."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Job:
 
 
 class Side(AndroidSide):
-    """A phone that says what a test has it say."""
+    """A phone whose replies the test sets."""
 
     def __init__(self, *, ways: list[str] | None = None, films: bool = False, lost: str = "") -> None:
         self._file = AndroidPhoneFile.model_validate({"driver": "adb", "record_screen": films})

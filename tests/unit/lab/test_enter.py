@@ -1,4 +1,4 @@
-"""Where namespaces cannot be made, the message says what is missing."""
+"""On a machine without namespaces, the message names the missing permission or program."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which processes are nodes of a lab: the caller's own ones, whatever others call theirs."""
+"""Only the caller's own processes count as nodes of a lab, whatever other users name their processes."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ own_namespace = pytest.mark.skipif(
 
 @contextmanager
 def holder(*before: str, user: int | None = None) -> Iterator[None]:
-    """A process that calls itself the node ``phone`` of `LAB`, made by `user`."""
+    """Run a process that claims to be the node ``phone`` of `LAB`, started by `user`."""
     environment = {"PATH": os.environ["PATH"], "MPLAB_LAB": LAB, "MPLAB_NODE": "phone"}
     with subprocess.Popen([*before, "sleep", "60"], env=environment, user=user) as process:
         try:
@@ -33,7 +33,7 @@ def holder(*before: str, user: int | None = None) -> Iterator[None]:
 
 
 def found(*, within_s: float) -> bool:
-    """Whether the node is found; a process that was just started may not be what it becomes."""
+    """Return whether the node is found within `within_s`: a new process needs time to start its program."""
     until = time.monotonic() + within_s
     while time.monotonic() < until:
         if any(node.lab == LAB for node in running_nodes()):

@@ -1,4 +1,4 @@
-"""A kind of phone of another distribution: a lab file names it, `mplab doctor` checks it, `mplab plan` resolves it."""
+"""A phone kind of another distribution: a lab file uses it, `mplab doctor` checks it, `mplab plan` resolves it."""
 
 import json
 from collections.abc import Iterator

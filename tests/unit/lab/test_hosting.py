@@ -1,4 +1,4 @@
-"""Which containers a lab needs, and where it cannot have any."""
+"""The containers that a lab needs, and machines that cannot run any."""
 
 import os
 from pathlib import Path

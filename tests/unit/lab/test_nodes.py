@@ -1,4 +1,4 @@
-"""Programs in nodes: what a dead one has left running goes with it."""
+"""Programs in nodes: processes that a dead program has left are ended too."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ if os.fork():
     print(listening.getsockname()[1], flush=True)
 time.sleep(60)
 """
-"""A server with a worker that has its socket, too."""
+"""A server with a worker that also has its socket."""
 
 
 def test_the_workers_of_a_server_that_has_died_are_ended_with_it() -> None:

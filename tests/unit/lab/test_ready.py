@@ -14,7 +14,7 @@ READY = '{"event": "ready", "pid": 1}'
 
 
 def program(log: Path, *lines: str) -> NodeProcess:
-    """A program that appends lines to a log and ends."""
+    """Return a program that has appended lines to a log and ended."""
     script = "import sys; print(*sys.argv[1:], sep=chr(10))"
     with log.open("ab") as output:
         process = subprocess.Popen([sys.executable, "-c", script, *lines], stdout=output, start_new_session=True)

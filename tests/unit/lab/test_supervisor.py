@@ -1,4 +1,4 @@
-"""A lab without namespaces: what runs beside it hears of signals and of our end, and leaves nothing behind."""
+"""The supervisor, without namespaces: it passes on signals, ends with its parent, and leaves nothing behind."""
 
 import signal
 import subprocess
@@ -48,7 +48,7 @@ def command(folder: Path) -> list[str]:
 
 
 def ready(folder: Path) -> int:
-    """The id of the command's own child, once it runs."""
+    """Return the process id of the command's own child, once it runs."""
     wait_for((folder / "ready").exists, "the command runs")
     return int((folder / "pids").read_text())
 

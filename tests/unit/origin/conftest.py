@@ -1,4 +1,4 @@
-"""The generated sites, made once for all tests."""
+"""The generated sites, made only once for all tests."""
 
 from pathlib import Path
 

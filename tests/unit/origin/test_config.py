@@ -1,4 +1,4 @@
-"""The configurations, and what nginx and dnsmasq themselves say about them."""
+"""The configurations, as checked by nginx and dnsmasq themselves."""
 
 import subprocess
 from pathlib import Path

@@ -28,4 +28,4 @@ def test_all_files_are_made_whole(cache: Path) -> None:
         "stream": STREAM_BYTES,
     }
     for stat in found.values():
-        assert stat.st_blocks * 512 >= stat.st_size  # none is sparse
+        assert stat.st_blocks * 512 >= stat.st_size  # no file is sparse

@@ -1,4 +1,4 @@
-"""The generated sites: as large as the table says, whole, valid, and always the same."""
+"""The generated sites: as large as the table requires, complete, valid, and always the same."""
 
 import io
 import json

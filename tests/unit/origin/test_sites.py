@@ -1,4 +1,4 @@
-"""The table of han2015 and the addresses made from it."""
+"""The table of han2015 and the addresses that are derived from it."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What a phone's Multipath TCP was before a run is brought back, line by line."""
+"""The phone's Multipath TCP settings from before a run are restored, line by line."""
 
 from mplab.drivers.phone.adb.mptcp import undo_script
 

@@ -1,4 +1,4 @@
-"""What the kernel shows of an interface is what it is made of again."""
+"""An interface is restored from the kernel's description of it."""
 
 from mplab.drivers.phone.interface import (
     Endpoint,

@@ -1,4 +1,4 @@
-"""What is remembered of a stack, and lines of containers' logs."""
+"""Stored settings of a stack, and parsing of containers' logs."""
 
 import json
 from dataclasses import asdict
@@ -53,7 +53,7 @@ def test_lines_of_a_log_have_their_time() -> None:
     said = (
         b'2026-11-22T22:49:29.123456789Z {"event": "ready"}\n'
         b"2026-11-22T22:49:30Z no JSON\n"
-        b'2026-11-22T22:49:30.5Z {"event": "conn'  # cut
+        b'2026-11-22T22:49:30.5Z {"event": "conn'  # cut off
     )
     lines = parse_timed(said)
     assert [at % 10**10 for at, _ in lines] == [9_123_456_789, 0, 500_000_000]

@@ -1,4 +1,4 @@
-"""What compose and engines say when something is wrong, in one sentence."""
+"""Errors of compose and of engines become one sentence each."""
 
 import os
 import shutil
@@ -93,7 +93,7 @@ def test_a_socket_that_one_may_not_use() -> None:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Root may use everything."""
+    """Run as a user without root's permissions, to whom files can be forbidden."""
     found = os.geteuid()
     if found == 0:
         os.seteuid(65534)
@@ -107,7 +107,7 @@ def test_a_server_without_ssh() -> None:
     if shutil.which("ssh") is None:
         pytest.skip("not installed: openssh-client")
     with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # nobody listens, and nobody else is given this port
+        closed.bind(("127.0.0.1", 0))  # no process listens here, and no other socket gets this port
         url = f"ssh://lab@127.0.0.1:{closed.getsockname()[1]}"
         refused = rf"Docker at {url} cannot be reached over SSH: .*refused; try: ssh {url} docker info"
         with pytest.raises(LabNotReadyError, match=refused), connected(url):

@@ -22,12 +22,12 @@ def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class BuildingError(Exception):
-    """It came as far as the images."""
+    """Raised when the images would be built."""
 
 
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine of this machine, on which building begins."""
+    """An engine of this machine, where building the images raises `BuildingError`."""
 
     def build(*_arguments: object) -> None:
         raise BuildingError
@@ -65,7 +65,7 @@ def test_a_kernel_that_does_not_say(allowed: Path) -> None:
 
 
 class FarEngine:
-    """The client of an engine on another host, which answers what a container would."""
+    """The client of an engine on another host, which answers as a container would."""
 
     def __init__(self) -> None:
         self.containers = self.images = self

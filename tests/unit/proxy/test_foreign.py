@@ -1,4 +1,4 @@
-"""A kind of proxy of another distribution: named in a lab file, locked, checked, and refused as those of our own."""
+"""A proxy kind of another distribution: named in a lab file, locked, checked and refused like mplab's own kinds."""
 
 import json
 import subprocess
@@ -119,7 +119,7 @@ def foreign(tmp_path: Path) -> Iterator[None]:
 
 
 def mplab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: the kinds of proxy that lab files can name are looked up once in a process."""
+    """Run mplab in a separate process, since a process looks up the kinds of proxy only once."""
     command = [sys.executable, "-m", "mplab", *arguments]
     return subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
 

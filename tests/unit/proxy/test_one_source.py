@@ -1,4 +1,4 @@
-"""Images and the virtual lab's processes have one source of configuration: what drifts apart fails here."""
+"""Images and the virtual lab's processes use one configuration; these tests fail when two copies diverge."""
 
 import json
 import re
@@ -31,7 +31,7 @@ IMAGES = FILE.parent / "images"
 
 
 class Named:
-    """`Installed`: this machine's paths, but programs by name, so that none has to be there."""
+    """`Installed` with this machine's paths, but with programs by name: none must be installed."""
 
     path = staticmethod(LOCAL.path)
     python = staticmethod(LOCAL.python)
@@ -48,7 +48,7 @@ class Named:
 
 @dataclass
 class Lab:
-    """Configurations as made for one kind of place."""
+    """Configurations for one kind of place."""
 
     directory: Path
     commands: Mapping[str, list[str]]
@@ -60,7 +60,7 @@ class Lab:
 
 
 def make_lab(directory: Path, installed: Installed, patch: pytest.MonkeyPatch) -> Lab:
-    """The same secrets each time."""
+    """Return the configurations; secrets are the same each time."""
     count = iter(range(1000))
     patch.setattr("secrets.token_hex", lambda size=32: f"secret-{next(count)}-{size}")
     patch.setattr("secrets.token_urlsafe", lambda size=32: f"secret-{next(count)}-{size}")
@@ -105,7 +105,7 @@ def test_configurations_differ_in_paths_alone(labs: tuple[Lab, Lab, InImages]) -
 
 
 def _translate(text: str, virtual: Path, images: Path, installed: InImages) -> str:
-    """Every path of this machine as containers see it."""
+    """Replace every path of this machine by its path in containers."""
 
     def seen(match: re.Match[str]) -> str:
         path = Path(match.group())

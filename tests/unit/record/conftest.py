@@ -1,4 +1,4 @@
-"""A run of four cells, as its events tell it."""
+"""A run of four cells, as events."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def cells() -> list[CellSpec]:
 
 @pytest.fixture
 def events(cells: list[CellSpec]) -> list[RunEvent]:
-    """One cell ok, one invalid, one failed after a retry, one not run; one transport skipped."""
+    """Return the events: one cell ok, one invalid, one failed after a retry, one not run; one transport skipped."""
     one, two, three, _ = (cell.id for cell in cells)
     skipped = [{"transport": "quic", "reason": "not built"}]
     told: list[tuple[str, dict[str, Any]]] = [

@@ -1,4 +1,4 @@
-"""What earlier runs tell of the time that a plan takes."""
+"""The duration of a plan, estimated from earlier runs."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ PLAN = make_plan(ASKED)
 
 
 def earlier(runs: Path, took_s: dict[tuple[str, str, str], float], asked: Experiment = ASKED, number: int = 0) -> Path:
-    """A run of which some combinations were finished, each in so many seconds, after a first attempt."""
+    """Write a run in which some combinations finished in the given times, after a first attempt; return its folder."""
     folder = runs / f"2026010{number}T000000Z-{asked.name}-abcde{number}"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps({"experiment": json_of(asked.record())}))

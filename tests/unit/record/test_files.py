@@ -1,4 +1,4 @@
-"""Files are complete or not there, also when the disk is full."""
+"""Files are complete or absent, also when the disk is full."""
 
 import resource
 import shutil
@@ -17,7 +17,7 @@ from mplab.base.files import replace, write_new
 
 @contextmanager
 def largest_file(size_bytes: int) -> Iterator[None]:
-    """The kernel refuses to let any file of this process grow beyond `size_bytes`, as if the disk were full."""
+    """Limit all files of this process to `size_bytes`; the kernel refuses more, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))

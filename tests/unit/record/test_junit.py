@@ -1,4 +1,4 @@
-"""Continuous integration sees every cell."""
+"""The JUnit file for continuous integration has every cell."""
 
 from pathlib import Path
 from xml.etree import ElementTree as ET

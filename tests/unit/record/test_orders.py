@@ -1,4 +1,4 @@
-"""Orders to a run that goes on: other processes append them to its events."""
+"""Orders to a running run: other processes append them to its events."""
 
 from datetime import datetime
 from pathlib import Path

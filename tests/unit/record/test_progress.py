@@ -1,4 +1,4 @@
-"""How far a run is can be read from its events alone."""
+"""The progress of a run follows from its events only."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_interrupted(events: list[RunEvent], cells: list[CellSpec]) -> None:
     assert (progress.state, progress.current_cell, progress.current_step) == ("interrupted", None, None)
     assert (progress.ok, progress.invalid, progress.failed, progress.remaining) == (1, 1, 1, 1)
     assert dict(progress.outcomes) == {cells[0].id: "ok", cells[1].id: "invalid", cells[2].id: "failed"}
-    assert progress.eta_s == 10.0  # the one that is left is like the first: web over mptcp
+    assert progress.eta_s == 10.0  # the remaining cell is like the first one: web over mptcp
 
 
 def test_resumed_and_finished(events: list[RunEvent], cells: list[CellSpec]) -> None:

@@ -1,4 +1,4 @@
-"""A cell has its name only when it is complete; nothing that was measured is thrown away."""
+"""A cell gets its final name only when it is complete; measured data is never deleted."""
 
 import errno
 import json

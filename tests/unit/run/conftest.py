@@ -12,7 +12,7 @@ Planned = Callable[..., RunBench]
 
 @pytest.fixture
 def planned(tmp_path: Path) -> Planned:
-    """Plans a run of an experiment: see `experiment_text`."""
+    """Plan a run of an experiment: see `experiment_text`."""
 
     def plan(**experiment: object) -> RunBench:
         return RunBench.planned(tmp_path, experiment_text(**experiment))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Hooks around cells: when they are asked for, what they are told, what their failure costs."""
+"""Hooks around cells: when they run, their environment, and the effect of their failure."""
 
 import json
 import sys
@@ -92,7 +92,7 @@ def test_a_process_outside_that_has_gone_ends_the_run(planned: Planned, name: st
 
 
 class Host(FakeOutside):
-    """The process outside, which runs the commands of hooks."""
+    """The process outside, with the real commands of hooks."""
 
     def __init__(self, run: RunBench) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class Host(FakeOutside):
 
 
 ONCE = "import os; raise SystemExit(os.environ['MPLAB_ATTEMPT'] == '1')"
-"""Fails at the first attempt."""
+"""A command that fails at the first attempt."""
 SAYS = "import os; print(os.environ['MPLAB_HOOK'], os.environ['MPLAB_OUTCOME'])"
 
 

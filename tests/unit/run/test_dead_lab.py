@@ -1,4 +1,4 @@
-"""A program of the lab that dies is named and started again; a cell pays for it with nothing."""
+"""A program of the lab that dies is named and started again; the cell is not lost."""
 
 from collections.abc import Callable
 

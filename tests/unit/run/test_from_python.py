@@ -31,9 +31,12 @@ from tests.fakes.scenario import FakeScenario
 
 @dataclass
 class Desk:
-    """A folder with an experiment file, and a lab that is a fake.
+    """A folder with an experiment file, and a fake lab.
 
     Attributes:
+        folder: with the experiment file and the runs.
+        lab: the fake lab.
+        scenario: the scenario of all cells.
         read: experiment files that were read, in order.
     """
 
@@ -43,7 +46,7 @@ class Desk:
     read: list[str] = field(default_factory=list)
 
     def plan(self, text: str, **options: Any) -> mplab.run.PlannedRun:
-        """Plan an experiment."""
+        """Write an experiment file and plan it."""
         file = self.folder / "fake.yaml"
         file.write_text(text)
         return mplab.run.plan(file, runs=self.folder / "runs", **options)
@@ -51,7 +54,7 @@ class Desk:
     def inside(
         self, directory: RunDirectory, _experiment: Experiment, _hooks: HookRunner, follower: _Follower, _log: Path
     ) -> tuple[int, str]:
-        """Stand in for the process inside a lab."""
+        """Act as the process inside a lab."""
         try:
             RunLoop(
                 directory.path,
@@ -91,7 +94,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 @pytest.fixture
 def summary(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Has the analysis make a report with two budgets, one of them broken; what was done, in order."""
+    """Let the analysis make a report with two budgets, one of them broken; return the list of calls."""
     done: list[str] = []
     limits = [{"about": "web", "text": "3 s, allowed is at most 2 s", "verdict": "broken"}]
     limits.append({"about": "download", "text": "1 s, allowed is at most 2 s", "verdict": "kept"})

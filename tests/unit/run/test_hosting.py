@@ -1,4 +1,4 @@
-"""The process outside of the lab: which events it passes on."""
+"""Events that the process outside the lab passes on."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What a run that is gone on with keeps, and what it makes again."""
+"""Parts of a run that resuming keeps, and parts that it makes again."""
 
 import json
 from collections.abc import Callable

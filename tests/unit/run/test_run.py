@@ -1,4 +1,4 @@
-"""Every cell of a plan, in order: outcomes, retries, interrupts, what is told of it."""
+"""Every cell of a plan in order: outcomes, retries, interrupts and events."""
 
 from collections.abc import Callable
 

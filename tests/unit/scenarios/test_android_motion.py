@@ -1,4 +1,4 @@
-"""From looks at a player to when it played."""
+"""Playing times, derived from looks at a player."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ EVERY_S = 0.25
 
 
 def looks(*spells: tuple[float, Mapping[str, str]]) -> Sampled:
-    """Looks every 0.25 s; each spell has its length, s, and what is shown."""
+    """Return looks every 0.25 s; each spell has its length in s and the shown elements."""
     shown = [what for length, what in spells for _ in range(round(length / EVERY_S))]
     return Sampled(
         tuple(ScreenSample(100 + number * EVERY_S, 0.01, what) for number, what in enumerate(shown)), EVERY_S
@@ -20,7 +20,7 @@ def looks(*spells: tuple[float, Mapping[str, str]]) -> Sampled:
 
 
 def positions(*seconds: int) -> Sampled:
-    """A clock, looked at every 0.25 s for a second at each place."""
+    """Return looks at a clock every 0.25 s, for one second at each position."""
     return looks(*((1.0, {"position": f"{at // 60}:{at % 60:02}"}) for at in seconds))
 
 

@@ -1,4 +1,4 @@
-"""What the files of selectors and start commands may say."""
+"""Valid and invalid content of the files with selectors and start commands."""
 
 import re
 from pathlib import Path

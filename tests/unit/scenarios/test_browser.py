@@ -33,7 +33,7 @@ needs_browser = pytest.mark.skipif(
 
 @pytest.fixture
 def wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wrapper:
-    """A wrapper around `env`, which shows what the browser would see."""
+    """A wrapper around `env` that prints the browser's environment."""
     program = tmp_path / "browser"
     program.write_text('#!/bin/sh\necho "$HOME" "${http_proxy-none}" "$$" "$@"\n')
     program.chmod(0o755)
@@ -93,7 +93,7 @@ def test_capabilities() -> None:
 
 
 class BrokenDriver:
-    """Every command fails, but screenshot and page source."""
+    """A driver whose commands all fail, except screenshot and page source."""
 
     page_source = "<p>here</p>"
 
@@ -112,7 +112,7 @@ class BrokenDriver:
         raise self._error
 
     def set_page_load_timeout(self, _seconds: float) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,7 @@ def test_a_failed_step_leaves_screenshot_and_source(wrapper: Wrapper, tmp_path: 
 
 
 class CleanUi:
-    """A browser that begins clean; all else is another's."""
+    """A browser that starts clean; everything else is delegated."""
 
     def __init__(self, ui: ChromiumUi) -> None:
         self.open = ui.open
@@ -215,7 +215,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 http.server.HTTPServer(("127.0.0.1", int(sys.argv[sys.argv.index("--port") + 1])), Handler).serve_forever()
 """
-"""Answers as Appium does when it is ready."""
+"""A server that answers as Appium does when it is ready."""
 
 
 @pytest.mark.parametrize(

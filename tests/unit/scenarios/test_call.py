@@ -1,4 +1,4 @@
-"""The call scenario: steps on browsers that answer from a table, scores of speech that was spoilt on purpose."""
+"""The call scenario: steps in browsers that answer from a table, scores of deliberately degraded speech."""
 
 import importlib
 import json
@@ -32,13 +32,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def clock(samples: int, began: float) -> list[list[float]]:
-    """A pair every tenth of a second, now and then late."""
+    """Return a (sample, time) pair every 0.1 s; times are up to a few milliseconds late."""
     rng = np.random.default_rng(3)
     return [[at, began + at / RATE + abs(rng.normal(0, 0.002))] for at in range(0, samples, RATE // 10)]
 
 
 def spoilt(samples: NDArray[np.float64], *, lost: float) -> NDArray[np.float64]:
-    """Without a share of its packets of 20 ms."""
+    """Return the samples without the share `lost` of their 20 ms packets."""
     rng = np.random.default_rng(7)
     kept = np.repeat(rng.random(len(samples) // PACKET + 1) >= lost, PACKET)[: len(samples)]
     return samples * kept
@@ -53,7 +53,7 @@ def cell(
     delay_s: float = DELAY_S,
     utterances: int = 2,
 ) -> list[dict[str, Any]]:
-    """Observations and files of a call in which the recording came late and with holes."""
+    """Write the files of a call whose recording is late and has gaps; return its observations."""
     said = json.loads(recording.utterances.read_text())[:utterances]
     whole = call.quality.read_wav(recording.reference)[: round((said[-1]["end_s"] + 1) * RATE)]
     heard = np.concatenate((np.zeros(round(delay_s * RATE)), spoilt(whole, lost=lost)))
@@ -85,7 +85,7 @@ def cell(
 
 
 def stalled(observations: list[dict[str, Any]], **stalls_ms: dict[str, float]) -> list[dict[str, Any]]:
-    """With the stalls of utterances by their number (``u1=…``)."""
+    """Return observations in which utterances, named by number (``u1=…``), have stalls."""
     return [
         {**item, "stalls_ms": stalls_ms.get(f"u{item['number']}", {"phone": 0.0, "desktop": 0.0})}
         if item["event"] == "utterance"
@@ -163,7 +163,7 @@ def test_an_utterance_in_which_the_host_stalled_is_left_out(
 
 
 def statistics(*, call: str = "1", late: float = 1.0, lost: int = 0, made_up: float = 0.01) -> list[dict[str, Any]]:
-    """What getStats says in five seconds; `late` makes jitter, delay and round trips worse."""
+    """Return getStats records of five seconds; `late` multiplies jitter, delay and round trips."""
     return [
         {
             "event": "statistics",

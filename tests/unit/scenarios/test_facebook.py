@@ -1,4 +1,4 @@
-"""The scenario `facebook` on an app that answers as it is told."""
+"""The scenario `facebook` on an app whose answers the test sets."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ ROUND = ["refresh", "status", "photo", "nearby", "check-in"]
 
 
 class AppUi:
-    """An app that does everything at once; `wrong`: action → fields of its result that are not as they should be."""
+    """An app that does everything at once; `wrong`: action → wrong fields of its result."""
 
     def __init__(self, wrong: dict[str, dict[str, Any]] | None = None, stuck: str = "", error: str = "") -> None:
         self._wrong, self._stuck, self._error = wrong or {}, stuck, error

@@ -57,7 +57,7 @@ def test_a_paint_that_was_not_seen_gives_no_value() -> None:
 
 
 def visit(make_cell: Callable[..., Any], events: list[dict[str, Any]], *, reused: set[str]) -> Any:
-    """The cell after a load of `wiki`; the requests `reused` came over connections from before."""
+    """Return the cell after a load of `wiki`; the requests `reused` used connections from before."""
     for event in events:
         if event["method"] == "Network.responseReceived":
             event["params"]["response"]["connectionReused"] = event["params"]["requestId"] in reused

@@ -1,4 +1,4 @@
-"""The scenarios radio and spotify: parameters, scores of stored observations, what is asked of the app."""
+"""The scenarios radio and spotify: parameters, scores of stored observations, commands to the app."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def test_default_parameters_are_the_papers_and_fit_into_the_default_cell_timeout
 
 
 class PlayingUi:
-    """An app whose page says what it is told to say."""
+    """An app whose page reports the given player state."""
 
     def __init__(self, player: dict[str, Any]) -> None:
         self.player = player
@@ -94,7 +94,7 @@ class PlayingUi:
 
 
 class Card:
-    """A sound card that has recorded something."""
+    """A sound card with a finished recording."""
 
     server = "unix:/nowhere/socket"
 
@@ -110,7 +110,7 @@ class Card:
 
 
 def play(make_cell: Callable[..., Any], name: str, player: dict[str, Any], peak: float, tmp_path: Path) -> Any:
-    """Run a scenario for a second; the cell, and what the app was asked."""
+    """Run a scenario for a second; return the cell and the app."""
     scenario = load_scenario(name)
     ui, card, cell = PlayingUi(player), Card(peak), make_cell()
 

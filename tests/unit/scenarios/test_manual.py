@@ -14,7 +14,7 @@ from mplab.base.programs import CHECKOUT
 
 @pytest.fixture
 def example() -> tuple[ModuleType, ModuleType]:
-    """Scenario and scores, as printed."""
+    """Return scenario and scores of the example in the manual."""
     text = (CHECKOUT / "docs" / "scenarios.md").read_text()
     modules = []
     for name, source in zip(("scenario", "scores"), re.findall(r"```python\n(.*?)```", text, re.DOTALL), strict=True):

@@ -1,4 +1,4 @@
-"""What the messenger scenario plans, makes of both phones' reports, and scores."""
+"""Messages that the messenger scenario plans, its use of both phones' reports, and its scores."""
 
 import importlib
 import json
@@ -25,7 +25,7 @@ def messenger() -> SimpleNamespace:
 
 
 def sent(number: int, kind: str = "text", *, delay_s: float | None = 0.05, **more: Any) -> dict[str, Any]:
-    """As the page of the phone reports a message."""
+    """Return a message as the page of the phone reports it."""
     began = NOW + number
     receipt = None if delay_s is None else began + delay_s
     entry = {"id": f"id-{number}", "kind": kind, "body": f"text {number}", "sent_t": began, "uploaded_t": None}
@@ -33,7 +33,7 @@ def sent(number: int, kind: str = "text", *, delay_s: float | None = 0.05, **mor
 
 
 def received(number: int, *, delay_s: float = 0.03, **more: Any) -> dict[str, Any]:
-    """As the page of the second phone reports it."""
+    """Return a message as the page of the second phone reports it."""
     shown = NOW + number + delay_s
     entry = {"id": f"id-{number}", "body": f"text {number}", "photo": False, "received_t": shown, "shown_t": shown}
     return {**entry, "size_bytes": None, "sha256": None, "problem": "", **more}
@@ -197,7 +197,7 @@ def test_a_photo_is_waited_for_until_it_is_whole(messenger: SimpleNamespace) -> 
 
 
 class Memory:
-    """An app that has stored something."""
+    """An app with stored data."""
 
     def __init__(self, **found: int) -> None:
         self.found = found

@@ -1,4 +1,4 @@
-"""What the READMEs of the scenarios say is what the scenarios do."""
+"""The READMEs of the scenarios describe the scenarios correctly."""
 
 import re
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ def readme(name: str) -> str:
 
 
 def quoted(text: str) -> set[str]:
-    """All words ``like this`` outside of examples."""
+    """Return all words ``like this`` outside of examples."""
     return set(re.findall(r"`([^`\n]+)`", _FENCED.sub("", text)))
 
 
 def rows(text: str, first: str) -> Iterator[list[str]]:
-    """The cells of all tables whose first column is called `first`."""
+    """Yield the rows of all tables whose first column is called `first`, as cells."""
     lines = iter(text.splitlines())
     for line in lines:
         if line.startswith(f"| {first} |"):

@@ -1,4 +1,4 @@
-"""What looks at a screen tell of rebuffering, and how exactly."""
+"""Rebuffering that is detected by looks at a screen, and its time resolution."""
 
 import time
 
@@ -10,7 +10,7 @@ from mplab.scenarios.base.sampling import Sampled, ScreenSample, sample
 
 
 def looks(text: str, every_s: float = 0.5) -> Sampled:
-    """From ``w`` (waits), ``p`` (plays), ``.`` (neither)."""
+    """Return looks from the letters ``w`` (waits), ``p`` (plays) and ``.`` (neither)."""
     shown = {"w": {"loading": ""}, "p": {"position": "0:01"}, ".": {}}
     return Sampled(tuple(ScreenSample(100 + every_s * i, 0.1, shown[letter]) for i, letter in enumerate(text)), every_s)
 
@@ -44,7 +44,7 @@ def test_resolution_is_that_of_the_slowest_look() -> None:
 
 
 class Phone:
-    """A screen whose spinner goes at the third look; the second look takes long."""
+    """A screen whose spinner disappears at the third look; the second look takes long."""
 
     def __init__(self) -> None:
         self.looked = 0
@@ -63,7 +63,7 @@ def test_late_look_moves_none_of_the_others() -> None:
     sampled = sample(Phone(), elements, for_s=0.75, every_s=0.1, watch=lambda windows: seen.append(len(windows)))  # type: ignore[arg-type]
     assert ["loading" in look.shown for look in sampled.looks][:3] == [True, True, False]
     assert len(seen) == len(sampled.looks) < 8
-    # On the grid of 0.1 s that began with the first look, never ahead of it.
+    # On the grid of 0.1 s that started with the first look, and never ahead of it.
     grid = [(look.t - began) % 0.1 for look in sampled.looks if look.took_s < 0.05]
     assert all(offset >= -1e-3 for offset in grid)
     assert sampled.resolution_s > 0.2

@@ -1,4 +1,4 @@
-"""A cell opens a session of its scenario: what it opens is closed again, and no two cells share anything."""
+"""Each cell opens its own session of a scenario, closes what it opened, and shares nothing with other cells."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ FACTS = {"phone": "a", "phone_password": "b", "peer": "c", "peer_password": "d",
 
 
 class Screen:
-    """An app on which everything that is waited for is there at once."""
+    """An app whose elements all appear at once."""
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None: ...
 
@@ -39,7 +39,7 @@ class Screen:
 
 
 class Opened:
-    """Opens apps, and knows which are open."""
+    """Opens apps and records which are open."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
@@ -59,7 +59,7 @@ class Opened:
 
 
 def speech(folder: Path) -> Mapping[str, str]:
-    """Facts of the service `turn`."""
+    """Return facts of the service `turn`."""
     (folder / "utterances.json").write_text('[{"voice": "v", "start_s": 0.0, "end_s": 8.0}]')
     (folder / "reference.wav").write_bytes(b"RIFF")
     return {"utterances": str(folder / "utterances.json"), "sent": "s.wav", "reference": str(folder / "reference.wav")}
@@ -141,7 +141,7 @@ def test_cells_share_nothing(cell: Any, name: str) -> None:
 
 
 class Plain(Scenario[Parameters]):
-    """A scenario that says what it must, nothing more."""
+    """A scenario with only the required methods."""
 
     name = title = "plain"
     parameters = Parameters

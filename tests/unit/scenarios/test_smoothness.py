@@ -1,4 +1,4 @@
-"""A busy host is told from a slow network by what the player says."""
+"""The player's records distinguish a busy host from a slow network."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from mplab.scenarios.base.smoothness import disturbances
 
 
 def played(*, dropped: int = 0, gap_s: float = 0.25, buffer_s: float = 0.0) -> list[dict[str, Any]]:
-    """A clip of 200 frames that waits once."""
+    """Return records of a clip of 200 frames that stalls once after its start."""
     samples = [
         {"event": "sample", "at": 0.0, "frames": 0, "dropped": 0},
         {"event": "sample", "at": 0.25, "frames": 100, "dropped": 0},

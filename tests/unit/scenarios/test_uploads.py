@@ -1,4 +1,4 @@
-"""The scenarios `dropbox` and `drive` on an app that answers as it is told, and what their observations score."""
+"""The scenarios `dropbox` and `drive` on an app whose answers the test sets, and scores of their observations."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ BEGAN = 1000.0
 
 
 class StoreUi:
-    """An app that uploads at once, or (`slow`) not before it is cancelled."""
+    """An app that uploads at once, or (`slow`) only until it is cancelled."""
 
     def __init__(
         self, *, slow: bool = False, state: str = "done", duration_s: float = 2.0, spoil: bool = False
@@ -48,7 +48,7 @@ class StoreUi:
             self._finish("cancelled", self._block)
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Everything is there."""
+        """Return at once."""
 
     def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
         return "HTTP 502"
@@ -238,7 +238,7 @@ def test_confirmed_blocks_count_without_a_log(dropbox: SimpleNamespace) -> None:
 
 
 def windows(*rows: tuple[int, str, float, float, int, int]) -> dict[str, pl.DataFrame]:
-    """Tables of a phone: connection, level, start and duration (s), bytes, packets of each window."""
+    """Return tables of a phone from rows: connection, level, start (s), duration (s), bytes, packets of each window."""
     throughput: list[dict[str, Any]] = [
         {
             "connection_id": connection,

@@ -22,7 +22,7 @@ TOLD = [
 
 
 class PlayingUi:
-    """An app whose status is read from a list; the last one stays."""
+    """An app whose status comes from a list; the last status is repeated."""
 
     def __init__(
         self, statuses: Sequence[str] = ("ended",), told: Sequence[dict[str, Any]] = TOLD, *, starts: bool = True
@@ -57,7 +57,7 @@ def scenario(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def play(make_cell: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Runs a scenario; nobody really sleeps, but every sleep takes its time on the clock."""
+    """Run a scenario in which sleeping only advances the clock."""
     clock = SimpleNamespace(t=0.0)
 
     def sleep(seconds: float) -> None:

@@ -26,7 +26,7 @@ NAVIGATION = {
 
 
 class PlaybackUi:
-    """Every page has the same events and timings."""
+    """A browser that reports the same events and timings for every page."""
 
     def __init__(
         self, events: Sequence[Mapping[str, Any]], listed: Any = LISTED, error: Exception | None = None

@@ -30,7 +30,7 @@ def dash() -> SimpleNamespace:
 
 @pytest.fixture
 def small(dash: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The clips of one site in two qualities, made within a second or two."""
+    """The module with one site, whose clip of 5 s in two qualities is made within 2 s."""
     content = dash.content
     if content.FFMPEG.find() is None:
         pytest.skip("ffmpeg is missing")
@@ -82,7 +82,7 @@ def test_an_ffmpeg_that_fails_leaves_nothing(small: Any, tmp_path: Path, monkeyp
 
 
 class AnsweringHost:
-    """Every command answers the same."""
+    """A host on which every command gives the same answer."""
 
     def __init__(self, answer: CommandResult) -> None:
         self._answer = answer

@@ -32,7 +32,7 @@ def pictures(feed: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 class Client:
-    """Asks the server."""
+    """Sends requests to the server."""
 
     def __init__(self, port: int) -> None:
         self.port = port

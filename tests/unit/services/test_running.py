@@ -1,4 +1,4 @@
-"""Services as a lab has them: real processes, on loopback."""
+"""Services as a lab runs them: real processes, on loopback."""
 
 import http.client
 import subprocess
@@ -25,7 +25,7 @@ from mplab.format.sites import load_sites
 
 
 class LocalHost:
-    """This machine."""
+    """A host that runs programs on this machine."""
 
     def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
         with log.open("ab") as output:
@@ -161,7 +161,7 @@ def test_an_unknown_service() -> None:
 
 
 def test_all_services_fit_together() -> None:
-    """Each has a network of its own that no web site has, and its hosts are in it."""
+    """Check that each service has its own network, which no web site uses, and that its hosts are in it."""
     networks = [site.network for site in load_sites()]
     for name in service_names():
         service = load_service(name)

@@ -27,7 +27,7 @@ PROBE = SERVICES["turn"].folder() / "probe.py"
 
 
 class LocalHost:
-    """This machine."""
+    """A host that runs programs on this machine."""
 
     def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
         with log.open("ab") as output:
@@ -46,7 +46,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def prepared(directory: Path, cache: Path) -> tuple[RunningServices, Any]:
-    """The service on loopback, at a port that is free."""
+    """Prepare the service on loopback, at a free port; return it with its runner."""
     service = type(turn)()
     service.hosts = {"turn.lab": "127.0.0.1", "call.lab": "127.0.0.1"}
     service.ports = (free_port(),)

@@ -20,7 +20,7 @@ Log = Callable[[], list[dict[str, Any]]]
 
 @pytest.fixture
 def server() -> ModuleType:
-    """``proxy-docker/mplab/services/upload/server.py``."""
+    """The module ``proxy-docker/mplab/services/upload/server.py``."""
     load_service("upload")
     return importlib.import_module("mplab.services.upload.server")
 
@@ -37,7 +37,7 @@ def port(server: ModuleType) -> Iterator[int]:
 
 @pytest.fixture
 def log(capsys: pytest.CaptureFixture[str]) -> Log:
-    """What the server has logged so far."""
+    """Return the records that the server has logged until now."""
     lines: list[str] = []
 
     def read() -> list[dict[str, Any]]:

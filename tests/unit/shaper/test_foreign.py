@@ -1,4 +1,4 @@
-"""A kind of shaper in a package of its own: lab files name it, doctor asks it, runs lock it, and it is held by hand."""
+"""A shaper kind in a separate package: lab files use it, doctor checks it, runs lock it, and a command holds it."""
 
 import json
 import re
@@ -158,7 +158,7 @@ print(json.dumps(done))
 
 
 def example() -> str:
-    """The package that the manual shows."""
+    """Return the package that the manual shows."""
     page = (CHECKOUT / "docs" / "routers.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(code)
@@ -166,7 +166,7 @@ def example() -> str:
 
 @dataclass(frozen=True)
 class Done:
-    """What one command has done, and what the box has in its file then."""
+    """Result of one command, and the content of the box's file after it."""
 
     code: int
     output: str
@@ -176,7 +176,7 @@ class Done:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
-    """One process in which the packages are installed does everything: to start is what takes long."""
+    """Run all commands in one process with the packages installed, because its start takes longest."""
     folder = tmp_path_factory.mktemp("foreign")
     box = folder / "box.json"
     lab = LAB.replace("FILE", str(box))

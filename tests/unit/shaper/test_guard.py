@@ -1,4 +1,4 @@
-"""The dead-man's switch: `mplab-guard`, unchanged, with a shell of this machine."""
+"""The dead-man's switch: the unchanged script `mplab-guard`, run by a shell of this machine."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ Guard = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def guard(tmp_path: Path) -> Guard:
-    """Runs it with notes, init script and pid file of this test."""
+    """Run the script with notes, init script and pid file of this test."""
     env = {
         **os.environ,
         "MPLAB_DIR": str(tmp_path / "notes"),
@@ -36,7 +36,7 @@ def guard(tmp_path: Path) -> Guard:
 
 
 def make_init(folder: Path, start: str) -> None:
-    """An init script whose `start` does this."""
+    """Write an init script whose action is `start`."""
     (folder / "init").write_text(f"#!/bin/sh\n{start}\n")
     (folder / "init").chmod(0o755)
 
@@ -88,7 +88,7 @@ def test_notes_that_can_be_written_are_no_problem_for_who_comes_second(guard: Gu
 
 
 class Refusing:
-    """An SSH connection to a router on which something lacks."""
+    """An SSH connection to a router that lacks something."""
 
     name = "router wifi"
 

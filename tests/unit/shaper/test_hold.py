@@ -1,4 +1,4 @@
-"""Who holds a machine: one run, by one of its names, with a real shell in a network of its own."""
+"""Only one run holds a machine, whatever name it uses; with a real shell in its own network."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ _READY = "mount -t sysfs sysfs /sys && echo ready && exec cat"
 
 @pytest.fixture
 def shell() -> Iterator[CommandShell]:
-    """Root on a machine with ifb devices, which ends with the test."""
+    """A root shell on a machine with ifb devices; the machine ends with the test."""
     argv = ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", _READY]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as machine:
         assert machine.stdout is not None

@@ -1,4 +1,4 @@
-"""A login that fails names the real cause and the next step."""
+"""A failed login names the real cause and the next step."""
 
 import socket
 import subprocess
@@ -18,7 +18,7 @@ Connect = Callable[..., str]
 
 
 class RefusingAll(paramiko.ServerInterface):
-    """Takes no key."""
+    """A server that accepts no key."""
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey"
@@ -36,7 +36,7 @@ def make_key(folder: Path, kind: str, passphrase: str = "") -> Path:
 
 @contextmanager
 def serving(host_key: paramiko.PKey) -> Iterator[int]:
-    """An SSH server that takes no key; its port."""
+    """Run an SSH server that accepts no key; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -51,7 +51,7 @@ def serving(host_key: paramiko.PKey) -> Iterator[int]:
 
 @pytest.fixture
 def refusal(tmp_path: Path) -> Connect:
-    """Connects to a server that refuses; returns the message."""
+    """Connect to a server that refuses; return the message."""
     host_key = paramiko.PKey.from_path(str(make_key(tmp_path, "ed25519")))
 
     def connect(**entry: object) -> str:
@@ -103,7 +103,7 @@ def test_no_key_and_no_agent(refusal: Connect, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An SSH agent of this test."""
+    """An SSH agent for this test."""
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
     with subprocess.Popen(["ssh-agent", "-D", "-a", str(tmp_path / "agent")], stdout=subprocess.DEVNULL) as running:
         while not (tmp_path / "agent").exists():

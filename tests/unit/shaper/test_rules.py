@@ -1,4 +1,4 @@
-"""From a link condition to traffic control, and back from what `tc` prints."""
+"""Translation of a link condition to traffic control, and of `tc`'s output back."""
 
 from dataclasses import replace
 from pathlib import Path

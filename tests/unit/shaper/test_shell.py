@@ -1,4 +1,4 @@
-"""A shell behind a command line: its output, its exit code, and what is said when it is none."""
+"""A shell that a command line opens: its output, its exit code, and the message if it cannot be opened."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.drivers.shaper.tc.shell import CommandShell, ConnectionLostError, PlaceError
 
 AS_ROOT = ["unshare", "--user", "--map-root-user"]
-"""A command line that passes standard input on and makes us root, as `su` does."""
+"""A command line that passes on standard input and gives root's rights, as `su` does."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Each path goes to what shapes it; what lies behind the proxy is the emulator's."""
+"""Each path goes to its own shaper; the emulator shapes the part behind the proxy."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ PATHS = {"wlan0": WIFI, "rmnet0": LTE}
 
 
 class Noted:
-    """A shaper that notes what it is asked."""
+    """A shaper that records its calls."""
 
     def __init__(self, kind: str, told: list[tuple[Any, ...]], counters: Mapping[str, int], lost: str = "") -> None:
         self.kind, self.told, self._counters, self._lost = kind, told, counters, lost

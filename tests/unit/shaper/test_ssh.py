@@ -1,4 +1,4 @@
-"""A shell over SSH, with a real server that does not always do what it is asked."""
+"""A shell over SSH, with a real server that refuses some requests."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ from mplab.userfiles.machine_fields import SshFile
 
 
 class Refusing(paramiko.ServerInterface):
-    """Refuses the first commands, and answers the others with how often it was asked."""
+    """Refuses the first commands; answers each later one with the number of commands until then."""
 
     def __init__(self, refusals: int) -> None:
         self.refusals = refusals
@@ -40,7 +40,7 @@ class Refusing(paramiko.ServerInterface):
         return True
 
     def _answer(self, channel: paramiko.Channel) -> None:
-        channel.makefile("rb").read()  # nothing is answered before the client has heard that it was accepted
+        channel.makefile("rb").read()  # the client must see that the command was accepted before it sees the answer
         channel.sendall(str(self.asked).encode())
         channel.send_exit_status(0)
         channel.close()

@@ -57,7 +57,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 @pytest.fixture
 def load(tmp_path: Path, catalog: Catalog) -> Callable[..., Experiment]:
-    """Load an experiment file that says what is needed and what the test gives, as YAML text."""
+    """Load an experiment file with the required keys and the test's keys, as YAML text."""
 
     def load_with(**keys: str) -> Experiment:
         needed = {

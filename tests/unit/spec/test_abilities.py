@@ -1,4 +1,4 @@
-"""What a shaper cannot do is refused before anything is touched."""
+"""A condition that a shaper cannot apply is refused before anything is changed."""
 
 from collections.abc import Callable
 from dataclasses import replace

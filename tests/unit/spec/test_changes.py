@@ -1,4 +1,4 @@
-"""What a link condition says of what happens to its paths is spread out in time as written."""
+"""Changes of a link condition are spread over time as its file requires."""
 
 from pathlib import Path
 from typing import Any

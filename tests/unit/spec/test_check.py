@@ -1,4 +1,4 @@
-"""What pydantic finds wrong is said in the words of the file."""
+"""Errors that pydantic finds are reported in the words of the file."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Lab files with an emulated phone: what a run makes of them before anything is touched."""
+"""Lab files with an emulated phone: a run's plan, before it changes anything."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a condition inherits, and what it says itself."""
+"""Keys that a condition inherits, and keys that it sets itself."""
 
 from pathlib import Path
 

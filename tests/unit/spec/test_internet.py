@@ -1,4 +1,4 @@
-"""Which destinations outside of the lab a lab file opens, and which scenarios need them."""
+"""Destinations outside the lab that a lab file opens, and scenarios that need them."""
 
 import random
 from ipaddress import IPv4Address

@@ -1,4 +1,4 @@
-"""Lab files: what `mplab init --lab` writes can be read, and means what its comments say."""
+"""Lab files: the output of `mplab init --lab` is valid and matches its comments."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which lab a run is made in, which phone of it, and what its shapers refuse."""
+"""The lab and the phone that a run uses, and conditions that its shapers refuse."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -102,7 +102,7 @@ def problems_of(
     more: str = "",
     text: str = ONE,
 ) -> str:
-    """What is refused of a condition, in the lab with one virtual router (WiFi) and the link emulator unless told."""
+    """Return the message that refuses a condition; by default WiFi has one virtual router and LTE the link emulator."""
     load(links=f"[{{name: mine, wifi: {wifi}, lte: {lte}{more}}}]")
     try:
         full = replace(catalog, shapers=abilities(), android=catalog.scenarios)

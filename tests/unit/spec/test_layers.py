@@ -1,4 +1,4 @@
-"""What an experiment inherits from the file that it extends, and how a run directory keeps it."""
+"""Keys that an experiment inherits from the file that it extends, and their copy in a run directory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -116,7 +116,7 @@ def run_of(experiment: Experiment, root: Path) -> RunDirectory:
 
 
 def test_a_run_directory_is_enough_to_read_it_again(write: Write, catalog: Catalog, tmp_path: Path) -> None:
-    """Wherever it lies, and whatever has become of the files."""
+    """Read the experiment from a run directory that was moved, after its original files are gone."""
     source = BASE + "vars: {often: 1, size: 1 kB}\ncell_timeout: ${size}\n"
     base = write("../x.yaml", source.replace("[1 kB]", '["${size}"]').replace("cell_timeout: ${size}\n", ""))
     middle = write("common/my middle.yaml", "mplab: 1\nextends: ../../x.yaml\nrepetitions: ${often}\n")
@@ -136,7 +136,7 @@ def test_a_run_directory_is_enough_to_read_it_again(write: Write, catalog: Catal
 
 
 def test_a_run_directory_reads_no_other_files(write: Write, catalog: Catalog, tmp_path: Path) -> None:
-    """A run from somebody else cannot name files of this machine."""
+    """Refuse a foreign run that names files of this machine."""
     write("base.yaml", BASE)
     run = RunDirectory.create(tmp_path / "runs", "own", b"mplab: 1\nname: own\nextends: ../../base.yaml\n")
     with pytest.raises(InputError, match=r"experiment.yaml:3: extends: .*one '1-….yaml' is needed"):

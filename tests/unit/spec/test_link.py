@@ -1,4 +1,4 @@
-"""Link conditions: what a file says is what linkem is told."""
+"""Link conditions: linkem receives the values of the file."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""docs/experiment-files.md and docs/links.md name every key with its default, and their examples are good files."""
+"""docs/experiment-files.md and docs/links.md have every key with its default, and their examples are valid files."""
 
 import re
 from collections.abc import Callable
@@ -24,7 +24,7 @@ EXAMPLES, LINK_EXAMPLES = (re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) for
 
 
 def table(heading: str, manual: str = MANUAL) -> dict[str, str]:
-    """Key → default, of the table whose first column has that heading."""
+    """Return key → default, from the table whose first column is called `heading`."""
     lines = manual.partition(f"| {heading} | type | default |")[2].partition("\n\n")[0].splitlines()[2:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return {key: row[2].strip("`") for row in rows for key in re.findall(r"`(\w+)`", row[0])}

@@ -1,4 +1,4 @@
-"""The JSON Schemas in docs/schema say what the reader accepts."""
+"""The JSON Schemas in docs/schema accept the same files as the reader."""
 
 import json
 from pathlib import Path

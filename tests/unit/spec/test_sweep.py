@@ -1,4 +1,4 @@
-"""One file, many conditions."""
+"""One file that gives several conditions."""
 
 from collections.abc import Callable
 from pathlib import Path

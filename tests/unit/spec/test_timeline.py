@@ -1,4 +1,4 @@
-"""A condition over time."""
+"""The values of a condition over time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Variables of experiment files: what takes their place, where it comes from, and what is refused."""
+"""Variables of experiment files: their substitution, their sources, and refused uses."""
 
 from collections.abc import Callable
 from pathlib import Path

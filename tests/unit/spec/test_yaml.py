@@ -1,4 +1,4 @@
-"""YAML files are read strictly, with the line of everything in them."""
+"""YAML files are read strictly; every value keeps its line."""
 
 import os
 from pathlib import Path

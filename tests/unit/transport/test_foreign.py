@@ -1,4 +1,4 @@
-"""A transport of another distribution: planned, listed, checked, and its wrong options refused as those of our own."""
+"""A transport of another distribution: planned, listed, checked; wrong options are refused as for mplab's own."""
 
 import json
 import re
@@ -172,7 +172,7 @@ def test_the_transport_of_the_manual_works(foreign: Foreign, tmp_path: Path) -> 
 
 
 class PinnedOptionsLike(BaseModel):
-    """As the options of the manual's transport."""
+    """Options like those of the manual's transport."""
 
     path: str
 

@@ -1,4 +1,4 @@
-"""MPFlex: what the agent is told, and how a cell proves that its bytes went over the session's paths."""
+"""MPFlex: the agent's configuration, and the check that a cell's bytes used the session's paths."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def event(interface: str, what: str, **more: Any) -> Record:
 
 
 def stream(wlan0: int, rmnet0: int, *, copies: int = 0) -> Record:
-    """A connection in the agent's log, with the bytes that came over each interface."""
+    """Return a connection of the agent's log, with the bytes that each interface carried."""
     carried = {"wlan0": (90 if wlan0 else 0, wlan0, 0), "rmnet0": (0, rmnet0, copies)}
     return {
         "event": "connection",
@@ -58,7 +58,7 @@ DNS: Record = {"event": "dns", "t": 1.0, "name": "dl.lab.", "type": "A", "rcode"
 
 
 def captured(*interfaces: str, kind: str = "tcp") -> dict[str, Sequence[Record]]:
-    """Rows of connections of one subflow each."""
+    """Return rows of connections with one subflow each."""
     return {
         "connections": [{"kind": kind, "fallback": False} for _ in interfaces],
         "subflows": [{"interface": name} for name in interfaces],

@@ -1,4 +1,4 @@
-"""What a phone's root, kernel and interfaces leave of the transports."""
+"""Transports that are possible with a phone's root access, kernel and interfaces."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A transport proves itself, or says why it was not what was asked."""
+"""A transport is verified, or the reasons name the differences from the request."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def sptcp_evidence(**changes: Any) -> Evidence:
 
 
 class Routes:
-    """A phone of which is seen what it prefers."""
+    """A phone that records its preferred interfaces."""
 
     def __init__(self) -> None:
         self.preferred: list[str] = []

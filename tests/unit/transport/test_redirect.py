@@ -1,11 +1,11 @@
-"""What sends a phone's TCP to the agent."""
+"""Redirection of a phone's TCP to the agent: the agent's mark uses no bits that Android interprets."""
 
 from mplab.drivers.transport.redirect import MARK, iptables_script, nft_rules
 
 _NETD = 0xE01FFFFF
 """Bits 0 to 20 (network, permission, accounting), 29 to 31 (vendor, wake-ups) of netd's Fwmark.h."""
 _CONNECTION = 0x03000000
-"""Bits of the connection's mark that netd's StrictController has."""
+"""Bits that netd's StrictController uses in the connection's mark."""
 
 
 def test_the_agents_mark_says_nothing_to_android() -> None:

@@ -1,4 +1,4 @@
-"""How long every request of `first-byte` waited, one point each."""
+"""The figure `first-bytes`: the time to the first byte of every request of `first-byte`, one point each."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ COLUMNS = ("cell", "transport", "request", "time_s")
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield one figure; none for runs without the scenario."""
+    """Yield one figure; none for a run without the scenario."""
     rows = [
         (cell.id, cell.spec.transport, observation["request"], observation["time_s"])
         for cell in analysis.run.cells

@@ -1,4 +1,4 @@
-"""Addresses for addresses: prefixes stay shared, nothing of a real network stays, captures and text say the same."""
+"""Anonymised addresses keep shared prefixes, hide real networks, and are the same in captures and text."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -11,7 +11,7 @@ from mplab.analysis.bundle.text_anonymiser import TextAnonymiser, label, named
 
 KEY = bytes(range(KEY_BYTES))
 SAMPLE_KEY = bytes.fromhex("152217 8d33a4cf80130a5b1649907d10 d8988f837979652762574c2d2a842202".replace(" ", ""))
-"""That of the sample of the authors' own program, and below what it prints."""
+"""Key of the sample of the authors' program; the output of that program is below."""
 
 
 def mapped(text: str, key: bytes = KEY) -> str:
@@ -49,7 +49,7 @@ def test_so_do_two_of_ipv6(one: int, bit: int) -> None:
     addresses = Addresses(KEY)
     other = one ^ 1 << bit
     new = [int.from_bytes(addresses(value.to_bytes(16, "big")), "big") for value in (one, other)]
-    if bit < 90:  # no network that stays is near
+    if bit < 90:  # below that, no unchanged network is near
         assert shared(new[0], new[1], 128) == shared(one, other, 128)
     assert new[0] != new[1]
 

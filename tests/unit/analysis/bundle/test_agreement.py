@@ -1,4 +1,4 @@
-"""A run beside the same made again: which results agree, which differ, and of which nobody can tell."""
+"""A run compared with a repetition of it: results that agree, differ, or are undecided."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ def night(tmp_path: Path, no_figures: None) -> Night:
 
 
 def told(agreed: Agreed) -> dict[str, str]:
-    """Headline contrasts: transport → agreement."""
+    """Return transports → agreement, for the headline contrasts."""
     return {f"{p.key.transport}/{p.key.reference}": p.agreement for p in agreed.contrasts if p.headline}
 
 

@@ -1,4 +1,4 @@
-"""Anonymised bundles: nothing of a real network is left in them, and their report can be made again."""
+"""Anonymised bundles reveal nothing of a real network, and their report can be reproduced."""
 
 import gzip
 import json

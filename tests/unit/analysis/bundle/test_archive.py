@@ -1,4 +1,4 @@
-"""Archives that nobody vouches for: what is unpacked stays where it is unpacked to."""
+"""Untrusted archives: unpacking writes only below the target folder."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Bundles: the same run gives the same bytes, and what comes out of them is what went in."""
+"""Bundles: the same run gives the same bytes, and unpacking returns the same files."""
 
 import json
 import os
@@ -110,7 +110,7 @@ analyze(Path(sys.argv[1]))
 
 
 def test_a_report_has_nothing_of_host_or_place(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
-    """Figures and all: other folder, time zone, language, threads, hash seed, and taste in figures."""
+    """Vary folder, time zone, language, threads, hash seed and matplotlib settings: the report stays the same."""
     run = synthetic(repetitions=3, labels=["1 MB"]).build()
     there = tmp_path / "a folder" / "somewhere else"
     shutil.copytree(run, there)

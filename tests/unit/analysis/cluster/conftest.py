@@ -1,4 +1,4 @@
-"""A scheduler and workers as programs of their own, on loopback."""
+"""A scheduler and workers as separate programs, on loopback."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _LISTENS = re.compile(r"Scheduler at:\s+(t\w+://\S+)")
 
 
 def wait_for(condition: Callable[[], bool], what: str, timeout_s: float = START_S) -> None:
-    """Until it is so; the test fails when it never is."""
+    """Wait until `condition` holds; fail the test after `timeout_s`."""
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, f"never: {what}"
@@ -28,16 +28,16 @@ def wait_for(condition: Callable[[], bool], what: str, timeout_s: float = START_
 
 @dataclass
 class Programs:
-    """``dask scheduler`` and ``dask worker`` of a test."""
+    """Runs ``dask scheduler`` and ``dask worker`` for a test."""
 
     folder: Path
     options: tuple[str, ...] = ()
-    """For encryption."""
+    """Options for encryption."""
     address: str = ""
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def scheduler(self) -> str:
-        """Start it; where it listens."""
+        """Start the scheduler and return its address."""
         log = self.folder / "scheduler.log"
         self._start(log, "scheduler", "--host", "127.0.0.1", "--port", "0", *_NO_PAGES, *self._protocol())
         wait_for(lambda: bool(_LISTENS.search(log.read_text())), "a scheduler that listens")
@@ -47,7 +47,7 @@ class Programs:
         return self.address
 
     def worker(self, **environment: str) -> subprocess.Popen[bytes]:
-        """Start one, which has nobody who starts it again."""
+        """Start a worker that nothing restarts."""
         name = f"worker-{len(self.running)}"
         where = ("--host", "127.0.0.1", *_NO_PAGES, "--local-directory", str(self.folder / name))
         arguments = (self.address, "--nthreads", "1", "--no-nanny", *where, *self._protocol())
@@ -72,7 +72,7 @@ class Programs:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Programs]:
-    """What starts them; all are gone after the test."""
+    """Starts the programs; all of them end with the test."""
     folder = tmp_path / "programs"
     folder.mkdir()
     made = Programs(folder)

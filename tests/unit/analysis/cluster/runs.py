@@ -1,4 +1,4 @@
-"""Runs for a cluster: cells with real captures, one that is invalid, one that was cut off; scores that can wait."""
+"""Runs for a cluster: cells with real captures, an invalid and a partial cell; scores that a gate can block."""
 
 import shutil
 from pathlib import Path
@@ -35,13 +35,13 @@ def score(observations, tables, folder):
 
 
 class Runs:
-    """Two folders of the same runs, ``alone`` and ``spread``, and what their scenarios score with.
+    """Two folders with the same runs, ``alone`` and ``spread``, and the scores of their scenario.
 
     Args:
-        root: for all of it.
-        foreign: where the scenario is installed.
-        count: how many runs there are.
-        repetitions: of each; a repetition is three cells.
+        root: parent of all folders.
+        foreign: folder where the scenario is installed.
+        count: number of runs.
+        repetitions: of each run; a repetition is three cells.
     """
 
     def __init__(self, root: Path, foreign: Foreign, count: int = 2, repetitions: int = 2) -> None:
@@ -57,7 +57,7 @@ class Runs:
                 (cell / "attempts" / "1" / "cell.json").write_text("{}")
             shutil.move(run, self.alone / run.name)
         self.scores = WAITING.format(gate=str(self.gate))
-        """Of the scenario, as it is installed."""
+        """Text of the scenario's module `scores`."""
         foreign.scenario("toy", self.scores)
         shutil.copytree(self.alone, self.spread)
 
@@ -71,6 +71,6 @@ def _outcome(spec: Any) -> str:
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
-    """Everything below a folder: names, and what is in files."""
+    """Return path → content of everything below a folder; None for folders."""
     found = sorted(folder.rglob("*"))
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}

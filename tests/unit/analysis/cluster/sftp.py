@@ -1,4 +1,4 @@
-"""An SFTP server on loopback: a folder that is reached over a network, as servers with runs are."""
+"""An SFTP server on loopback: a folder of runs that is reached over a network."""
 
 import io
 import os
@@ -14,7 +14,7 @@ PASSWORD = "let me in"  # noqa: S105 - of this server alone
 
 
 class Login(paramiko.ServerInterface):
-    """Lets in who knows the password."""
+    """Accepts logins with the password."""
 
     def check_auth_password(self, username: str, password: str) -> int:
         known = password == PASSWORD
@@ -28,7 +28,7 @@ class Login(paramiko.ServerInterface):
 
 
 class Files(paramiko.SFTPServerInterface):
-    """The files below a folder; what the system refuses is refused in SFTP's words."""
+    """The files below a folder; errors of the system become SFTP errors."""
 
     root = Path("/nonexistent")
 
@@ -92,7 +92,7 @@ class Handle(paramiko.SFTPHandle):
 
 @contextmanager
 def serving(root: Path, home: Path) -> Iterator[str]:
-    """The URL of ``root``; ``home`` gets the server's key among its known hosts."""
+    """Serve `root` and yield its URL; write the server's key to the known hosts in `home`."""
     host_key = paramiko.ECDSAKey.generate()
     files = type("FilesHere", (Files,), {"root": root})
     transports: list[paramiko.Transport] = []

@@ -1,4 +1,4 @@
-"""What ``--cluster`` can be given."""
+"""Accepted and refused values of ``--cluster``."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The analysis on a real scheduler with real workers: the same bytes, whatever dies meanwhile."""
+"""The analysis on a real scheduler with real workers: the same bytes, whichever program dies during it."""
 
 import http.client
 import os
@@ -28,7 +28,7 @@ from tests.unit.analysis.cluster.sftp import PASSWORD, serving
 
 
 def alone(runs: Runs) -> None:
-    """Analyse the runs as it is done without a cluster."""
+    """Analyse the runs without a cluster."""
     for name in runs.names:
         analyze(runs.alone / name)
 
@@ -39,7 +39,7 @@ def spread(
     store: Store | None = None,
     tell: Callable[[Spread], None] | None = None,
 ) -> list[AnalysedRun]:
-    """Analyse their copies on a cluster."""
+    """Analyse the copies of the runs on a cluster."""
     store = store or store_at(str(runs.spread))
     with connected(address) as client:
         found = [(store, name) for name in runs.names]
@@ -67,7 +67,7 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
     def look(spread: Spread) -> None:
         assert spread.workers == 2
         for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):  # mptrace comes and goes
+            with suppress(psutil.NoSuchProcess):  # mptrace processes start and end
                 listening = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
                 heard.setdefault(process.pid, set()).update(str(connection.laddr[0]) for connection in listening)
                 ports.update(int(connection.laddr[1]) for connection in listening)
@@ -84,7 +84,7 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
 
 
 def fetch(port: int) -> str:
-    """What a port says to who asks for a page without keys."""
+    """Return the answer of a port to requests for pages without keys."""
     for page in ("health", "json/identity.json", "metrics"):
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=5) as answer:
@@ -118,7 +118,7 @@ def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, foreign: F
 
 
 def at_gate(runs: Runs) -> dict[int, set[str]]:
-    """The cells that each process has begun to score."""
+    """Return process id → cells that the process has started to score."""
     found: dict[int, set[str]] = {}
     for path in runs.gate.glob("* *"):
         pid, _, cell = path.name.partition(" ")
@@ -232,7 +232,7 @@ def test_what_kills_every_worker_is_given_up_and_the_others_are_analysed(tmp_pat
 
 
 def another_mptrace(folder: Path) -> Path:
-    """A folder with a program of that name."""
+    """Return a folder with another program called ``mptrace``."""
     program = folder / "bin" / "mptrace"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")

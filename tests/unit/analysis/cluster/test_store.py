@@ -1,4 +1,4 @@
-"""Runs in a folder, and in what fsspec reaches: the same to those who read and write them."""
+"""Runs in a local folder and in a folder that fsspec reaches: readers and writers see no difference."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ Reader = Callable[[str], dict[str, bytes]]
 
 @pytest.fixture(params=["folder", "file://", "memory://"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, Reader]]:
-    """A store with a run, and what reads all files of a part of it."""
+    """A store with a run, and a function that reads all files of a part of it."""
     files = {"manifest.json": b"{}", "cells/a/cell.json": b"{}", "cells/a/tables/lo/acks.parquet": b"old"}
     files |= {"cells/a/scores.json": b"old", "cells/a/.scores.json.x1": b"half", "cells/a/x.pcapng": b"123"}
     url = "memory://runs" if request.param == "memory://" else str(tmp_path / "runs")

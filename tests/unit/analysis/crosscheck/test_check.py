@@ -1,4 +1,4 @@
-"""The tools themselves, where they are installed."""
+"""Cross-checks with the real tools, where they are installed."""
 
 import gzip
 import os
@@ -50,7 +50,7 @@ echo "	Subflow 1 with wscale : 10 10 IPv4 sport 39846 dport 4000 saddr 10.1.0.1 
 
 @pytest.mark.parametrize(("version", "flows"), [(0, 0), (1, 1)])
 def test_mptcptrace_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int, flows: int) -> None:
-    """With a stand-in that knows the connection of our captures, which is of version 1."""
+    """Use a stand-in for mptcptrace that knows the connection of our captures, which is of version 1."""
     need("mergecap", "editcap", "capinfos")
     program = tmp_path / "mptcptrace"
     program.write_text(STAND_IN)

@@ -1,4 +1,4 @@
-"""Agreement, explained differences, and those that are left."""
+"""Agreement, explained differences and unexplained differences."""
 
 from collections.abc import Mapping
 

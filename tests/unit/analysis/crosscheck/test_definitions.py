@@ -1,4 +1,4 @@
-"""Each definition fits the difference that it is about, and no other; all are in the manual."""
+"""Each definition matches only its own kind of difference; the manual lists all definitions."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ Numbers = dict[str, Value]
 
 
 def pair(ours: Numbers, theirs: Numbers, other: Numbers | None = None) -> Pair:
-    """Side a of a flow; ``other`` is what side b has in both records."""
+    """Return both records of side a of a flow; `other` has the numbers of side b in both records."""
 
     def record(numbers: Numbers) -> FlowRecord:
         names = dict.fromkeys([*numbers, *(other or {})])

@@ -1,4 +1,4 @@
-"""What the tools print, from stored outputs."""
+"""Parsing of the tools' stored outputs."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_tshark_knows_the_connection_of_both_subflows() -> None:
     assert (connection.a, connection.b) == WLAN
     assert (connection.whole["subflows"], connection.whole["version"]) == (2, 1)
     assert (connection.whole["token"], connection.whole["token_client"]) == ("86be3397", "3af3086e")
-    # DATA_FIN is in them: 300033 bytes up, 700035 down.
+    # DATA_FIN counts as one byte in addition to the payload of 300033 bytes up and 700035 down.
     assert connection.sides["acked_bytes"] == (300034, 700036)
 
 

@@ -1,4 +1,4 @@
-"""Every figure over every kind of run that there may be."""
+"""Every figure, over every kind of run that can exist."""
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def drawings(builder: Synthetic) -> list[Drawing]:
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
-    """The drawings of one of `RUNS`, made once."""
+    """Return the drawings of one of `RUNS`; each run is drawn once."""
 
     @cache
     def find(name: str) -> list[Drawing]:

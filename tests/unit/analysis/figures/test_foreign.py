@@ -1,4 +1,4 @@
-"""Figures of other distributions: drawn as mplab's own, and no harm when they are broken."""
+"""Figures of other distributions: drawn as mplab's own; a broken one does no harm."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The figures after papers, over made-up scores."""
+"""The figures that repeat those of papers, over made-up scores."""
 
 import json
 import random
@@ -70,7 +70,7 @@ def link(name: str, wifi: float, lte: float, core: float = 0.0) -> dict[str, Any
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """The traces of a run whose cells have these scores; ``links`` may be given whole."""
+    """Build a run with these scores and return its traces; `links` overrides whole link entries."""
 
     def build(
         values: Values | None, *transports: Mapping[str, Any], links: Sequence[Mapping[str, Any]] = (), **changes: Any

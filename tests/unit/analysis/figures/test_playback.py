@@ -1,4 +1,4 @@
-"""The figure of a test as it played."""
+"""The figure of a test's playback."""
 
 import json
 import xml.etree.ElementTree as ET

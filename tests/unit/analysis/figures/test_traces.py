@@ -1,4 +1,4 @@
-"""Every trace figure, over made-up tables, over real ones, and over none."""
+"""Every trace figure, over made-up tables, real tables and no tables."""
 
 import subprocess
 import xml.etree.ElementTree as ET
@@ -35,7 +35,7 @@ CAPTURES = Path(__file__).parents[4] / "analysis" / "mptrace" / "testdata"
 REPORT = {"bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall"}
 OF_TABLES = [named.name for named in figures() if not named.figure.of_paper]
 LARGE_ONLY = {"rtt-difference", "switches", "throughput", "completion"}
-"""Figures about connections larger than those of the synthetic run."""
+"""Figures that need connections larger than those of the synthetic run."""
 
 
 def check(drawing: Drawing) -> None:
@@ -133,7 +133,7 @@ def test_cells_can_be_chosen(synthetic: Callable[..., Synthetic]) -> None:
         load(run / "nowhere")
 
 
-# What the figures compute, from a few rows.
+# Computations of the figures, from a few rows.
 
 
 def rows_of(tmp_path: Path, **tables: list[made_up.Row]) -> Traces:
@@ -185,7 +185,7 @@ def test_shares_of_subflows_and_networks(tmp_path: Path) -> None:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Traces:
-    """A cell whose connections went over a session: two paths on the interfaces, three connections on loopback."""
+    """A cell with a session: two paths on the interfaces, three connections on loopback."""
     flow = {"syn_seen": True, "kind": "tcp", "subflows": 1, "start_ns": 0, "fallback": False, "bytes_up": 0}
     paths = [flow | {"connection_id": i, "duration_s": 9.0, "bytes_down": size} for i, size in enumerate((400, 800))]
     subflows = [
@@ -252,7 +252,7 @@ def test_curves_begin_where_they_are_told_and_go_on_to_the_end(tmp_path: Path) -
 
 
 def test_what_is_sent_again_is_told_by_its_sender(tmp_path: Path) -> None:
-    """The proxy numbers its connections in its own way; they are the phone's by their addresses and ports."""
+    """Match the proxy's connections with the phone's by addresses and ports: their numbers differ."""
     ports = {"client": "10.64.1.2", "client_port": 40001, "server": "10.64.3.2", "server_port": 7002}
     other = ports | {"client": "10.64.2.2", "client_port": 40002}
     phone = [

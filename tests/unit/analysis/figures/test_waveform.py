@@ -1,4 +1,4 @@
-"""The waveform of what was heard, over runs with and without recordings."""
+"""The waveform of the recorded sound, over runs with and without recordings."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ __all__ = ["described", "heard", "source", "station"]
 
 @pytest.fixture
 def run(synthetic: Callable[..., Synthetic], heard: Heard, described: dict[str, Any]) -> Path:
-    """A run in which TCP over WiFi has a silence and a skip, and one over LTE has lost its recording."""
+    """A run in which TCP over WiFi has a silence and a skip, and TCP over LTE has lost its recording."""
     path = synthetic(repetitions=2, transports=(WIFI, LTE), labels=["1 MB"]).build()
     for cell in sorted((path / "cells").iterdir()):
         sound = {"t": 1.0, "event": "sound", "file": "sound.wav", "began": 1000.0, "tapped": 1001.0, "listened_s": 12.0}

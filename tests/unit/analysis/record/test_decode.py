@@ -1,4 +1,4 @@
-"""Running mptrace over cells, with a stand-in that behaves as it does."""
+"""Running mptrace over cells, with a stand-in that behaves like it."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def folder_of(run: Run, index: int = 0) -> Path:
 
 
 def arguments(folder: Path) -> list[str]:
-    """What the stand-in was told when it wrote this folder."""
+    """Return the arguments with which the stand-in wrote this folder."""
     found: list[str] = json.loads((folder / "subflows.parquet").read_text())
     return found
 

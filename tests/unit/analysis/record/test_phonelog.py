@@ -1,4 +1,4 @@
-"""What phones recorded becomes tables: each record once, with the columns of the schema."""
+"""The phones' records become tables: each record once, with the columns of the schema."""
 
 import gzip
 import json
@@ -76,7 +76,7 @@ def test_a_phones_own_files_are_read_as_far_as_they_go(tmp_path: Path) -> None:
 
     assert collected.tables["start"]["device"].to_list() == ["phone-b"]
     assert collected.tables["stop"].height == 1999
-    assert set(collected.tables["stop"]["device"]) == {"phone-b"}  # also of files without a start
+    assert set(collected.tables["stop"]["device"]) == {"phone-b"}  # files without a start included
     assert collected.skipped >= 1
 
 

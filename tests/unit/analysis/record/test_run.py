@@ -1,4 +1,4 @@
-"""Reading run directories: whole, cut off, from another version, and what is none."""
+"""Reading run directories: complete, cut off, of another version, and folders that are no run."""
 
 import json
 from collections.abc import Callable

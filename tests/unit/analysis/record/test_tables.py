@@ -1,4 +1,4 @@
-"""Reading tables: when asked for, sorted, empty with their columns, upgraded from the first schema."""
+"""Reading tables: on demand, sorted, empty with their columns, upgraded from the first schema."""
 
 import json
 import shutil

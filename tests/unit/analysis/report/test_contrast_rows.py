@@ -1,4 +1,4 @@
-"""The numbers of a contrast: one table for page, JSON, CSV and manual."""
+"""The numbers of a contrast: one table for the page, JSON, CSV and the manual."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The page and the files beside it: complete, self-contained, the same each time."""
+"""The report's page and its files: complete, self-contained, the same each time."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ Analyzed = Callable[..., Path]
 
 
 class Page(HTMLParser):
-    """Checks that elements nest, and collects what would be loaded and where links lead."""
+    """Checks that elements nest; collects the URLs that a browser would load, and the targets of links."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -62,13 +62,13 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def told() -> list[Progress]:
-    """What the analysis of `three` told of its progress."""
+    """Progress reports of the analysis of `three`."""
     return []
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory, told: list[Progress]) -> Path:
-    """A whole run of three repetitions, analysed once: for tests that only read it."""
+    """A complete run of three repetitions, analysed once, for tests that only read it."""
     builder = Synthetic(tmp_path_factory.mktemp("three"), repetitions=3)
     run = builder.build()
     analyze(run, progress=told.append)

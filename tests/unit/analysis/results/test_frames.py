@@ -1,4 +1,4 @@
-"""Runs as frames, the index over them, and what the manual says of both."""
+"""Runs as data frames, their index, and the manual's description of both."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def build(folder: Path, day: int, *, report: bool = True, **more: Any) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs: two analysed, one that was cut off and was not; and one that is none."""
+    """Two analysed runs, one that was cut off and not analysed, and a folder that is no run."""
     folder = tmp_path_factory.mktemp("runs")
     build(folder, 1)
     build(folder, 2)
@@ -247,7 +247,7 @@ def test_the_manual_has_every_column() -> None:
 
 
 def test_the_notebook_runs_from_its_first_cell_to_its_last(folder: Path) -> None:
-    """Its code cells in their order, as a kernel would run them, in a process of their own."""
+    """Run the notebook's code cells in order, as a kernel would, in a separate process."""
     notebook = json.loads((ROOT / "docs" / "examples" / "results.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""The silence at a hand-over: longer when payload stays away longer, and only what belongs to it."""
+"""The silence at a hand-over: it grows with the time without payload, and counts nothing else."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
 
 
 def steady(begin_s: float, end_s: float) -> list[float]:
-    """Ten packets a second."""
+    """Return the times of ten packets a second, s."""
     return [begin_s + place / 10 for place in range(int((end_s - begin_s) * 10))]
 
 
@@ -137,7 +137,7 @@ def test_a_run_with_changes_has_the_metric_and_its_figure(synthetic: Callable[..
 
 
 def _add_an_outage(folder: Path) -> None:
-    """WiFi goes in the middle of the cell's made-up packets; on loopback 0.8 s pass until payload comes again."""
+    """Take WiFi down in the middle of the cell's made-up packets; on loopback, payload returns after 0.8 s."""
     begin_s = made_up.START_NS / 1e9 + 0.2
     told = [
         {**DOWN, "t": begin_s, "begun": begin_s},

@@ -1,4 +1,4 @@
-"""Scores of video from what a player tells."""
+"""Scores of video from the player's records."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ SMOOTH = [
     sample(15.0, 4.0, 2.0),
     record("left", 16.0, media_s=5.0),
 ]
-"""Startup 1 s; 2 s in 240p, 3 s in 720p."""
+"""Startup of 1 s; then 2 s in 240p and 3 s in 720p."""
 
 
 def values(records: Sequence[Mapping[str, Any]]) -> dict[Any, float]:
@@ -80,7 +80,7 @@ def test_a_clip_without_stalls() -> None:
 
 
 def stalled(*, to_the_end: bool = False) -> list[dict[str, Any]]:
-    """Two stalls of 0.5 s, or the second one until the user leaves, 1.5 s later."""
+    """Return records with two stalls of 0.5 s; with `to_the_end`, the second lasts 1.5 s, until the user leaves."""
     return [
         *SMOOTH,
         record("waiting", 12.5, media_s=1.5, buffer_s=0.2),

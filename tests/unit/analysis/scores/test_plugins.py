@@ -1,4 +1,4 @@
-"""Scores of registered scenarios, and what their mistakes lead to."""
+"""Scores of registered scenarios, and the consequences of errors in them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One registry of metrics: what each name means, and what happens when it means two things."""
+"""One registry of metrics: the meaning of each name, and the error when a name has two meanings."""
 
 from collections.abc import Callable
 from dataclasses import replace

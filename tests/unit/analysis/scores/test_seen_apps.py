@@ -1,4 +1,4 @@
-"""Scores of apps that tell nothing of themselves (Android): what is not known has no value."""
+"""Scores of apps that report nothing about themselves (Android): unknown metrics have no value."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""How long bytes waited for the order, from tables and logs of a cell."""
+"""How long bytes waited for in-order delivery, from tables and logs of a cell."""
 
 import json
 from collections.abc import Mapping

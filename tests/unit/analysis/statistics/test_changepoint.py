@@ -1,4 +1,4 @@
-"""Where a level changes: a published series, seeded noise, and what is no change."""
+"""Change points of a level: a published series, seeded noise, and series without a change."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Corrections, distributions, power, and a contrast with all of it."""
+"""Corrections, distributions and power, and a contrast that uses them all."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ THROMBOLYSIS = [
 
 
 def test_the_example_of_benjamini_and_hochberg() -> None:
-    # Their procedure rejects four at 5 %, Bonferroni's and the stepwise ones that control the family three.
+    # Their procedure rejects four at 5 %; Bonferroni's and the stepwise family-wise procedures reject three.
     assert sum(p <= 0.05 for p in benjamini_hochberg(THROMBOLYSIS)) == 4
     assert sum(p <= 0.05 for p in holm(THROMBOLYSIS)) == 3
 
@@ -148,7 +148,7 @@ def test_contrasts_are_corrected_together_and_those_without_a_test_are_left_alon
 
 
 def test_the_order_of_blocks_pairs_the_values(synthetic: Callable[..., Synthetic]) -> None:
-    """Blocks differ by much more than transports do: only pairing sees the difference."""
+    """Make blocks differ by much more than transports do, so that only pairing detects the difference."""
     run = read_run(synthetic(repetitions=8).build())
     slower = {"sptcp-wifi": 0.2, "sptcp-lte": 0.1, "mptcp": 0.0}
     time = Metric("time", "Time", "s", "lower", headline=True)

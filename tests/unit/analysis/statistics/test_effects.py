@@ -1,4 +1,4 @@
-"""Statistics against values worked out by hand, and what must hold for any sample."""
+"""Statistics compared with values worked out by hand, and properties that hold for any sample."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_no_interval_of_the_gain_when_a_resample_has_no_positive_reference() -> 
 
 
 def test_cliffs_delta_by_hand() -> None:
-    # Of the nine pairs, 1 is greater, 6 are smaller, 2 tie.
+    # Of the nine pairs, 1 is greater, 6 are smaller, 2 are ties.
     assert effects.cliffs_delta([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == pytest.approx((1 - 6) / 9)
 
 

@@ -1,4 +1,4 @@
-"""Paired statistics against scipy, against published worked examples, and against what must hold for any sample."""
+"""Paired statistics compared with scipy and with published examples, and properties that hold for any sample."""
 
 import itertools
 

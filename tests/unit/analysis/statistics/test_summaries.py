@@ -1,4 +1,4 @@
-"""From scores to summaries: what is averaged, compared and ordered how."""
+"""From scores to summaries: averages, comparisons and their order."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,7 +19,7 @@ Builder = Callable[..., Synthetic]
 
 
 def scores(run: Run, by_transport: Mapping[str, list[float]], metric: str = "time") -> list[CellScores]:
-    """The r-th value of a transport for its cell of repetition r."""
+    """Return scores with the r-th value of a transport for its cell of repetition r."""
     found = []
     for cell in run.cells:
         assert cell.spec is not None

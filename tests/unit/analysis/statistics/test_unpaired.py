@@ -1,4 +1,4 @@
-"""Two independent samples against scipy, by hand, and with ties."""
+"""Statistics of two independent samples compared with scipy and with values by hand, ties included."""
 
 import itertools
 

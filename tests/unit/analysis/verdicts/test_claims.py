@@ -1,4 +1,4 @@
-"""What papers claim, beside what was found."""
+"""Claims of papers, compared with the results of a run."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +44,7 @@ def test_a_claim_of_being_never_worse_is_judged_by_its_least() -> None:
 
 @pytest.fixture
 def outcome(synthetic: Callable[..., Synthetic]) -> Callable[..., Outcome]:
-    """The outcome of a claim, of the values of each transport."""
+    """Return the outcome of a claim for given values of each transport."""
 
     def make(values: Mapping[str, Sequence[float]], measured: Metric = TIME, **changes: Any) -> Outcome:
         (repetitions,) = {len(numbers) for numbers in values.values()}

@@ -1,4 +1,4 @@
-"""A run beside others: verdicts, budgets, and what makes a gate fail."""
+"""A run compared with other runs: verdicts, budgets, and the reasons for which a gate fails."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000,
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    """Builds runs of one experiment, one a night, each analysed; ``slower`` by night."""
+    """Build analysed runs of one experiment, one for each night; `slower` is night → factor."""
 
     def make(
         count: int, slower: Mapping[int, float] | None = None, budgets: Sequence[Mapping[str, Any]] = (), **more: Any

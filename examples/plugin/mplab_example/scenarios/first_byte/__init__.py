@@ -1,1 +1,1 @@
-"""How long small requests wait for their first byte."""
+"""The scenario `first-byte`: how long small requests wait for their first byte."""

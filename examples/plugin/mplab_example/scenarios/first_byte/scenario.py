@@ -1,4 +1,4 @@
-"""Small requests one after the other, each on a new connection."""
+"""Sends small requests one after the other, each on a new connection."""
 
 from contextlib import AbstractContextManager, nullcontext
 
@@ -23,7 +23,7 @@ class FirstByteParameters(Parameters):
 
 
 class FirstByteScenario(Scenario[FirstByteParameters]):
-    """`Scenario`: what it is called, what it can be told, and how long it takes."""
+    """`Scenario`: its name, parameters and duration, and its sessions."""
 
     name = "first-byte"
     title = "Time to the first byte"
@@ -38,13 +38,17 @@ class FirstByteScenario(Scenario[FirstByteParameters]):
         return parameters.requests * (_USUAL_S + parameters.pause)
 
     def open(self, context: Context, parameters: FirstByteParameters) -> AbstractContextManager["_Session"]:
-        """See `Scenario`: there is nothing to prepare, and nothing to clean up."""
+        """See `Scenario`. A session needs no preparation and no clean-up."""
         return nullcontext(_Session(context, parameters))
 
 
 class _Session(Session[FirstByteParameters]):
     def run(self) -> None:
-        """Send the requests, and report when the first byte of each answer came."""
+        """Send the requests, and observe the time to the first byte of each.
+
+        Raises:
+            StepError: a request gets no answer with status 200.
+        """
         phone = self.context.phone
         curl = [phone.program(CURL), "-q", "--silent", "--output", "/dev/null", "--max-time", f"{_TIMEOUT_S:g}"]
         for number in range(self.parameters.requests):

@@ -1,4 +1,4 @@
-"""What the scenario's observations say."""
+"""Metrics and scores of the scenario's observations."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -12,7 +12,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the median of the requests, and what the interfaces carried."""
+    """Return the median time of the requests, and the bytes on each interface."""
     times_s = [observation["time_s"] for observation in observations if observation["event"] == "first_byte"]
     values = [Value("first_byte", median(times_s))] if times_s else []
     return values + [value for observation in observations for value in interface_bytes(observation)]

@@ -1,1 +1,1 @@
-"""A router that a command of its owner shapes."""
+"""A router that its owner's command shapes."""

@@ -1,7 +1,7 @@
-"""The kind of router ``script``: a command of its owner shapes it, whatever it is.
+"""The router kind ``script``: its owner's command shapes it, so it can be any machine.
 
-The command is called with one word, ``shape`` or ``restore``. ``shape`` gets JSON on standard input: each path by its
-name, with both directions as mplab's link emulator writes them. ``restore`` leaves the router as it was found.
+The command is called with one word, ``shape`` or ``restore``. ``shape`` reads JSON from standard input: path name →
+both directions, in the format of mplab's link emulator. ``restore`` restores the original state of the router.
 """
 
 import json
@@ -29,7 +29,7 @@ _TIMEOUT_S = 30.0
 
 
 class ScriptFile(MachineFile):
-    """The entry of such a router in a lab file."""
+    """Entry of such a router in a lab file."""
 
     driver: Literal["script"] = Field(description="Shaped by a command.")
     command: tuple[str, ...] = Field(min_length=1, max_length=16, description="The command, without its last word.")
@@ -42,7 +42,11 @@ class ScriptFile(MachineFile):
 
 
 def call(label: str, settings: ScriptFile, word: str, content: object = None) -> None:
-    """Run the command. Raises DeviceError: it cannot be run, takes too long, or does not exit with 0."""
+    """Run the command with one more word, and with `content` as JSON on standard input.
+
+    Raises:
+        DeviceError: the command cannot be run, takes too long, or exits with a code other than 0.
+    """
     argv = [*settings.command, word]
     try:
         done = subprocess.run(
@@ -58,11 +62,11 @@ def call(label: str, settings: ScriptFile, word: str, content: object = None) ->
 
 @dataclass(eq=False)
 class HeldScript:
-    """`HeldMachine`, with `PathShaping` and the hold in one object.
+    """`HeldMachine`, `PathShaping` and the hold in one object.
 
     Attributes:
-        name: of the router, for messages.
-        settings: its entry.
+        name: name of the router in messages.
+        settings: its entry in the lab file.
     """
 
     name: str
@@ -71,7 +75,7 @@ class HeldScript:
     method = "script"
 
     def __post_init__(self) -> None:
-        """Shape nothing yet."""
+        """Start without shaped paths."""
         self._paths: dict[str, PathState] = {}
 
     @property
@@ -101,22 +105,22 @@ class HeldScript:
             call(self.name, self.settings, "shape", self._paths)
 
     def state(self) -> Mapping[str, PathState]:
-        """See `PathShaping`: what was requested."""
+        """See `PathShaping`. Returns the requested state: the command reports none."""
         return self._paths
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
-        """See `PathShaping`: a command counts nothing."""
+        """See `PathShaping`. The command counts nothing."""
         return {}
 
     def check_alive(self) -> None:
-        """See `Alive`: a command is always there."""
+        """See `Alive`. A command can always be run."""
 
     def renew(self) -> None:
-        """See `HeldMachine`: it is never lost."""
+        """See `HeldMachine`. A command is never lost."""
 
 
 class State:
-    """`MachineState`: nothing is known of it."""
+    """`MachineState` of a router whose state is unknown."""
 
     def to_json(self) -> dict[str, object]:
         """See `MachineState`."""
@@ -128,7 +132,7 @@ class State:
 
 
 class Script(MachineDriver[ScriptFile]):
-    """See the module."""
+    """Driver of the router kind ``script``: see the module."""
 
     name = "script"
     title = "a router that a command shapes"
@@ -143,7 +147,7 @@ class Script(MachineDriver[ScriptFile]):
 
     @contextmanager
     def hold(self, machine: ShapingMachine[ScriptFile], owner: Owner) -> Iterator[HeldScript]:
-        """See `MachineDriver`: locked, and restored at the end, also by another process when this one is killed."""
+        """See `MachineDriver`. The router is locked, then restored; if this process dies, a later one restores it."""
         restore = [*restore_argv(machine.label, machine.kind, machine.settings), owner.token()]
         with owner.lock(self.where(machine)):
             owner.undo.register(
@@ -154,11 +158,11 @@ class Script(MachineDriver[ScriptFile]):
             yield HeldScript(machine.label, machine.settings)
 
     def uses(self, machine: ShapingMachine[ScriptFile]) -> str:
-        """See `MachineDriver`: who allows a lab file reads this."""
+        """See `MachineDriver`. The user reads this text before allowing a lab file."""
         return f"runs the command '{self.where(machine)}' on this machine"
 
     def restore(self, label: str, settings: ScriptFile, token: str) -> None:
-        """See `MachineDriver`. The command cannot tell who holds the router: it restores it in any case."""
+        """See `MachineDriver`. The command knows no owner, so it restores the router in any case."""
         call(label, settings, "restore")
 
     def give_back(self, machine: ShapingMachine[ScriptFile]) -> None:

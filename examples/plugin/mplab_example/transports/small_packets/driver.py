@@ -12,7 +12,7 @@ from mplab.drivers.transport.driver import options_as
 from mplab.drivers.transport.single_path import SinglePathTcp
 
 USUAL_MTU = 1500
-"""What the interfaces of phones have, bytes."""
+"""MTU that the interfaces of phones usually have, bytes."""
 
 
 class Options(BaseModel):
@@ -24,10 +24,10 @@ class Options(BaseModel):
 
 
 class SmallPackets(SinglePathTcp):
-    """`Transport`: as single-path TCP, which proves that nothing took another path, over an interface that is narrowed.
+    """`Transport`: single-path TCP, and its check that no other path was used, over an interface with a smaller MTU.
 
     Args:
-        options: see there.
+        options: see `Options`.
         address: the phone's address on WiFi.
     """
 
@@ -36,14 +36,14 @@ class SmallPackets(SinglePathTcp):
         self._options = options
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Register the undo, then change the phone: what was changed is taken back whatever happens."""
+        """Register the undo before changing the phone, so that the change is undone whatever happens."""
         super().setup(phone, undo)
         undo.register(f"phone: MTU of {WLAN}", lambda: phone.ip(_mtu(USUAL_MTU)))
         phone.ip(_mtu(self._options.mtu))
 
 
 class SmallPacketsDriver(TransportDriver):
-    """What experiment files know of it, and what opens it."""
+    """Driver of the transport; `DRIVER` below gives it its name, its look in figures and its options."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None

@@ -1,4 +1,4 @@
-"""A melody of the lab's radio station, and recordings made of pieces of it."""
+"""A melody of the lab's radio station, and recordings that are made of pieces of it."""
 
 import wave
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from mplab.drivers.services import load_service
 
 RATE_HZ = 16_000
 Part = float | tuple[float, float]
-"""Seconds of silence; or a piece of the melody, from and to in seconds."""
+"""Seconds of silence, or a piece of the melody as (from, to) in seconds."""
 Heard = Callable[..., Recording]
 
 
@@ -29,14 +29,14 @@ def station() -> Any:
 
 @pytest.fixture(scope="session")
 def source(station: Any) -> NDArray[np.float32]:
-    """Its sound, as a recorder has it."""
+    """The melody's samples, as a recorder has them."""
     samples = station.samples().astype(np.float32).reshape(-1, 3).mean(axis=1) / 32768
     return np.asarray(samples, dtype=np.float32)
 
 
 @pytest.fixture(scope="session")
 def described(station: Any) -> dict[str, Any]:
-    """What scenarios observe of it."""
+    """The scenarios' description of the melody."""
     found: dict[str, Any] = station.describe()
     return found
 
@@ -60,7 +60,7 @@ def _samples(source: NDArray[np.float32], part: Part) -> NDArray[np.float32]:
 
 
 def write_wav(path: Path, recording: Recording, *, channels: int = 1, width: int = 2) -> Path:
-    """As the phone's sound card writes it."""
+    """Write a recording as the phone's sound card does, and return its path."""
     samples = np.repeat(np.round(recording.samples * 32767).astype("<i2"), channels)
     with wave.open(str(path), "wb") as file:
         file.setnchannels(channels)
@@ -71,5 +71,5 @@ def write_wav(path: Path, recording: Recording, *, channels: int = 1, width: int
 
 
 def metrics(values: Sequence[Any]) -> dict[str, float]:
-    """Metric → value."""
+    """Return metric → value."""
     return {value.metric: value.value for value in values}

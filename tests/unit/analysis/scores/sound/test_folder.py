@@ -1,4 +1,4 @@
-"""Scores that read what a cell has kept in its folder."""
+"""Scores that read files of the cell's folder."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is found in recordings of which it is known what they hold."""
+"""Playback that is detected in recordings with known content."""
 
 from pathlib import Path
 from typing import Any
