@@ -23,9 +23,9 @@ GIVEN_FILE = "set.yaml"
 _USE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 
 
-def parse_given(texts: Sequence[str]) -> dict[str, Any]:
+def parse_given(texts: Sequence[str]) -> dict[str, object]:
     """Variables as given on a command line, each ``NAME=VALUE``; values are YAML. Raises InputError."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not value.strip():
@@ -39,12 +39,12 @@ def parse_given(texts: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def render_given(given: Mapping[str, Any]) -> bytes:
+def render_given(given: Mapping[str, object]) -> bytes:
     """Variables as `read_given` reads them: JSON, which is YAML."""
     return (json.dumps(given, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def read_given(folder: Path) -> dict[str, Any]:
+def read_given(folder: Path) -> dict[str, object]:
     """The variables that a run directory has kept in a folder. Raises InputError."""
     path = folder / GIVEN_FILE
     if not path.is_file():
@@ -60,10 +60,10 @@ class Filled:
     """A document with its variables filled in, and the values in force of those that it has."""
 
     document: Document
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
 
-def fill(document: Document, layers: Sequence[Document], given: Mapping[str, Any]) -> Filled:
+def fill(document: Document, layers: Sequence[Document], given: Mapping[str, object]) -> Filled:
     """Fill in the variables of a document.
 
     Args:
@@ -75,7 +75,7 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, Any
         InputError: one line for each: a variable is unknown, not used, or of no use where it stands.
     """
     own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
-    declared: Mapping[str, Any] = own if isinstance(own, Mapping) else {}
+    declared: Mapping[str, object] = own if isinstance(own, Mapping) else {}
     filler = _Filler(document, {**declared, **{name: given[name] for name in given if name in declared}}, given)
     data = filler.fill_all()
     problems = [*document.problems, *filler.problems, *_unfit(document, declared)]
@@ -96,7 +96,7 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, Any
     return Filled(made, {name: filler.values[name] for name in declared})
 
 
-def _unfit(document: Document, declared: Mapping[str, Any]) -> Iterator[Problem]:
+def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Problem]:
     """Variables with others in their values."""
     for name, value in declared.items():
         for inner in _names_in(value):
@@ -124,8 +124,8 @@ class _Filler:
     """Copies a document's data with its variables filled in."""
 
     document: Document
-    values: Mapping[str, Any]
-    given: Mapping[str, Any]
+    values: Mapping[str, object]
+    given: Mapping[str, object]
     problems: list[Problem] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     size: int = 0
