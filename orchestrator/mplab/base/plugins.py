@@ -47,7 +47,7 @@ class Plugin:
 
     @property
     def foreign(self) -> bool:
-        """Whether a distribution other than mplab registers the plug-in."""
+        """Return whether a distribution other than mplab registers the plug-in."""
         return self.distribution.partition(" ")[0] != "mplab"
 
     def load(self, attribute: str, module: str = "") -> object:

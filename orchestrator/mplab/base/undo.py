@@ -122,7 +122,7 @@ class Recovered:
     name: str
     owner_pid: int
     failure: str = ""
-    """Why the change could not be undone; "": it is undone."""
+    """Reason why the change could not be undone; "": it is undone."""
 
 
 class UndoJournal:

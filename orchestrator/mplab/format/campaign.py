@@ -49,7 +49,7 @@ class Try:
     """One start of a job's run, new or resumed."""
 
     number: int
-    """From 1."""
+    """Number of the try, from 1."""
     run: str
     """Name of the run directory."""
     started: float
@@ -59,7 +59,7 @@ class Try:
     code: int | None = None
     """Exit code; negative: the signal that killed it."""
     reason: str = ""
-    """Why the try was not good."""
+    """Reason why the try failed; "": it did not fail."""
     blamed: bool = False
     """The try counts against the job's limit of tries: neither the campaign's stop nor a busy resource ended it."""
 
@@ -84,7 +84,7 @@ class JobStatus:
     tries: tuple[Try, ...] = ()
     cells: CellCounts = CellCounts()
     reason: str = ""
-    """Why the job failed or was left out."""
+    """Reason why the job failed or was left out."""
     compared: str = ""
     """Result of the comparison with earlier runs; "": not compared."""
     worse: bool = False
@@ -118,7 +118,7 @@ class ResourceStatus:
     quarantined: bool = False
     """The resource stays unused until a user releases it."""
     reason: str = ""
-    """Why the resource rests or is quarantined."""
+    """Reason why the resource rests or is quarantined."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -145,9 +145,9 @@ class CampaignState:
     failures: tuple[Failure, ...] = ()
     """Latest failures, oldest first."""
     disk_low: str = ""
-    """Why no job starts for lack of disk space; "": there is enough."""
+    """Reason why no job starts for lack of disk space; "": there is enough."""
     cut: str = ""
-    """Why jobs were left out; "": none were."""
+    """Reason why jobs were left out; "": none were."""
     started: float | None = None
     updated: float | None = None
     ends_by: float | None = None
@@ -163,7 +163,7 @@ class CampaignState:
 
     @property
     def good(self) -> bool:
-        """Whether every job is done."""
+        """Return whether every job is done."""
         return all(status.state == "done" for status in self.jobs)
 
 

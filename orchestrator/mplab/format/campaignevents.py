@@ -38,7 +38,7 @@ class JobStarted(CampaignEvent):
     run: str
     """Name of the run directory."""
     number: Whole = Field(validation_alias="try", serialization_alias="try")
-    """From 1."""
+    """Number of the try, from 1."""
 
 
 class JobEnded(CampaignEvent):
@@ -49,7 +49,7 @@ class JobEnded(CampaignEvent):
     code: Whole
     """Exit code; negative: the signal that killed it."""
     reason: Text = ""
-    """Why the try was not good."""
+    """Reason why the try failed; "": it did not fail."""
     blamed: bool = True
     """The try counts against the job's limit of tries."""
     cells: CellCounts = CellCounts()

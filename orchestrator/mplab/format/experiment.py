@@ -73,7 +73,7 @@ class Transport:
     paths: tuple[str, ...] = ()
     """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
-    """Whether application connections share long-lived connections to the proxy, one per interface."""
+    """True if application connections share long-lived connections to the proxy, one per interface."""
 
     @model_validator(mode="before")
     @classmethod
@@ -83,7 +83,7 @@ class Transport:
 
     @property
     def single_path(self) -> bool:
-        """Whether the transport uses only one path."""
+        """Return whether the transport uses only one path."""
         return len(self.paths) == 1
 
     def dressed(self, position: int) -> "Transport":

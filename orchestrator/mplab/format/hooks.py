@@ -106,7 +106,7 @@ class Hooks(Record):
 
     @property
     def of_cells(self) -> bool:
-        """Whether there are commands around cells."""
+        """Return whether there are commands around cells."""
         return bool(self.before_cell or self.after_cell)
 
     @model_serializer(mode="wrap")

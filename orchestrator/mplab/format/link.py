@@ -62,7 +62,7 @@ class Moment:
     condition: PathCondition = OPEN
     """Condition of the path from now on (while its radio is on). A record has it only when it is `reshaped`."""
     reshaped: bool = False
-    """Whether `condition` differs from the previous one."""
+    """True if `condition` differs from the previous one."""
     interface: Literal["down", "up", ""] = ""
     radio: Literal["off", "on", ""] = ""
     access_point: Literal["lost", "new", ""] = ""

@@ -40,7 +40,7 @@ class LabRecord(OpenRecord):
 
     kind: str = ""
     same_clock: bool = False
-    """Whether phone and proxy have the same clock."""
+    """True if phone and proxy have the same clock."""
     phone: str = ""
     """Name of the phone in the lab file."""
     paths: Settings = Field(default_factory=dict)
@@ -71,5 +71,5 @@ class Manifest(Record):
 
     @property
     def same_clock(self) -> bool:
-        """Whether phone and proxy have the same clock, because they are on one machine."""
+        """Return whether phone and proxy have the same clock, because they are on one machine."""
         return self.lab.same_clock

@@ -90,7 +90,7 @@ class AndroidApp(App):
         seen: phone and date on which the selectors worked, or a note that they were never tried.
         note: information for users.
         signed_in: the app needs a login by hand, so its data must not be cleared.
-        devtools: abstract socket of the running app's DevTools; "": there is none.
+        devtools: abstract socket of the running app's DevTools; "": the app has none.
         links: name in the scenario → address that opens it, such as a clip or a contact. Without an entry, the
             scenario uses the lab's own address, which a real app cannot open.
         proxy: how the app gets a proxy on a phone without root. ``system``: it uses the HTTP proxy of Android's

@@ -177,7 +177,7 @@ class TransportUse:
     paths: tuple[str, ...] = ()
     """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
-    """Whether application connections share long-lived connections to the proxy, one per interface."""
+    """True if application connections share long-lived connections to the proxy, one per interface."""
 
     def record(self) -> Transport:
         """Return the transport as in manifest.json."""

@@ -10,7 +10,7 @@ from mplab.base.suggest import show
 from mplab.format.sites import NETWORK
 
 PUBLIC = "public"
-"""Stands for every public IPv4 address, without private and special-purpose networks."""
+"""Word for every public IPv4 address, without private and special-purpose networks."""
 
 _SPECIAL = (
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),

@@ -101,7 +101,7 @@ class PhoneFile(BaseModel):
 
     @property
     def unrooted(self) -> bool:
-        """Whether runs use no root on the phone. Then only apps can send their traffic to the agent."""
+        """Return whether runs use no root on the phone. Then only apps can send their traffic to the agent."""
         return False
 
     @property
@@ -111,7 +111,7 @@ class PhoneFile(BaseModel):
 
     @property
     def shapes_itself(self) -> bool:
-        """Whether runs get a root shell on the phone, through `root_shell` or through its kind."""
+        """Return whether runs get a root shell on the phone, through `root_shell` or through its kind."""
         return self.root_shell is not None or (self.kind is not None and self.kind.own_shell and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:

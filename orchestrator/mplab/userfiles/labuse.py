@@ -55,7 +55,7 @@ class LabUse:
 
     @property
     def android(self) -> bool:
-        """Whether the phone has real Android apps."""
+        """Return whether the phone has real Android apps."""
         return self.driver.android
 
     @property
@@ -76,12 +76,12 @@ class LabUse:
 
     @property
     def unrooted(self) -> bool:
-        """Whether the phone is used without root. Then only its apps can direct their traffic to the agent."""
+        """Return whether the phone is used without root. Then only its apps can direct their traffic to the agent."""
         return self.settings is not None and self.settings.unrooted
 
     @property
     def real(self) -> bool:
-        """Whether the phone is a real one: it is not in a namespace, and its packets cross real networks."""
+        """Return whether the phone is a real one: it is not in a namespace, and its packets cross real networks."""
         return self.driver.real
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:

@@ -249,7 +249,7 @@ class _Reader:
             except NoSuchLinkError as error:
                 self.checker.add(place, str(error))
         own = {key: value for key, value in data.items() if key != "extends"}
-        self._build(inherit(_ANY, own), self.name)  # reports the problems of its own keys
+        self._build(inherit(_ANY, own), self.name)  # reports problems in the keys of this condition
         return None
 
     def _build(self, keys: Mapping[str, Any], name: str) -> list[_Found]:

@@ -35,13 +35,13 @@ class PhoneKind:
     settings: ClassVar[type["PhoneFile"]]
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
-    """Whether its packets cross real networks: it is in no namespace, and a path without an attachment is unshaped."""
+    """True if its packets cross real networks: it is in no namespace, and a path without an attachment is unshaped."""
     same_clock: ClassVar[bool] = False
-    """Whether phone and proxy have the same clock, because both are on this machine."""
+    """True if phone and proxy have the same clock, because both are on this machine."""
     android: ClassVar[bool] = False
-    """Whether it has real Android apps."""
+    """True if it has real Android apps."""
     own_shell: ClassVar[bool] = False
-    """Whether runs have a root shell on it without `root_shell`, unless it is used without root."""
+    """True if runs have a root shell on it without `root_shell`, unless it is used without root."""
 
     def check_file(self, lab: "LabFile", name: str, checker: "Checker") -> None:
         """Add the problems of such a phone in a lab file that its model does not find.

@@ -43,7 +43,7 @@ class ProxyFile(BaseModel):
 
     @property
     def upstream_names(self) -> bool:
-        """Whether names outside the lab are resolved."""
+        """Return whether names outside the lab are resolved."""
         return self.internet is not None and self.internet.names == "upstream"
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:

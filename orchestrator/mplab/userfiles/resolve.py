@@ -48,7 +48,7 @@ class ScenarioInfo(Protocol):
 
     @property
     def socks(self) -> bool:
-        """Whether the scenario's program can be configured to use a SOCKS proxy."""
+        """Return whether the scenario's program can be configured to use a SOCKS proxy."""
 
     def time_limit_s(self, parameters: BaseModel, /) -> float:
         """Return the maximum time of a cell's scenario, seconds."""

@@ -37,7 +37,7 @@ class Line:
 
     @property
     def changes(self) -> bool:
-        """Whether the quantity has more than one value."""
+        """Return whether the quantity has more than one value."""
         return len({value for _, value in self.steps}) > 1
 
     def at(self, time_s: float) -> float | None:

@@ -26,7 +26,7 @@ class TransportInfo:
         name: name in experiment files.
         title, colour, marker: style in figures.
         options_model: strict model of its options, with defaults; None: it has no options.
-        variant_option: option whose value may follow the name after a colon (``mpflex:minrtt``); "": there is none.
+        variant_option: option whose value may follow the name after a colon (``mpflex:minrtt``); "": no option may.
         variants: each value of that option → its style.
         files: option that names a YAML file → folder of such files. The folder's name is part of `TransportUse.files`.
         paths: interfaces of the phone that one connection uses while no path fails, starting with the interface that

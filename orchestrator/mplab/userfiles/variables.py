@@ -1,7 +1,7 @@
 """Variables of an experiment file: ``vars: {size: 10 MB}`` and ``${size}`` in values.
 
 A value that is only ``${size}`` becomes the variable's value, of any type. Within longer text, ``${size}`` is replaced
-by the variable's text or number. ``$${`` stands for ``${``. Variables are expanded once and must not refer to other
+by the variable's text or number. ``$${`` is an escaped ``${``. Variables are expanded once and must not refer to other
 variables. The expanded values of a file together have the size limit of a file.
 """
 

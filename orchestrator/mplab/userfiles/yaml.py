@@ -253,7 +253,7 @@ class _Builder:
                 *top.path,
                 f"{key} (line {line})",
                 len(self.problems),
-            )  # what is below it is not the first one's
+            )  # a separate path for the values below the duplicate key
         else:
             self.lines[path] = line
         top.key, top.key_path = key, path
