@@ -44,7 +44,11 @@ def in_lab() -> bool:
 
 
 def unshare_argv() -> list[str]:
-    """Return the command that creates the namespaces; without root it also creates a user namespace."""
+    """Return the command that creates the namespaces; without root it also creates a user namespace.
+
+    Raises:
+        LabNotReadyError: ``unshare`` is not installed.
+    """
     argv = [str(UNSHARE.path())]
     if os.geteuid() != 0:
         argv += ["--user", "--map-root-user"]
@@ -138,6 +142,9 @@ def lab_process(
 
     Without `private` there are no namespaces, because the devices of the lab are elsewhere (a phone, routers, a
     container engine). If this process dies, the command receives SIGTERM and releases the devices.
+
+    Raises:
+        LabNotReadyError: ``unshare`` is not installed.
     """
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()

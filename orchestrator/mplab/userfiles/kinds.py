@@ -33,7 +33,7 @@ def check_kind(document: Document, wanted: Kind) -> None:
     """Check that a document is not of another kind than `wanted`.
 
     Raises:
-        InputError: it is; the message names the verb for its kind.
+        InputError: the document is of another kind; the message names the verb for that kind.
     """
     if not isinstance(document.data, Mapping) or document.data.keys() & _KEYS[wanted]:
         return
