@@ -59,7 +59,7 @@ class PathRecord(TypedDict):
 
 
 class PolicyRecord(TypedDict):
-    """The agent has read its rule file; ``error``: the rules are invalid."""
+    """Result of reading the agent's rule file; ``error``: why its rules are not in force or cannot be evaluated."""
 
     event: Literal["policy"]
     t: float
