@@ -1,1 +1,1 @@
-"""The ground floor: errors, undo, locks, processes, paths. Imports nothing else of mplab."""
+"""Lowest layer: errors, undo, locks, processes, paths. Imports nothing else of mplab."""

@@ -1,4 +1,4 @@
-"""Configurations of programs: templates that are filled in, and files that nobody else may read."""
+"""Configurations of programs: render templates, and write files that only their owner can read."""
 
 from pathlib import Path
 
@@ -6,10 +6,11 @@ from mplab.base.deferred import deferred
 
 
 def render(folder: Path, template: str, **values: object) -> str:
-    """The text of `template` in `folder`. Lines that hold a block alone leave no line behind.
+    """Return the rendered text of `template` in `folder`. A line that holds only a block tag leaves no empty line.
 
     Raises:
-        jinja2.UndefinedError: the template uses a value that was not given.
+        jinja2.TemplateNotFound: `folder` has no such template.
+        jinja2.UndefinedError: the template uses a value that is not in `values`.
     """
     with deferred("slow to import"):
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,7 +26,7 @@ def render(folder: Path, template: str, **values: object) -> str:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that its owner alone may read; missing folders are made, for him alone, too."""
+    """Write a file that only its owner can read (mode 600). Missing folders are created with mode 700."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.touch(mode=0o600)
     path.write_text(text)

@@ -1,10 +1,10 @@
-"""The kernel's network counters, as ``/proc/net/netstat``, ``/proc/net/snmp`` and ``/proc/net/dev`` print them."""
+"""Network counters of the kernel: ``/proc/net/netstat``, ``/proc/net/snmp`` and ``/proc/net/dev``."""
 
 from collections.abc import Mapping
 
 
 def parse_netstat(text: str) -> dict[str, int]:
-    """Pairs of lines ``Name: key key…`` / ``Name: value value…`` → ``{"Name.key": value}``."""
+    """Parse pairs of lines ``Name: key key…`` / ``Name: value value…`` into ``{"Name.key": value}``."""
     counters: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines() if ":" in line]
     for header, values in zip(lines[::2], lines[1::2], strict=False):
@@ -17,13 +17,13 @@ def parse_netstat(text: str) -> dict[str, int]:
 
 
 _RX, _TX = 0, 8
-"""Columns of ``/proc/net/dev``: what was received begins at the first, what was sent at the ninth."""
+"""First columns of the receive and the transmit counters in ``/proc/net/dev``, counted from 0."""
 
 
 def parse_interfaces(text: str) -> dict[str, int]:
-    """``/proc/net/dev`` → ``{"wlan0.rx_bytes": …, "wlan0.rx_packets": …, "wlan0.tx_bytes": …, "wlan0.tx_packets": …}``.
+    """Parse ``/proc/net/dev`` into ``{"wlan0.rx_bytes": …, "wlan0.rx_packets": …, "wlan0.tx_bytes": …, …}``.
 
-    Bytes are those of frames, Ethernet headers included.
+    Bytes count whole frames, Ethernet headers included.
     """
     counters: dict[str, int] = {}
     for line in text.splitlines():
@@ -38,5 +38,5 @@ def parse_interfaces(text: str) -> dict[str, int]:
 
 
 def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Counters that changed, by how much."""
+    """Return the counters that changed, with ``after - before`` of each."""
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}

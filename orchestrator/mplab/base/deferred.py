@@ -1,4 +1,4 @@
-"""Imports that wait until they are needed: the only ones inside functions (a test looks for others)."""
+"""Deferred imports: the only imports allowed inside functions (a test reports all others)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from mplab.base.errors import LabNotReadyError
 
 @contextmanager
 def deferred(why: str, *, extra: str = "") -> Iterator[None]:
-    """Mark imports inside a function, and say why they are not at the top of their module.
+    """Mark imports inside a function and state why they are not at the top of the module.
 
     ::
 
@@ -16,11 +16,11 @@ def deferred(why: str, *, extra: str = "") -> Iterator[None]:
             from mplab.drivers.proxy.docker.servers import open_servers
 
     Args:
-        why: the reason: start-up time, or an extra that may not be installed.
-        extra: of the distribution, that brings what is imported; "": it is always installed.
+        why: reason: start-up time, or an extra that may not be installed.
+        extra: extra of the distribution that installs the imported module; "": it is always installed.
 
     Raises:
-        LabNotReadyError: the extra is not installed; the message says how to install it.
+            LabNotReadyError: the extra is not installed; the message gives the command that installs it.
     """
     try:
         yield

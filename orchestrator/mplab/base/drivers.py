@@ -1,4 +1,4 @@
-"""Drivers of a registry, each imported when it is used: the one loader of every kind of plug-in that has a class."""
+"""Load the drivers of a registry on first use. All plug-in kinds whose plug-in is an object use this loader."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeVar
@@ -8,26 +8,26 @@ from mplab.base.plugins import Registry
 
 
 class Named(Protocol):
-    """A driver, which knows its own name."""
+    """A driver that carries its own name."""
 
     @property
     def name(self) -> str:
-        """The name that it is registered by."""
+        """Name under which the driver is registered."""
 
 
 Driver = TypeVar("Driver", bound=Named, covariant=True)  # noqa: PLC0105 - as users read it
 
 
 class Drivers(Mapping[str, Driver]):
-    """Name → driver of every plug-in of a registry, sorted by name.
+    """Map the name of every plug-in of a registry to its driver, sorted by name.
 
-    A driver is imported when it is looked up, so that one that cannot be imported harms only those who name it.
+    A driver is imported when it is looked up. A driver that cannot be imported therefore fails only where it is used.
 
     Args:
-        registry: of the plug-ins.
-        kind: the class that every driver must be an instance of.
-        attribute: what the driver is called in its module.
-        module: the module of the plug-in's package that has it; default: the registry's own.
+        registry: registry of the plug-ins.
+        kind: class that every driver must be an instance of.
+        attribute: attribute of the module that holds the driver.
+        module: module of the plug-in's package that has this attribute; default: the registry's `member`.
     """
 
     def __init__(self, registry: Registry, kind: type[Driver], attribute: str = "DRIVER", module: str = "") -> None:
@@ -40,8 +40,9 @@ class Drivers(Mapping[str, Driver]):
         """Return a driver.
 
         Raises:
-            InputError: there is no plug-in of this name.
-            LabNotReadyError: it cannot be imported, has another class, or another name than it is registered by.
+            InputError: no plug-in has this name.
+            LabNotReadyError: the driver cannot be imported, is no instance of the class, or has a name other than the
+                registered one.
         """
         plugin = self._registry[name]
         module = "" if plugin.attribute else self._module or self._registry.member
@@ -59,17 +60,22 @@ class Drivers(Mapping[str, Driver]):
         return found
 
     def __getitem__(self, name: str) -> Driver:
-        """Return a driver; see `load`."""
+        """Return a driver; see `load`.
+
+        Raises:
+            KeyError: no plug-in has this name.
+            LabNotReadyError: see `load`.
+        """
         if name not in self._registry:
             raise KeyError(name)
         return self.load(name)
 
     def importable(self) -> dict[str, Driver]:
-        """Return those that can be used, by name; `mplab doctor` reports the others."""
+        """Return the drivers that can be imported, by name; `mplab doctor` reports the others."""
         return self._registry.importable(self.load)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a driver is registered; it is not imported."""
+        """Return whether a driver is registered, without importing it."""
         return name in self._registry
 
     def __iter__(self) -> Iterator[str]:
@@ -77,5 +83,5 @@ class Drivers(Mapping[str, Driver]):
         return iter(self._registry)
 
     def __len__(self) -> int:
-        """Return how many are registered."""
+        """Return the number of registered drivers."""
         return len(self._registry.plugins)

@@ -1,4 +1,4 @@
-"""Into the private namespaces of a virtual lab, or beside a lab of real parts, and out again without a trace."""
+"""Start a command inside the namespaces of a virtual lab, or on the host for a lab of real devices."""
 
 import contextlib
 import ctypes
@@ -18,18 +18,18 @@ from mplab.base.programs import UNSHARE
 from mplab.base.supervisor import END_TIMEOUT_S
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
-"""Environment variable that is set in all processes of a lab, to the lab's id."""
+"""Environment variable of all processes of a lab: the lab's id."""
 
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 _PRIVATE_END_S = 5.0
-"""The kernel ends what is in namespaces."""
+"""Time for the kernel to kill the processes of the namespaces."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """What a process inside a lab gets: variables of its environment, and open descriptors, under the same numbers."""
+    """Environment variables and open descriptors (same numbers) that a process inside a lab inherits."""
 
     environment: Mapping[str, str] = field(default_factory=dict)
     descriptors: tuple[int, ...] = ()
@@ -39,12 +39,16 @@ NOTHING = Inherited()
 
 
 def in_lab() -> bool:
-    """True in a process that `lab_process` has started: inside the namespaces of a lab, when it has some."""
+    """Return True in a process that `lab_process` has started."""
     return IN_LAB_VARIABLE in os.environ
 
 
 def unshare_argv() -> list[str]:
-    """The command that makes the namespaces: with a user namespace when not root."""
+    """Return the command that creates the namespaces; without root it also creates a user namespace.
+
+    Raises:
+        LabNotReadyError: ``unshare`` is not installed.
+    """
     argv = [str(UNSHARE.path())]
     if os.geteuid() != 0:
         argv += ["--user", "--map-root-user"]
@@ -52,10 +56,10 @@ def unshare_argv() -> list[str]:
 
 
 def check_namespaces() -> None:
-    """Try to make the namespaces.
+    """Try to create the namespaces.
 
     Raises:
-        LabNotReadyError: the host does not allow it; the message says what is missing.
+        LabNotReadyError: the host does not allow it; the message names the missing permission.
     """
     done = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
     if done.returncode == 0:
@@ -87,12 +91,12 @@ class LabProcess:
         self.lab_id = lab_id
 
     def signal(self, number: int) -> None:
-        """Pass a signal to the command inside."""
+        """Send a signal to the command inside the lab."""
         with contextlib.suppress(BrokenPipeError, OSError):
             os.write(self._lifeline, bytes([number]))
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Its exit code, or None after `timeout_s`."""
+        """Return the exit code (128 + n after signal n), or None after `timeout_s`."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -100,7 +104,7 @@ class LabProcess:
         return code if code >= 0 else 128 - code
 
     def close(self) -> None:
-        """End the lab, whatever runs in it, and wait until it is gone."""
+        """End the lab with all its processes and wait until it is gone."""
         with contextlib.suppress(OSError):
             os.close(self._lifeline)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -111,7 +115,11 @@ class LabProcess:
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """In a process that has just been forked: get a signal when the thread of `parent` that has forked it ends."""
+    """Arm a signal for the end of the parent. Call only in a process that has just been forked.
+
+    The kernel sends `number` when the thread of `parent` that forked this process ends (``PR_SET_PDEATHSIG``,
+    prctl(2)). If `parent` has ended already, the process exits with code 1.
+    """
     _LIBC.prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -128,11 +136,15 @@ def lab_process(
 ) -> Iterator[LabProcess]:
     """Start `command` inside the namespaces of a new lab.
 
-    SIGINT, SIGTERM and SIGHUP that reach this process meanwhile go to the command, once each; nothing of the lab
-    outlives the context, nor this process. The variables of `inherited` are added to the command's environment.
+    SIGINT, SIGTERM and SIGHUP that this process receives within the context go to the command, once each. No process
+    of the lab outlives the context or this process. The variables of `inherited` are added to the command's
+    environment.
 
-    Without `private` there are no namespaces: the lab's parts are elsewhere (a phone, routers, an engine). When this
-    process dies, the command is told to end, and gives them back.
+    Without `private` there are no namespaces, because the devices of the lab are elsewhere (a phone, routers, a
+    container engine). If this process dies, the command receives SIGTERM and releases the devices.
+
+    Raises:
+        LabNotReadyError: ``unshare`` is not installed.
     """
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()

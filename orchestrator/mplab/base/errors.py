@@ -1,4 +1,4 @@
-"""The errors of mplab.
+"""Error classes of mplab.
 
 ::
 
@@ -6,14 +6,14 @@
     ├── InputError              2   an experiment, link or lab file is wrong
     ├── LabNotReadyError        3   something the lab needs is missing
     ├── CellError               1   one cell could not be completed
-    │   ├── DeviceError             a phone, router or proxy did not do what it was told
+        │   ├── DeviceError             a phone, router or proxy did not do what was requested
     │   ├── StepError               a step of a scenario failed (an element missing, a browser gone)
     │   └── InvalidCellError        the treatment is not the requested one: the cell is invalid
     │       └── CheckError              a scenario cannot measure here now
     ├── GateError               4   a budget or regression gate failed
     └── InterruptedRunError   130   SIGINT or SIGTERM: stopped cleanly, can be resumed
 
-Every message names the device or file, what was asked, what was found, and what to do next.
+Every message names the device or file, the requested value, the value found, and the next step.
 """
 
 import contextlib
@@ -24,47 +24,47 @@ from typing import ClassVar
 
 _LAST_CHARACTERS = 500
 HAS_PLACE = re.compile(r"[^\s:][^\n:]*:\d+: ")
-"""Begins a message about a line of a file: ``FILE:LINE: …``."""
+"""Start of a message about a line of a file: ``FILE:LINE: …``."""
 
 
 class MplabError(Exception):
-    """Any error that mplab explains to its user instead of showing a traceback."""
+    """Any error that mplab reports with a message instead of a traceback."""
 
     exit_code: ClassVar[int] = 1
 
 
 class InputError(MplabError):
-    """An experiment, link or lab file is wrong: nothing has been touched."""
+    """An experiment, link or lab file is wrong. Nothing has been changed yet."""
 
     exit_code = 2
 
 
 class NoBaselineError(InputError):
-    """There is no earlier run to compare a run with."""
+    """No earlier run exists to compare a run with."""
 
     PHRASE: ClassVar[str] = "no analysed run of"
-    """Part of the message, by which a campaign knows it."""
+    """Part of the message by which a campaign recognizes this error."""
 
 
 class LabNotReadyError(MplabError):
-    """The lab cannot run this experiment; the message says what is missing and how to get it."""
+    """The lab cannot run this experiment. The message names the missing part and how to get it."""
 
     exit_code = 3
 
 
 class CellError(MplabError):
-    """One cell could not be completed; the run goes on."""
+    """One cell could not be completed. The run continues."""
 
 
 class DeviceError(CellError):
-    """A phone, router or proxy did not do what it was told.
+    """A phone, router or proxy did not do what was requested.
 
     Args:
-        device: its name, first word of the message.
-        message: what was asked, what was found.
-        command: the command line, when there was one.
-        exit_code_found: its exit code.
-        stderr: its error output.
+        device: name of the device, first word of the message.
+        message: requested value and value found.
+        command: command line; empty when there was no command.
+        exit_code_found: exit code of the command.
+        stderr: error output of the command.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class DeviceError(CellError):
 
 
 class StepError(CellError):
-    """A step of a scenario failed: an element that is not there, a browser that is gone."""
+    """A step of a scenario failed: an element is missing, or the browser has ended."""
 
 
 class InvalidCellError(CellError):
@@ -106,7 +106,7 @@ class InvalidCellError(CellError):
 
 
 class CheckError(InvalidCellError):
-    """A scenario's own check found that what it measures cannot be measured here now."""
+    """The scenario's own check found that its measurement is not possible here and now."""
 
 
 class GateError(MplabError):
@@ -116,13 +116,17 @@ class GateError(MplabError):
 
 
 class InterruptedRunError(MplabError):
-    """The run was stopped by SIGINT or SIGTERM; ``mplab resume`` goes on with it."""
+    """SIGINT or SIGTERM stopped the run; ``mplab resume`` continues it."""
 
     exit_code = 130
 
 
 def check_each(checks: Iterable[Callable[[], object]]) -> None:
-    """Run every check. Raise one DeviceError that names everything that any of them found."""
+    """Run every check, also after one has failed.
+
+    Raises:
+        DeviceError: at least one check raised it. The message joins those of all failed checks.
+    """
     found: list[DeviceError] = []
     for check in checks:
         try:
@@ -138,7 +142,7 @@ def check_each(checks: Iterable[Callable[[], object]]) -> None:
 
 
 def last_words(log: Path) -> str:
-    """The end of a program's log, for a message; "" when there is none."""
+    """Return the last 500 characters of a program's log, for a message; "" when the log cannot be read."""
     with contextlib.suppress(OSError):
         return log.read_text(errors="replace")[-_LAST_CHARACTERS:]
     return ""

@@ -1,4 +1,4 @@
-"""Files that are either complete or not there, and the disk that is full."""
+"""Write files atomically (complete or absent) and report a full disk."""
 
 import contextlib
 import errno
@@ -9,13 +9,17 @@ from pathlib import Path
 from mplab.base.errors import MplabError
 
 GO_ON = "make space, then 'mplab resume'; what was finished is kept"
-"""What to do when the disk is full."""
+"""Advice for a full disk, part of the message."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns an OSError in the block into one MplabError that names `path`, and a full disk as such."""
+    """Turn an OSError in the block into an MplabError that names `path`.
+
+    Raises:
+        MplabError: the block raised OSError. The message starts with "disk full" for ENOSPC, EDQUOT and EFBIG.
+    """
     try:
         yield
     except OSError as error:
@@ -26,10 +30,10 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that is not there yet: complete on disk under its name, or not at all.
+    """Write a file that does not exist yet. It appears under its name only when it is complete on disk.
 
     Raises:
-        MplabError: it exists already, or cannot be written ("disk full: …").
+        MplabError: the file exists already, or cannot be written ("disk full: …").
     """
     if path.exists():
         raise MplabError(f"{path}: exists already and is never rewritten")
@@ -37,7 +41,11 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file that may be there already: readers see the old content or the new. Raises MplabError."""
+    """Write a file, or replace it atomically: readers see the old content or the new.
+
+    Raises:
+        MplabError: the file cannot be written ("disk full: …").
+    """
     temporary = path.with_name(f".{path.name}.new")
     with explained(path):
         try:
@@ -56,14 +64,14 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def write_all(descriptor: int, content: bytes) -> None:
-    """``os.write`` until everything is written. Raises OSError."""
+    """Call ``os.write`` until all bytes are written. Raises OSError."""
     view = memoryview(content)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
 def sync(path: Path) -> None:
-    """Put a file's content, or a directory's names, on disk. Raises OSError."""
+    """Flush a file's content, or a directory's entries, to disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -72,7 +80,7 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(directory: Path) -> None:
-    """Put everything below `directory`, and itself, on disk. Raises OSError."""
+    """Flush `directory` and everything below it to disk. Raises OSError."""
     for folder, _, files in os.walk(directory, topdown=False):
         for name in files:
             path = Path(folder) / name

@@ -1,4 +1,4 @@
-"""What a check of a part of a lab has found, and what to do about it."""
+"""Findings of the checks of a lab: state and remedy."""
 
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -11,10 +11,10 @@ class Finding:
     """One finding.
 
     Attributes:
-        name: what was looked at.
+        name: checked part of the lab.
         level: ``missing`` stops a run; ``warning`` limits or disturbs it.
-        found: what was found.
-        remedy: what to do, or "".
+        found: state that the check found.
+        remedy: action that fixes it, or "".
     """
 
     name: str
@@ -23,5 +23,5 @@ class Finding:
     remedy: str = ""
 
     def to_json(self) -> dict[str, str]:
-        """For ``--json``."""
+        """Return the fields for ``--json``."""
         return asdict(self)

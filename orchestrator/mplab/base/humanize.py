@@ -14,7 +14,7 @@ def counted(count: int, word: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
+    """Return ``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
     whole = round(seconds)
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
@@ -24,14 +24,17 @@ def duration(seconds: float) -> str:
 
 
 def clock_time(t: float, now: float | None = None) -> str:
-    """Unix seconds by this host's clock: ``06:00``; on another day than `now`: ``Tue 24 Nov 06:00``."""
+    """Return Unix seconds in this host's time zone: ``06:00``; on another day than `now`: ``Tue 24 Nov 06:00``.
+
+    Without `now`, the date is always included.
+    """
     at = datetime.fromtimestamp(t).astimezone()
     same_day = now is not None and datetime.fromtimestamp(now).astimezone().date() == at.date()
     return at.strftime("%H:%M" if same_day else "%a %d %b %H:%M")
 
 
 def space(size_bytes: int) -> str:
-    """``120 GB``, ``1.4 GB``, ``512 B``."""
+    """Return ``120 GB``, ``1.4 GB``, ``512 B``."""
     for step, unit in _STEPS:
         if size_bytes >= step:
             number = size_bytes / step

@@ -1,7 +1,7 @@
-"""How the programs that mplab configures see files and each other: on this machine, or in images.
+"""Paths and commands as mplab's programs see them: on this machine, or inside container images.
 
-Templates and commands of services are written once; what differs between the virtual lab's processes and containers is
-asked for here.
+Templates and commands of services are written once. `Installed` supplies the parts that differ between processes of
+the virtual lab and containers.
 """
 
 import sys
@@ -15,45 +15,45 @@ _UNPRIVILEGED = 65534
 
 
 class Installed(Protocol):
-    """Where programs run."""
+    """Environment in which programs run."""
 
     def path(self, path: Path) -> str:
-        """How the programs see a file of this machine."""
+        """Return the path by which the programs open a file of this machine."""
 
     def program(self, program: Program) -> str:
-        """What starts a program. Raises LabNotReadyError when it is not there."""
+        """Return the command of a program. Raises LabNotReadyError: the program is not installed."""
 
     def python(self) -> str:
-        """What starts Python."""
+        """Return the command of Python."""
 
     def version(self, program: Program) -> str:
-        """The version of a program; "" when nobody knows."""
+        """Return the version of a program; "" when it is unknown."""
 
     def unprivileged(self) -> Sequence[str]:
-        """What stands before a command that refuses to run as root."""
+        """Return the prefix for a command that refuses to run as root."""
 
 
 class ThisMachine:
     """`Installed`: processes of this machine."""
 
     def path(self, path: Path) -> str:
-        """The same."""
+        """Return the same path."""
         return str(path)
 
     def program(self, program: Program) -> str:
-        """Its absolute path."""
+        """Return the absolute path of a program. Raises LabNotReadyError: it is not installed."""
         return str(program.path())
 
     def python(self) -> str:
-        """The one that runs this."""
+        """Return the path of the running interpreter."""
         return sys.executable
 
     def version(self, program: Program) -> str:
-        """As it tells."""
+        """Return the version that the program prints, or that of its Debian package."""
         return program.version()
 
     def unprivileged(self) -> Sequence[str]:
-        """A user namespace, in which it has another number."""
+        """Return the start of a command that runs in a user namespace with an unprivileged user id."""
         ids = (f"--map-user={_UNPRIVILEGED}", f"--map-group={_UNPRIVILEGED}")
         return (self.program(UNSHARE), "--user", *ids, "--")
 

@@ -1,7 +1,7 @@
-"""How busy the host was while something was measured, and whether that was too much.
+"""Measure the load of the host during a measurement, and judge whether it was too high.
 
-All of it is of the whole host, but for `Sample.own_s`: inside a lab, whose processes have a namespace of their own,
-that is what the lab itself used.
+All values are those of the whole host, except `Sample.own_s`: inside a lab, whose processes have their own PID
+namespace, it is the CPU time of the lab.
 """
 
 import os
@@ -14,19 +14,19 @@ from types import TracebackType
 from typing import Self
 
 MAX_PRESSURE_PERCENT = 50.0
-"""More of the time with a task that waits for a processor: what is measured has waited, too."""
+"""Maximum share of the time in which a task waited for a processor. Above it, the measured programs waited, too."""
 
 MAX_STEAL_PERCENT = 5.0
-"""More of the processors' time given to other virtual machines."""
+"""Maximum share of the processors' time that other virtual machines took."""
 
 _BEAT_S = 0.5
 _STALL_S = 3.0
-"""Most delay of a thread that only waits for its turn."""
+"""Maximum delay of a thread that only sleeps."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL, _FIELDS = 0, 1, 2, 7, 8
 _UTIME, _CSTIME = 11, 14
-"""Columns of ``/proc/<pid>/stat`` behind the name: from utime to cstime."""
+"""Columns of ``/proc/<pid>/stat`` after the name: utime to cstime (proc_pid_stat(5))."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Sample:
 
     Attributes:
         t: monotonic clock.
-        programs_s: time of all processors in programs and in the kernel for them.
-        total_s: time of all processors, idle too.
-        steal_s: taken by other virtual machines.
-        own_s: used by the processes that can be seen, and their children that have ended.
-        pressure_s: with at least one task waiting for a processor; None where the kernel does not say.
+        programs_s: CPU time of user, nice and system, summed over all processors.
+        total_s: time of all processors, including idle time.
+        steal_s: CPU time taken by other virtual machines.
+        own_s: CPU time of the visible processes and of their ended children.
+        pressure_s: time with at least one task waiting for a processor (PSI, ``some``); None: the kernel has no PSI.
     """
 
     t: float
@@ -52,13 +52,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class HostLoad:
-    """How busy the host was between two samples.
+    """Load of the host between two samples.
 
     Attributes:
-        busy_percent: of all processors' time, programs and the kernel for them.
-        free_cpus: processors that other programs than the lab's left to it.
-        pressure_percent: of the time, some task waited for a processor (PSI, ``some``); None where it is not known.
-        steal_percent: of all processors' time, taken by other virtual machines.
+        busy_percent: share of all processors' time spent in programs and in the kernel for them.
+        free_cpus: processors that programs outside the lab left to the lab.
+        pressure_percent: share of the time in which a task waited for a processor (PSI, ``some``); None: unknown.
+        steal_percent: share of all processors' time taken by other virtual machines.
     """
 
     busy_percent: float
@@ -68,7 +68,7 @@ class HostLoad:
 
 
 def sample(proc: Path = Path("/proc")) -> Sample:
-    """Counters now."""
+    """Read the counters."""
     first = (proc / "stat").read_text().splitlines()[0].split()[1:]
     fields = [int(value) / _TICKS for value in first[:_FIELDS]]
     return Sample(
@@ -82,12 +82,12 @@ def sample(proc: Path = Path("/proc")) -> Sample:
 
 
 def steal_s(proc: Path = Path("/proc")) -> float:
-    """How much time other virtual machines have taken from this one, all processors together, seconds."""
+    """Return the time that other virtual machines have taken since boot, summed over all processors, seconds."""
     return int((proc / "stat").read_text().splitlines()[0].split()[1 + _STEAL]) / _TICKS
 
 
 def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
-    """What happened between two samples on a host of `cpus` processors."""
+    """Return the load between two samples of a host with `cpus` processors."""
     elapsed = max(after.t - before.t, 1e-6)
     total = max(after.total_s - before.total_s, 1e-6)
     programs = after.programs_s - before.programs_s
@@ -105,11 +105,11 @@ def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
 
 
 class Stalls:
-    """Notices, while its context lasts, when this process did not run: stopped, suspended, or starved.
+    """Record, within its context, when this process did not run: stopped, suspended, or starved of CPU.
 
     Args:
-        doing: returns the current step.
-        clock: monotonic, s.
+        doing: returns the current step, for the warning.
+        clock: monotonic clock, seconds.
     """
 
     def __init__(self, doing: Callable[[], str], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,14 +120,14 @@ class Stalls:
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Start watching."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._end.set()
         self._thread.join()
 
@@ -143,7 +143,7 @@ class Stalls:
 
 
 def judge_load(load: HostLoad, needed: float) -> Sequence[str]:
-    """Why the host was too busy for a scenario that needs `needed` processors; empty when it was not."""
+    """Return the reasons why the host was too busy for a scenario that needs `needed` processors; empty: it was not."""
     found = []
     if load.free_cpus < needed:
         found.append(
@@ -165,7 +165,7 @@ def judge_load(load: HostLoad, needed: float) -> Sequence[str]:
 def _process_s(stat: Path) -> float:
     try:
         columns = stat.read_text().rpartition(")")[2].split()
-    except OSError:  # it has just ended
+    except OSError:  # the process has just ended
         return 0.0
     return sum(int(value) for value in columns[_UTIME : _CSTIME + 1]) / _TICKS
 

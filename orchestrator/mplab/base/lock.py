@@ -1,4 +1,4 @@
-"""Locks on what only one run at a time may use: a phone, a router, a run directory."""
+"""Locks on resources that only one run may use at a time: a phone, a router, a run directory."""
 
 import contextlib
 import fcntl
@@ -15,15 +15,15 @@ from urllib.parse import quote
 from mplab.base.errors import LabNotReadyError
 
 _LOOK_S = 0.2
-"""`is_locked` holds a lock for an instant: `resource_lock` tries again for this time."""
+"""Minimum time for which `resource_lock` retries, because `is_locked` holds a lock for an instant."""
 _POLL_S = 0.02
 
 IN_USE = "is in use"
-"""What the error of a lock says that somebody else holds."""
+"""Part of the error message for a lock that another process holds."""
 
 
 def default_lock_directory() -> Path:
-    """``/run/lock/mplab`` for root, else ``$XDG_RUNTIME_DIR/mplab``, else ``/tmp/mplab-<uid>``."""
+    """Return ``/run/lock/mplab`` for root, else ``$XDG_RUNTIME_DIR/mplab``, else ``/tmp/mplab-<uid>``."""
     user = os.getuid()
     if user == 0 and Path("/run/lock").is_dir() and os.access("/run/lock", os.W_OK):
         return Path("/run/lock/mplab")
@@ -34,11 +34,11 @@ def default_lock_directory() -> Path:
 
 
 def private_directory(path: Path) -> Path:
-    """Make `path` when missing, for this user alone.
+    """Create `path` if it is missing, with mode 700, and return it.
 
     Raises:
-        LabNotReadyError: it cannot be made, is a symbolic link, belongs to somebody else, or others may write
-        to it.
+        LabNotReadyError: the directory cannot be created, is a symbolic link, belongs to another user, or is writable
+            by others.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,18 +56,18 @@ def private_directory(path: Path) -> Path:
 
 @contextlib.contextmanager
 def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold `name` for the ``with`` block. The kernel releases it when this process dies, however it dies.
+    """Hold the lock `name` for the ``with`` block. The kernel releases it when this process dies for any reason.
 
-    Its files are removed at the end of the block; those of a killed process, when the next one has held it.
+    The lock's files are removed at the end of the block. Those of a killed process are removed by the next holder.
 
     Args:
-        name: what is locked: ``phone-1``, a serial number.
-        run_id: of the holder, for the message that others see.
-        directory: where the locks are; default: `default_lock_directory`.
-        wait_s: how long to wait for another holder, seconds.
+        name: locked resource: ``phone-1``, a serial number.
+        run_id: run id of the holder, for the error message of other processes.
+        directory: directory of the locks; default: `default_lock_directory`.
+        wait_s: maximum time to wait for another holder, seconds.
 
     Raises:
-        LabNotReadyError: somebody else holds it; the message says who and since when.
+        LabNotReadyError: another process holds the lock; the message names it and the time since when.
     """
     folder = private_directory(directory if directory is not None else default_lock_directory())
     lock, lease = _files(folder, name)
@@ -84,7 +84,7 @@ def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None,
 
 
 def is_locked(name: str, *, directory: Path | None = None) -> bool:
-    """Whether a living process of this user holds `name`."""
+    """Return whether a living process of this user holds the lock `name`."""
     lock, _ = _files(directory if directory is not None else default_lock_directory(), name)
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
@@ -100,7 +100,11 @@ def is_locked(name: str, *, directory: Path | None = None) -> bool:
 
 
 def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:
-    """Raise LabNotReadyError when a living process of this user holds one of `names`."""
+    """Check that no living process of this user holds one of the locks `names`.
+
+    Raises:
+        LabNotReadyError: a process holds one.
+    """
     folder = directory if directory is not None else default_lock_directory()
     for name in names:
         if is_locked(name, directory=folder):
@@ -108,13 +112,13 @@ def check_free(names: Iterable[str], *, directory: Path | None = None) -> None:
 
 
 def _files(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the lock file of `name`, and the file in which its holder describes itself."""
+    """Return the lock file of `name`, and the file in which the lock's holder describes itself."""
     file = quote(name, safe="")
     return folder / f"{file}.lock", folder / f"{file}.lease.json"
 
 
 def _acquire(path: Path, *, wait_s: float) -> int | None:
-    """The descriptor of a lock that is held until it is closed; None: another process holds it."""
+    """Return the descriptor of the lock, which is held until it is closed; None: another process holds the lock."""
     deadline = time.monotonic() + wait_s
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -123,7 +127,7 @@ def _acquire(path: Path, *, wait_s: float) -> int | None:
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), path.stat()):
                     return descriptor
-            # Its holder removed the file after it was opened here: a lock on it has no effect.
+            # The previous holder removed the file after it was opened here: a lock on it has no effect.
         except BlockingIOError:
             if time.monotonic() > deadline:
                 os.close(descriptor)
@@ -144,7 +148,7 @@ def _write_lease(lease: Path, run_id: str) -> None:
 
 
 def _holder(lease: Path) -> str:
-    """`` by run … (pid …) since …``, or nothing while the holder has not written it yet."""
+    """Return `` by run … (pid …) since …``, or "" while the holder has not written its lease."""
     try:
         found = json.loads(lease.read_text(encoding="utf-8"))
         run = f"run {found['run_id']}" if found["run_id"] else "a process"

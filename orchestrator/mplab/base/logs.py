@@ -1,5 +1,6 @@
-"""How mplab logs: one line on standard error for each event; tracebacks of unexpected errors go to a file, without the
-values of variables, which may be secrets.
+"""Logging of mplab: one line on standard error for each event.
+
+Tracebacks of unexpected errors go to a file. They omit the values of variables, which may be secrets.
 """
 
 import sys
@@ -15,12 +16,15 @@ _MOST_BYTES = 1_000_000
 
 
 def traceback_file() -> Path:
-    """``$XDG_STATE_HOME/mplab/tracebacks.log``."""
+    """Return ``$XDG_STATE_HOME/mplab/tracebacks.log``."""
     return state_directory() / "tracebacks.log"
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Append the traceback of `error` to `traceback_file`, which begins again at 1 MB; its path, or why it failed."""
+    """Append the traceback of `error` to `traceback_file` and return its path, with the reason if writing failed.
+
+    A file of more than 1 MB is emptied first.
+    """
     path = traceback_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +41,7 @@ def configure(*, for_people: bool) -> None:
     """Log to standard error.
 
     Args:
-        for_people: sentences for a terminal; otherwise logfmt with times.
+        for_people: True: sentences for a terminal; False: logfmt with timestamps.
     """
     end: list[Processor] = (
         [_sentence]
@@ -54,7 +58,7 @@ def _to_stderr(*_arguments: object) -> structlog.PrintLogger:
 
 
 def _traceback_to_file(_logger: object, _name: str, event: EventDict) -> EventDict:
-    """Replace ``exc_info`` by the file that has the traceback."""
+    """Replace ``exc_info`` by the path of the file with the traceback."""
     error = sys.exception() if event.pop("exc_info", False) else None
     if error is not None:
         event["traceback"] = keep_traceback(error)

@@ -1,4 +1,4 @@
-"""The ``Machine`` protocol: something that programs of ours run on – a node of the virtual lab, a phone, a server."""
+"""``Machine`` protocol: a machine that mplab's programs run on, such as a node, a phone or a server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,38 +22,38 @@ class MachineProcess(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process id there."""
+        """Process id on the machine."""
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return the exit code, or None while the process runs."""
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait, then SIGKILL; its exit code."""
+        """Send SIGTERM, wait up to `timeout_s`, then send SIGKILL; return the exit code."""
 
 
 class Machine(Protocol):
-    """What programs need of the machine that they run on; it may share no file with this host."""
+    """Machine on which mplab starts programs. It may share no files with this host."""
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Name of the machine in messages."""
 
     def program(self, program: Program) -> str:
-        """What calls a program there.
+        """Return the command of a program on the machine.
 
         Raises:
-            LabNotReadyError: it is not there and cannot be brought there.
+            LabNotReadyError: the program is missing there and cannot be installed.
         """
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> MachineProcess:
-        """Start a program there; its output goes to the host file `log`."""
+        """Start a program on the machine; its output goes to the host file `log`."""
 
     def outbox(self, target: Path) -> str:
-        """Where a program there writes what `bring` makes the host file `target`."""
+        """Return the path on the machine to which a program writes the data of the host file `target`; see `bring`."""
 
     def bring(self, target: Path) -> None:
-        """Make the host file `target` what its outbox holds now; nothing when there is none.
+        """Copy the outbox of `target` to the host file `target`. Without an outbox, do nothing.
 
         Raises:
-            DeviceError: it cannot be read.
+            DeviceError: the outbox cannot be read.
         """

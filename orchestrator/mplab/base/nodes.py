@@ -1,4 +1,4 @@
-"""Nodes of the virtual lab: a network and a mount namespace each, held open by a sleeping process."""
+"""Nodes of the virtual lab: each is a network and a mount namespace, held open by a sleeping process."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from mplab.base.machine import CommandResult
 from mplab.base.programs import IP, NSENTER, Program
 
 NODE_VARIABLE = "MPLAB_NODE"
-"""Environment variable of a node's holder: the node's name. `mplab lab shell` finds nodes by it."""
+"""Environment variable of a node's holder process: the node's name. `mplab lab shell` finds nodes by it."""
 
 _START_TIMEOUT_S = 10.0
 _KILL_GRACE_S = 2.0
@@ -29,22 +29,25 @@ class NodeProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id (nsenter replaces itself by the program)."""
+        """Process id of the program: nsenter replaces itself by the program."""
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return the exit code, or None while the program runs."""
         return self._process.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, or None when it still runs after `timeout_s`."""
+        """Return the exit code, or None when the program still runs after `timeout_s`."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """SIGTERM, wait, then SIGKILL; its exit code. When it had ended by itself, end what it has left running."""
+        """Send SIGTERM, wait up to `timeout_s`, then send SIGKILL; return the exit code.
+
+        If the program has ended by itself, kill the processes that it left running.
+        """
         if self._process.poll() is None:
             self._process.terminate()
             if self.wait(timeout_s) is None:
@@ -54,7 +57,7 @@ class NodeProcess:
         return self._process.wait(_KILL_GRACE_S)
 
     def _end_group(self) -> None:
-        """Kill the rest of its session, and wait until it is gone: workers keep the ports of a dead server."""
+        """Kill the rest of the session and wait until it is gone: workers keep the ports of a dead server open."""
         deadline = time.monotonic() + _KILL_GRACE_S
         with suppress(ProcessLookupError):
             while time.monotonic() < deadline:
@@ -64,33 +67,33 @@ class NodeProcess:
 
 @dataclass(frozen=True)
 class Node:
-    """A running node; commands are run in it by its holder's process id."""
+    """Running node. Commands enter it by the process id of its holder."""
 
     name: str
     pid: int
     holder: "subprocess.Popen[str] | None" = field(default=None, compare=False, repr=False)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the process that holds its namespaces open has ended."""
+        """Check that the process that holds the namespaces open is alive. Raises DeviceError: it has ended."""
         if self.holder is not None and (code := self.holder.poll()) is not None:
             raise DeviceError(self.name, f"the process that holds this node open has ended ({code})")
 
     def argv(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs `argv` in this node."""
+        """Return the command line that runs `argv` in this node."""
         return [*self.prefix, *argv]
 
     @property
     def prefix(self) -> list[str]:
-        """What stands before a command to run it in this node."""
+        """Prefix that makes a command run in this node."""
         return [str(NSENTER.path()), "--target", str(self.pid), "--net", "--mount", "--"]
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command and wait.
+        """Run a command and wait for its end.
 
         Raises:
-            DeviceError: it did not end in time, or (with `check`) its exit code is not 0.
+            DeviceError: the command did not end within `timeout_s`, or (with `check`) its exit code is not 0.
         """
         try:
             done = subprocess.run(
@@ -109,15 +112,15 @@ class Node:
         return CommandResult(done.returncode, done.stdout, done.stderr)
 
     def program(self, program: Program) -> str:
-        """What calls a program here: nodes and host share their files."""
+        """Return the absolute path of a program: nodes and host share their files. Raises LabNotReadyError."""
         return str(program.path())
 
     def outbox(self, target: Path) -> str:
-        """The file itself: nodes and host share their files."""
+        """Return `target` itself: nodes and host share their files."""
         return str(target)
 
     def bring(self, target: Path) -> None:
-        """It is there already."""
+        """Do nothing: the program has written `target` itself."""
 
     def spawn(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> NodeProcess:
         """Start a program; its output is appended to `log`."""
@@ -134,11 +137,11 @@ class Node:
         return NodeProcess(process)
 
     def ip(self, *lines: str) -> None:
-        """Run `ip` commands as one batch, e.g. ``"addr add 10.0.0.1/24 dev eth0"``."""
+        """Run `ip` commands as one batch, e.g. ``"addr add 10.0.0.1/24 dev eth0"``. Raises DeviceError: one failed."""
         self.run([str(IP.path()), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters of this node's network namespace."""
+        """Set kernel parameters of this node's network namespace. Raises DeviceError: one cannot be set."""
         script = "".join(f'echo "{value}" > /proc/sys/{key.replace(".", "/")}\n' for key, value in values.items())
         self.run(["sh", "-e"], stdin=script)
 
@@ -152,13 +155,16 @@ exec sleep infinity
 
 
 def start_node(name: str, *, binds: Mapping[Path, Path] | None = None, network: int | None = None) -> Node:
-    """Make a node and bring its loopback interface up.
+    """Create a node and bring its loopback interface up.
 
     Args:
-        name: its name.
-        binds: files to show at other places in this node: source → target, e.g. its ``/etc/resolv.conf``; a target
-            that this system does not have is left out.
-        network: descriptor of a network namespace that there is already; None: it gets one of its own.
+        name: name of the node.
+        binds: source → target of bind mounts in this node, e.g. for its ``/etc/resolv.conf``. Targets that do not
+            exist on this host are skipped.
+        network: descriptor of an existing network namespace; None: create one.
+
+    Raises:
+        DeviceError: the holder process did not start, or the loopback interface cannot be brought up.
     """
     pairs = [f"{source}:{target.resolve()}" for source, target in (binds or {}).items() if target.exists()]
     process = subprocess.Popen(

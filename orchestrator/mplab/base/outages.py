@@ -1,16 +1,16 @@
-"""When a path of the phone was not to be used, because the experiment asked for it."""
+"""Times when a path of the phone was unusable because the experiment requested it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
 RETURN_S = 5.0
-"""After an outage a path is not there at once: connections that were refused try again at growing intervals."""
+"""Recovery time of a path after an outage: refused connections are retried at growing intervals."""
 
 
 @dataclass(frozen=True)
 class Outage:
-    """One time that an interface could not carry anything; `end_s` is infinite while it lasts. Unix seconds."""
+    """Time in which an interface could not carry packets. Unix seconds; `end_s` is infinite while it lasts."""
 
     device: str
     begin_s: float
@@ -19,36 +19,38 @@ class Outage:
 
 @dataclass
 class Disturbances:
-    """What the changes of a cell did to its paths: the intended reasons why a transport did not use one."""
+    """Effects of a cell's changes on its paths: intended reasons why a transport did not use a path."""
 
     outages: list[Outage] = field(default_factory=list)
     reshaped: set[str] = field(default_factory=set)
     """Interfaces whose condition changed."""
     rerouted_s: float = inf
-    """Since when the default route goes another way than the transport's; unix seconds."""
+    """Time from which the default route differs from that of the transport; Unix seconds, infinite: never."""
 
     absences: list[Outage] = field(default_factory=list)
-    """When the phone had not even the interface: routes went another way. An outage can be longer, as when a signal is
-    lost first."""
+    """Times when the phone's interface was down, so that routes used the other path.
+
+    An outage can be longer than the absence, for example when the signal is lost first.
+    """
 
     def begin(self, device: str, time_s: float) -> None:
-        """An outage begins; one that lasts already goes on."""
+        """Record the start of an outage. If one lasts already, it continues."""
         _begin(self.outages, device, time_s)
 
     def end(self, device: str, time_s: float) -> None:
-        """The outage that lasts, if any, is over."""
+        """Record the end of the outage, if there is one."""
         _end(self.outages, device, time_s)
 
     def leave(self, device: str, time_s: float) -> None:
-        """The interface goes down."""
+        """Record that the interface goes down."""
         _begin(self.absences, device, time_s)
 
     def come_back(self, device: str, time_s: float) -> None:
-        """The interface is up again."""
+        """Record that the interface is up again."""
         _end(self.absences, device, time_s)
 
     def down(self, device: str, time_s: float) -> bool:
-        """Whether the interface was down at `time_s`, or at that moment being taken down or up."""
+        """Return whether the interface was down at `time_s`, the moments of the changes included."""
         return any(gone.device == device and gone.begin_s <= time_s <= gone.end_s for gone in self.absences)
 
     @property
@@ -57,17 +59,20 @@ class Disturbances:
         return {outage.device for outage in self.outages}
 
     def out(self, device: str, time_s: float) -> bool:
-        """Whether `time_s` is in an outage of the interface, or so little after it that nothing need work yet."""
+        """Return whether `time_s` lies in an outage of the interface or in the recovery time after one."""
         return any(
             outage.device == device and outage.begin_s <= time_s <= outage.end_s + RETURN_S for outage in self.outages
         )
 
     def excuse(self, devices: Iterable[str], begin_s: float, end_s: float) -> bool:
-        """Whether one of the interfaces was out for half of a time or more, so that it need not have been used then."""
+        """Return whether one of the interfaces was out, or recovering, for at least half of the given time.
+
+        Such an interface need not have been used in that time.
+        """
         return any(self._out_s(device, begin_s, end_s) * 2 >= end_s - begin_s for device in self.devices & set(devices))
 
     def _out_s(self, device: str, begin_s: float, end_s: float) -> float:
-        """How long the interface was out, and coming back, between two times."""
+        """Return the time for which the interface was out, or recovering, between two times, seconds."""
         total, reached = 0.0, begin_s
         for outage in sorted((o for o in self.outages if o.device == device), key=lambda o: o.begin_s):
             first, last = max(outage.begin_s, reached), min(outage.end_s + RETURN_S, end_s)

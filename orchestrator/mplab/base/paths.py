@@ -1,4 +1,4 @@
-"""The two paths of a phone, and its interfaces that they begin at, whatever the phone itself calls these."""
+"""The two paths of a phone and the phone's interfaces at their start, named independently of the real phone."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,13 +1,13 @@
 """Plug-ins: scenarios, transports, shapers, phones, proxies, services and figures, found by entry points.
 
-Each kind is one group of entry points (``mplab.scenarios``). An entry point is one plug-in, or a package of them:
+Each kind is one group of entry points (``mplab.scenarios``). An entry point names one plug-in or a package of plug-ins:
 
-* ``my-tunnel = "my_package.tunnel:TRANSPORT"``: the object is the plug-in, the entry point's name is its name.
-* ``mine = "my_package.transports"``: a package. Each sub-package with a module that is called as the group's ``member``
-  is one plug-in, and the sub-package's name is its name, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``. In a
-  group without a ``member`` (``mplab.figures``) each module of the package is one plug-in.
+* ``my-tunnel = "my_package.tunnel:TRANSPORT"``: the object is the plug-in; its name is that of the entry point.
+* ``mine = "my_package.transports"``: a package of plug-ins. Each sub-package that has the group's ``member`` module is
+  one plug-in. Its name is that of the sub-package, with ``-`` for ``_``: ``udp_jitter`` is ``udp-jitter``. In a group
+  without a ``member`` (``mplab.figures``), each module of the package is one plug-in.
 
-The product's own plug-ins are registered in the same way, in ``pyproject.toml``.
+mplab's own plug-ins are registered in the same way, in ``pyproject.toml``.
 """
 
 import importlib
@@ -29,14 +29,14 @@ Loaded = TypeVar("Loaded")
 
 @dataclass(frozen=True)
 class Plugin:
-    """One plug-in that is registered; it may not be importable.
+    """One registered plug-in; it may not be importable.
 
     Attributes:
-        name: what users call it.
-        what: its kind, for messages: ``scenario``.
-        module: its module, or for a sub-package of a registered package that package.
-        attribute: the object in `module`; "": see `Registry.load`.
-        distribution: that registers it, with its version: ``mplab 0.1.0``.
+        name: name that users write.
+        what: kind of the plug-in, for messages: ``scenario``.
+        module: module of the plug-in; for a sub-package of a registered package, the sub-package.
+        attribute: attribute of `module` that holds the plug-in; "": see `Registry.load`.
+        distribution: distribution that registers the plug-in, with version: ``mplab 0.1.0``.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Plugin:
 
     @property
     def foreign(self) -> bool:
-        """Whether another distribution than mplab registers it."""
+        """Return whether a distribution other than mplab registers the plug-in."""
         return self.distribution.partition(" ")[0] != "mplab"
 
     def load(self, attribute: str, module: str = "") -> object:
         """Import an object of the plug-in.
 
         Args:
-            attribute: its name, unless the entry point names one.
-            module: the module in the plug-in's package: ``scores``; "": the plug-in's own module.
+            attribute: name of the object; ignored if the entry point names one.
+            module: module in the plug-in's package: ``scores``; "": the plug-in's own module.
 
         Raises:
-            LabNotReadyError: it cannot be imported, or has no such object.
+            LabNotReadyError: the module cannot be imported, or has no such object.
         """
         where = f"{self.module}.{module}" if module else self.module
         try:
@@ -76,10 +76,10 @@ class Plugin:
         return loaded
 
     def folder(self) -> Path:
-        """Return the folder of the plug-in's package; it is not imported.
+        """Return the folder of the plug-in's package, without importing it.
 
         Raises:
-            LabNotReadyError: it is no package on a disk.
+            LabNotReadyError: the plug-in is not a package on disk.
         """
         folders = _folders(self.module)
         if not folders:
@@ -87,14 +87,18 @@ class Plugin:
         return folders[0]
 
     def sources(self) -> list[Path]:
-        """Return the folders of the plug-in's package, or the file of its module; none when it is not there."""
+        """Return the folders of the plug-in's package, or the file of its module; empty: it was not found."""
         spec = _find(self.module)
         if spec is None:
             return []
         return [Path(location) for location in spec.submodule_search_locations or (spec.origin or "",) if location]
 
     def has(self, module: str) -> bool:
-        """Return whether there is a module of this name in the plug-in's package; nothing is imported."""
+        """Return whether the plug-in's package has a module of this name, without importing it.
+
+        Raises:
+            LabNotReadyError: the plug-in is not a package on disk.
+        """
         return (self.folder() / f"{module}.py").is_file()
 
 
@@ -103,11 +107,12 @@ class Registry:
     """All plug-ins of one kind.
 
     Attributes:
-        group: of entry points: ``mplab.scenarios``.
-        what: one of them, for messages: ``scenario``.
-        member: the module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of
-            a registered package is a plug-in, but those whose names begin with ``_``.
-        objects: what a plug-in in a registered package defines: module ("": its own) and attribute of each object.
+        group: group of the entry points: ``mplab.scenarios``.
+        what: singular of the kind, for messages: ``scenario``.
+        member: module that makes a sub-package of a registered package a plug-in: ``scenario``; "": each module of a
+            registered package is a plug-in, except modules whose names begin with ``_``.
+        objects: objects that a plug-in in a registered package must define: module ("": its own) and attribute of
+            each.
     """
 
     group: str
@@ -117,7 +122,7 @@ class Registry:
 
     @cached_property
     def plugins(self) -> Mapping[str, Plugin]:
-        """Name → plug-in, sorted by name; entry points are read once, see `refresh`.
+        """Name → plug-in, sorted by name. Entry points are read once; see `refresh`.
 
         Raises:
             InputError: two distributions register the same name.
@@ -134,7 +139,7 @@ class Registry:
         return dict(sorted(registered.items()))
 
     def refresh(self) -> None:
-        """Read the entry points again when they are next needed: a distribution was installed or removed."""
+        """Read the entry points again on next use. Call after a distribution was installed or removed."""
         importlib.invalidate_caches()
         vars(self).pop("plugins", None)
 
@@ -150,27 +155,27 @@ class Registry:
         """Return a plug-in by its name.
 
         Raises:
-            InputError: there is none; the message lists those that there are.
+            InputError: no plug-in has this name; the message lists the registered names.
         """
         if name not in self.plugins:
             raise InputError(unknown(self.what, name, self.plugins))
         return self.plugins[name]
 
     def load(self, name: str, attribute: str) -> object:
-        """Import a plug-in's object: `attribute` in its module `member`, or the object that its entry point names.
+        """Import an object of a plug-in: `attribute` of its module `member`, or the object that its entry point names.
 
         Raises:
-            InputError: there is no plug-in of this name.
-            LabNotReadyError: it cannot be imported, or has no such object.
+            InputError: no plug-in has this name.
+            LabNotReadyError: the module cannot be imported, or has no such object.
         """
         plugin = self[name]
         return plugin.load(attribute, "" if plugin.attribute else self.member)
 
     def importable(self, load: Callable[[str], Loaded]) -> dict[str, Loaded]:
-        """Load every plug-in, sorted by name, without those that cannot be imported: they fail where one names them.
+        """Load every plug-in that can be imported, sorted by name. The others fail only where they are used.
 
         Args:
-            load: loads one by its name; may raise LabNotReadyError.
+            load: loads one plug-in by its name; may raise LabNotReadyError.
         """
         loaded = {}
         for name in self:
@@ -179,10 +184,10 @@ class Registry:
         return loaded
 
     def check(self, name: str) -> None:
-        """Import everything that a plug-in has to define.
+        """Import every object that a plug-in must define.
 
         Raises:
-            InputError: there is no plug-in of this name.
+            InputError: no plug-in has this name.
             LabNotReadyError: an object cannot be imported, or is missing.
         """
         plugin = self[name]
@@ -196,7 +201,7 @@ class Registry:
             yield Plugin(point.name, self.what, point.module, point.attr, distribution)
             return
         folders = _folders(point.module)
-        if not folders:  # loading it says why
+        if not folders:  # `Plugin.load` reports why
             yield Plugin(point.name, self.what, point.module, "", distribution)
         for folder in folders:
             for path in folder.glob(f"*/{self.member}.py" if self.member else "[!_]*.py"):
@@ -205,7 +210,7 @@ class Registry:
 
 
 def _folders(package: str) -> list[Path]:
-    """Return the folders of a package, which is not imported; none when there is no package of this name."""
+    """Return the folders of a package without importing it; empty: there is no package of this name."""
     spec = _find(package)
     return [Path(location) for location in (spec.submodule_search_locations or ())] if spec is not None else []
 
@@ -222,17 +227,17 @@ _DRIVER = (("driver", "DRIVER"),)
 SCENARIOS = Registry(
     "mplab.scenarios", "scenario", "scores", (("scores", "METRICS"), ("scores", "score"), ("scenario", "SCENARIO"))
 )
-"""Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``), perhaps ``android`` and ``app.yaml``."""
+"""Apps: ``scenario`` (``SCENARIO``) and ``scores`` (``METRICS``, ``score``); optional: ``android`` and ``app.yaml``."""
 SERVICES = Registry("mplab.services", "service", "service", (("service", "SERVICE"),))
-"""What the origin runs beside web sites and files: ``SERVICE``."""
+"""Services that the origin runs in addition to web sites and files: ``SERVICE``."""
 TRANSPORTS = Registry("mplab.transports", "transport", "driver", _DRIVER)
-"""How the phone's TCP travels to the proxy: ``DRIVER``."""
+"""Transports of the phone's TCP traffic to the proxy: ``DRIVER``."""
 SHAPERS = Registry("mplab.shapers", "shaper", "driver", _DRIVER)
-"""What shapes a path, and the kinds of machine that it runs on: ``DRIVER``."""
+"""Shapers of paths, and the kinds of machine that they run on: ``DRIVER``."""
 PHONES = Registry("mplab.phones", "phone", "driver", _DRIVER)
-"""Kinds of phone, by the name that a lab file gives as ``driver``: ``DRIVER``."""
+"""Kinds of phone, by the value of ``driver`` in a lab file: ``DRIVER``."""
 PROXIES = Registry("mplab.proxies", "proxy", "driver", _DRIVER)
-"""Kinds of proxy, by the name that a lab file gives as ``driver``: ``DRIVER``."""
+"""Kinds of proxy, by the value of ``driver`` in a lab file: ``DRIVER``."""
 FIGURES = Registry("mplab.figures", "figure", "", (("", "FIGURE"),))
 """Figures of the report: ``FIGURE``."""
 REGISTRIES = (SCENARIOS, SERVICES, TRANSPORTS, SHAPERS, PHONES, PROXIES, FIGURES)

@@ -1,8 +1,8 @@
-"""Traces the calls from mplab into its plug-ins, for authors of plug-ins: ``mplab --trace-plugins VERB …``.
+"""Trace the calls from mplab into its plug-ins, for authors of plug-ins: ``mplab --trace-plugins VERB …``.
 
-The interpreter tells of every call of a function; a line is written for those whose function lies in a plug-in's folder
-and whose caller does not. Nothing is wrapped, so that plug-ins behave as without it. Calls of private functions and of
-those that Python makes by itself (``__init__`` of a dataclass, comprehensions) are left out.
+The interpreter reports every function call (`sys.setprofile`). A line is written for each call from outside a plug-in
+to a function in the plug-in's folder. Nothing is wrapped, so plug-ins behave as without tracing. Calls of private
+functions and of functions that Python generates (``__init__`` of a dataclass, comprehensions) are left out.
 """
 
 import importlib.util
@@ -18,21 +18,21 @@ from types import FrameType
 from mplab.base.plugins import REGISTRIES, Plugin
 
 VARIABLE = "MPLAB_TRACE_PLUGINS"
-"""Environment variable that switches it on, also in the processes that mplab starts."""
+"""Environment variable that enables tracing, also in the processes that mplab starts."""
 
 
 def start_if_asked() -> None:
-    """Trace from now on, in all threads, to standard error, when `VARIABLE` is set."""
+    """Start tracing to standard error, in all threads, if `VARIABLE` is set."""
     if os.environ.get(VARIABLE):
         start(partial(print, file=sys.stderr, flush=True))
 
 
 def start(write: Callable[[str], object]) -> None:
-    """Trace from now on, in this thread and in all that begin later; ends with `stop`.
+    """Start tracing, in this thread and in all threads that start later, until `stop`.
 
     Args:
-        write: is given each line: ``trace: 0.123 s transport mptcp: setup (driver.py:41)``. The time counts
-            from here.
+        write: called with each line: ``trace: 0.123 s transport mptcp: setup (driver.py:41)``. The time counts from
+            the call of `start`.
     """
     trace = _Trace(plugin_files(), write)
     threading.setprofile(trace)
@@ -40,13 +40,13 @@ def start(write: Callable[[str], object]) -> None:
 
 
 def stop() -> None:
-    """Trace no more."""
+    """Stop tracing."""
     sys.setprofile(None)
     threading.setprofile(None)
 
 
 def plugin_files() -> dict[str, str]:
-    """Map the folder of each plug-in that is a package, or its file, to what it is: ``transport mptcp``."""
+    """Map the folder or file of each plug-in to the plug-in's kind and name: ``transport mptcp``."""
     return {
         _place(plugin): f"{plugin.what} {plugin.name}"
         for registry in REGISTRIES
@@ -57,14 +57,14 @@ def plugin_files() -> dict[str, str]:
 def _place(plugin: Plugin) -> str:
     spec = importlib.util.find_spec(plugin.module)
     if spec is None:
-        return plugin.module  # no file has this name
+        return plugin.module  # matches no file
     if spec.submodule_search_locations:
         return str(Path(next(iter(spec.submodule_search_locations)))) + os.sep
     return spec.origin or plugin.module
 
 
 class _Trace:
-    """A profile function (`sys.setprofile`)."""
+    """Profile function (`sys.setprofile`)."""
 
     def __init__(self, places: Mapping[str, str], write: Callable[[str], object]) -> None:
         self._places = places
@@ -86,7 +86,7 @@ class _Trace:
         self._write(f"trace: {passed_s:.3f} s {plugin}: {code.co_name} ({where})")
 
     def _find(self, file: str) -> str:
-        """Return the plug-in that a source file belongs to, or ""."""
+        """Return the plug-in of a source file, or ""."""
         if file not in self._plugin_of:
             found = (what for place, what in self._places.items() if file == place or file.startswith(place))
             self._plugin_of[file] = next(found, "")

@@ -1,4 +1,4 @@
-"""Files that hold a secret: nobody but their owner may read them.
+"""Read files that hold a secret. Only their owner may have access to them.
 
 Exports `private_file_problem`, `read_secret`.
 """
@@ -13,17 +13,17 @@ _MOST_BYTES = 4096
 
 
 def private_file_problem(path: Path) -> str:
-    """Why a file with a secret is not used; "" when it is."""
+    """Return why a file with a secret is not used; "" when it is."""
     if not path.is_file():
         return f"no such file: {path}"
     return _mode_problem(path, path.stat())
 
 
 def read_secret(path: Path) -> str:
-    """The one line in a private file; a message never has any of it.
+    """Return the only line of a private file. Messages never contain any of it.
 
     Raises:
-        InputError: no such file, others may read it, or it is not one line of text.
+        InputError: the file is missing, other users may read it, or it is not one line of UTF-8 text.
     """
     if problem := private_file_problem(path):
         raise InputError(problem)

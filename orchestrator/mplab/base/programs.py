@@ -1,4 +1,4 @@
-"""Where the programs are that mplab runs, and which versions they have."""
+"""Locate the programs that mplab runs, and read their versions."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from pathlib import Path
 from mplab.base.errors import LabNotReadyError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-"""Root of the source tree that this package is installed from."""
+"""Root of the source tree from which this package is installed."""
 SCENARIOS_DIR = CHECKOUT / "ui-scenarios" / "mplab" / "scenarios"
 PROXY_DIR = CHECKOUT / "proxy-docker"
 SERVICES_DIR = PROXY_DIR / "mplab" / "services"
 IMPORT_PATH = os.pathsep.join(
     str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker")
 )
-"""The folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
+"""Folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
 
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 _VERSION_TIMEOUT_S = 20.0
@@ -32,13 +32,13 @@ class Program:
     """A program that the lab needs.
 
     Attributes:
-        name: what mplab calls it.
-        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` goes
-            before them.
-        version_argv: arguments that make it print its version and end; empty when there are none: its version is then
-            that of its package.
-        package: the Debian/Ubuntu package that has it, or "" when mplab builds or installs it itself.
-        purpose: what it is needed for.
+        name: name that mplab uses.
+        candidates: command names or absolute paths, best first; the environment variable ``MPLAB_<NAME>`` takes
+            precedence.
+        version_argv: arguments that make the program print its version and end; empty: it has none, and the version
+            is that of its package.
+        package: Debian/Ubuntu package of the program; "": mplab builds or installs it itself.
+        purpose: use of the program in the lab.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Program:
     purpose: str
 
     def find(self) -> Path | None:
-        """Its absolute path, or None."""
+        """Return the absolute path, or None: the program is not installed."""
         asked = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
         for candidate in (asked, *self.candidates) if asked else self.candidates:
@@ -58,10 +58,10 @@ class Program:
         return None
 
     def path(self) -> Path:
-        """Its absolute path.
+        """Return the absolute path.
 
         Raises:
-            LabNotReadyError: it is not installed; the message says how to install it.
+            LabNotReadyError: the program is not installed; the message gives the command that installs it.
         """
         found = self.find()
         if found is None:
@@ -70,11 +70,14 @@ class Program:
 
     @property
     def remedy(self) -> str:
-        """What to do when it is missing."""
+        """Command that installs or builds the program."""
         return f"install it: apt-get install {self.package}" if self.package else "build it: make setup"
 
     def version(self) -> str:
-        """First version number it prints, or that of its Debian package; "" when it is missing or nobody knows."""
+        """Return the first version number that the program prints, or the version of its Debian package.
+
+        "": the program is missing, or its version is unknown.
+        """
         found = self.find()
         if found is None:
             return ""
@@ -89,7 +92,7 @@ _HOMES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DI
 @cache
 def _version_of(argv: Sequence[str]) -> str:
     try:
-        # Some make folders in all of these before they say their version, as pulseaudio does.
+        # Some programs, such as pulseaudio, create folders in all of these before they print their version.
         with tempfile.TemporaryDirectory(prefix="mplab-version-") as home:
             done = subprocess.run(
                 argv,
@@ -133,10 +136,10 @@ CHROMEDRIVER = Program("chromedriver", ("chromedriver",), ("--version",), "chrom
 FIREFOX = Program(
     "firefox", ("firefox-esr", "firefox"), ("--version",), "firefox-esr", "the other browser of the phone"
 )
-"""Of scenarios that declare ``browser = "firefox"`` alone."""
+"""Browser of scenarios that declare ``browser = "firefox"``."""
 UML = Program("user-mode-linux", ("linux.uml",), ("--version",), "user-mode-linux", "a virtual router's kernel")
 UML_XSTATE = CHECKOUT / "build" / "lib" / "uml-xstate.so"
-"""Preloaded, it has user-mode Linux run on processors with AMX (``drivers/shaper/virtual/xstate.c``)."""
+"""Preloaded library that lets user-mode Linux run on processors with AMX (``drivers/shaper/virtual/xstate.c``)."""
 DROPBEAR = Program("dropbear", ("dropbear",), ("-V",), "dropbear-bin", "a virtual router's SSH server")
 DROPBEARKEY = Program("dropbearkey", ("dropbearkey",), (), "dropbear-bin", "a virtual router's host key")
 BUSYBOX = Program("busybox", ("busybox",), ("--help",), "busybox-static", "a virtual router's shell")
@@ -163,15 +166,15 @@ ALL: tuple[Program, ...] = (
     CERTUTIL,
 )
 OF_VIRTUAL_ROUTER: tuple[Program, ...] = (UML, DROPBEAR, DROPBEARKEY, BUSYBOX, TC)
-"""What only labs with a virtual router need."""
+"""Programs that only labs with a virtual router need."""
 FOR_REAL: tuple[Program, ...] = (LINKEM, MPFLEX, MPTRACE, NODE)
-"""What labs with a real phone need of this machine, in the place of `ALL`."""
+"""Programs that labs with a real phone need on this machine, instead of `ALL`."""
 FOR_UI: tuple[Program, ...] = (NODE, CHROMIUM, CHROMEDRIVER, CERTUTIL)
-"""What only scenarios with a user interface need."""
+"""Programs that only scenarios with a user interface need."""
 
 APPIUM_DIR = CHECKOUT / "tools" / "appium"
 
 
 def versions(further: Iterable[Program] = ()) -> dict[str, str]:
-    """Program name → version, for the manifest: of what every lab needs, and of `further` programs."""
+    """Return program name → version, for the manifest: of `ALL` and of `further` programs."""
     return {program.name: program.version() for program in (*ALL, *further)}

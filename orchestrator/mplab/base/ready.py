@@ -1,4 +1,4 @@
-"""Waiting for the lab's own programs: each prints ``{"event": "ready"}`` when it can be used."""
+"""Wait for mplab's own programs, which print ``{"event": "ready"}`` when they can be used."""
 
 import json
 import time
@@ -13,17 +13,17 @@ _POLL_S = 0.01
 def wait_ready(
     process: MachineProcess, log: Path, *, name: str, timeout_s: float = 10.0, since: int = 0
 ) -> dict[str, object]:
-    """Wait for the ready line in `log` and return it.
+    """Wait for the ready line in `log` and return its record.
 
     Args:
-        process: what writes the log.
-        log: its output.
-        name: what errors call it.
-        timeout_s: how long to wait.
-        since: the size of the log, bytes, before the program was started: what is before is of another one.
+        process: process that writes the log.
+        log: file with the process's output.
+        name: name of the process in messages.
+        timeout_s: maximum waiting time, seconds.
+        since: size of the log in bytes before the process was started; earlier output belongs to another process.
 
     Raises:
-        DeviceError: the program ended, or did not become ready in time; the message has its last words.
+        DeviceError: the process ended, or was not ready in time; the message includes the end of its output.
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -1,4 +1,4 @@
-"""How a message shows what was found and suggests what was meant."""
+"""Format the value found in a message, and suggest the intended one."""
 
 import difflib
 import json
@@ -8,14 +8,14 @@ from pathlib import PurePath
 
 _SHOWN_CHARACTERS = 60
 _MEANT = {"max": "at_most", "min": "at_least"}
-"""Keys that other tools have, and ours of the same meaning."""
+"""Keys of other tools → mplab's key of the same meaning."""
 _LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 
 
 def show(found: object) -> str:
-    """`found` as a message shows it: quoted, on one line, cut when long.
+    """Return `found` as a message shows it: quoted, on one line, cut to 60 characters.
 
-    Numbers keep their quotes in a quantity (``rate '7040'``), since the file may hold either.
+    Numbers are quoted too (``rate '7040'``), since in a quantity the file may hold a number or text.
     """
     text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
     if len(text) > _SHOWN_CHARACTERS:
@@ -25,7 +25,7 @@ def show(found: object) -> str:
 
 
 def describe(found: object) -> str:
-    """`found` by its kind: ``nothing``, ``a list``, ``3``, ``'5' (text)``, ``'word'``."""
+    """Return a description of `found` by its kind: ``nothing``, ``a list``, ``3``, ``'5' (text)``, ``'word'``."""
     match found:
         case None:
             return "nothing"
@@ -40,7 +40,7 @@ def describe(found: object) -> str:
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """`` Did you mean 'mptcp'?`` with a leading space, or nothing when no allowed name is near."""
+    """Return `` Did you mean 'mptcp'?`` with a leading space, or "" when no allowed name is similar."""
     by_lower = {name.lower(): name for name in allowed}
     near = difflib.get_close_matches(found.lower(), by_lower, n=1, cutoff=0.6)
     meant = _MEANT.get(found.lower(), "")
@@ -49,14 +49,14 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
 
 
 def file_hint(found: str, siblings: Iterable[str]) -> str:
-    """Suggest a file as `did_you_mean` does, by its name without the suffix, which most siblings share."""
+    """Return a suggestion as `did_you_mean` does, for files. Suffixes, which most siblings share, are not compared."""
     by_stem = {PurePath(name).stem.lower(): name for name in siblings}
     near = difflib.get_close_matches(PurePath(found).stem.lower(), by_stem, n=1, cutoff=0.6)
     return f" Did you mean '{by_stem[near[0]]}'?" if near else ""
 
 
 def unknown(kind: str, found: str, allowed: Iterable[str]) -> str:
-    """``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``."""
+    """Return ``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``."""
     names = sorted(allowed)
     listed = ", ".join(names) if names else "none"
     return f"unknown {kind} {show(found)}.{did_you_mean(found, names)} Allowed: {listed}"

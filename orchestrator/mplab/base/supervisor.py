@@ -1,9 +1,9 @@
-"""Supervise the orchestrator of a lab without namespaces: no process of it outlives the process on the host.
+"""Supervise the orchestrator of a lab without namespaces: none of its processes outlives the process on the host.
 
 Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
-The lifeline is that of `mplab.lab.init`: a byte on it is a signal number to pass on to COMMAND. Its end means
-that the process outside is gone: then COMMAND is told to end, and has time to give everything back. What COMMAND has
-started and left behind, because it was killed, comes to this process, and ends with it.
+The lifeline is that of `mplab.lab.init`: each byte on it is the number of a signal to forward to COMMAND. End of file
+means that the process outside has died: COMMAND then receives SIGTERM, and SIGKILL after `END_TIMEOUT_S`. This process
+is a subreaper: it adopts the processes that a killed COMMAND leaves running, and ends them.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import time
 import psutil
 
 END_TIMEOUT_S = 120.0
-"""For COMMAND to give everything back; what is left then, the undo journal has."""
+"""Time for COMMAND to release all devices. `mplab.base.undo` reverts later whatever is left then."""
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LIBC = ctypes.CDLL(None)
@@ -38,7 +38,7 @@ def _watch(lifeline: int, child: subprocess.Popen[bytes]) -> None:
 
 
 def _end_orphans() -> None:
-    """End what COMMAND has left behind: it was killed, else there is nothing."""
+    """End the processes that COMMAND left running. They exist only if COMMAND was killed."""
     for number, patience_s in ((signal.SIGTERM, _ORPHANS_S), (signal.SIGKILL, _ORPHANS_S)):
         deadline = time.monotonic() + patience_s
         while left := psutil.Process().children(recursive=True):
@@ -53,17 +53,17 @@ def _end_orphans() -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run ``argv[2:]`` as a child; return its exit code (128 + n after signal n)."""
+    """Run ``argv[2:]`` as a child and return its exit code (128 + n after signal n)."""
     (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
     os.set_inheritable(lifeline, False)
     _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = subprocess.Popen(
         command,
         pass_fds=descriptors,
-        # Killed itself, this process takes COMMAND with it, which gives everything back.
+        # If this process is killed, the kernel sends SIGTERM to COMMAND, which then releases the devices.
         preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) and None,  # noqa: PLW1509 - prctl only
     )
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # only now: a child inherits what is ignored
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # not earlier: a child inherits ignored signals
         signal.signal(ignored, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(lifeline, child), daemon=True).start()
     code = child.wait()

@@ -1,4 +1,4 @@
-"""A limit on the time of what the main thread does."""
+"""Time limit for code that runs in the main thread."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -8,12 +8,12 @@ from types import FrameType
 from mplab.base.errors import StepError
 
 TimeLimit = Callable[[float, str], AbstractContextManager[None]]
-"""Makes a context that raises StepError after so many seconds; the text names what took too long."""
+"""Returns a context that raises StepError after the given seconds; the text names the limited step."""
 
 
 @contextmanager
 def alarm(seconds: float, what: str) -> Iterator[None]:
-    """Raise StepError in the main thread after `seconds`; uses SIGALRM, so contexts cannot be nested."""
+    """Raise StepError in the main thread after `seconds`. Contexts cannot be nested, because they use SIGALRM."""
 
     def expire(_number: int, _frame: FrameType | None) -> None:
         raise StepError(f"{what}: not finished within {seconds:g} s")

@@ -1,4 +1,4 @@
-"""Undo: what was changed is changed back, last change first, also after an error and a killed process."""
+"""Undo changes, last one first, also after an error or the death of the process."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ Command = Sequence[str]
 
 
 class UndoError(CellError):
-    """Changes that could not be taken back; the message names each with its reason."""
+    """Some changes could not be undone; the message names each with its reason."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class _Step:
 
 
 class UndoStack:
-    """Takes back every registered change, last one first, when the ``with`` block ends.
+    """Undo all registered changes, last one first, when the ``with`` block ends.
 
-    Register *before* the change: an action must do no harm when its change was never made. Every action is
-    tried; one that fails is logged and stops no other. A block without an error of its own then ends with
-    UndoError; an error of the block stays the error, with what could not be undone as a note on it::
+    Register *before* the change: an action must be harmless if its change was never made. Every action is tried; a
+    failed one is logged, and the others still run. If an action failed and the block raised no error, the block ends
+    with UndoError. If the block raised an error, that error gets a note with the failures::
 
         with UndoStack() as undo:
             undo.register("phone: no MPTCP endpoints", lambda: phone.ip("mptcp endpoint flush"))
@@ -48,27 +48,32 @@ class UndoStack:
     """
 
     def __init__(self, journal: "UndoJournal | None" = None) -> None:
-        """With `journal`, steps registered with commands outlive this process; see `UndoJournal.recover`."""
+        """Make an empty stack.
+
+        Args:
+            journal: journal for steps registered with commands. Such steps survive this process; see
+                `UndoJournal.recover`.
+        """
         self._journal = journal
         self._steps: list[_Step] = []
 
     def register(self, name: str, action: Callable[[], object], *, commands: Sequence[Command] = ()) -> None:
-        """Have `action` run at the end.
+        """Register `action` to run when the block ends.
 
         Args:
-            name: what is undone, for messages: device first.
-            action: takes the change back.
-            commands: command lines that do the same, for a later process; in the journal and on disk on
-            return.
+            name: undone change, for messages; starts with the device.
+            action: undoes the change.
+            commands: command lines that undo the change from a later process. They are in the journal on disk when this
+                method returns.
         """
         entry = self._journal.add(name, commands) if self._journal is not None and commands else None
         self._steps.append(_Step(name, action, entry))
 
     def undo_all(self) -> list[str]:
-        """Run every action, last one first; the failures, as ``name: reason``.
+        """Run every action, last one first; return the failures as ``name: reason``.
 
         Raises:
-            KeyboardInterrupt: it came during an action; the others have run.
+            KeyboardInterrupt: it came during an action; the other actions have run. Likewise SystemExit.
         """
         failures: list[str] = []
         interrupt: BaseException | None = None
@@ -90,13 +95,17 @@ class UndoStack:
         return failures
 
     def __enter__(self) -> Self:
-        """Nothing is undone yet."""
+        """Return the stack; actions run at the end of the block."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Undo; see the class."""
+        """Undo all changes.
+
+        Raises:
+            UndoError: an action failed, and the block raised no error.
+        """
         failures = self.undo_all()
         if not failures:
             return
@@ -108,25 +117,25 @@ class UndoStack:
 
 @dataclass(frozen=True)
 class Recovered:
-    """One change that a dead process had left, and whether it is taken back now."""
+    """One change that a dead process left behind, and the result of undoing it."""
 
     name: str
     owner_pid: int
     failure: str = ""
-    """Why not; empty when it is."""
+    """Reason why the change could not be undone; "": it is undone."""
 
 
 class UndoJournal:
-    """What a process has changed and not yet taken back, on disk, as command lines.
+    """Changes that a process has made and not yet undone: a file of command lines on disk.
 
-    One file for each process: a first line with its owner (pid, start time, boot), then
-    ``{"id", "name", "commands"}`` before each change and ``{"done": id}`` after its undo, each on disk before
-    the call returns. The owner holds a lock on the file, which the kernel takes away when the owner dies. The
-    file goes when nothing in it is left to undo.
+    Each process has one file. Its first line describes the owner (pid, start time, boot). A line
+    ``{"id", "name", "commands"}`` precedes each change, and ``{"done": id}`` follows its undo. Each line is on disk
+    before the call returns. The owner holds a lock on the file, which the kernel releases when the owner dies. The
+    file is removed when it holds no change to undo.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Opens a journal in `directory`, which is made private to this user. Raises LabNotReadyError."""
+        """Create a journal in `directory`, which becomes private to this user. Raises LabNotReadyError."""
         private_directory(directory)
         descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".new", dir=directory)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -135,11 +144,11 @@ class UndoJournal:
         self._next = 1
         self._pending: set[int] = set()
         self._write({"format": 1, **_identity(os.getpid())})
-        Path(name).rename(self._path)  # only now can `recover` see it: locked, and with its owner
+        Path(name).rename(self._path)  # `recover` must not see the file before it is locked and names its owner
         _sync_directory(directory)
 
     def add(self, name: str, commands: Sequence[Command]) -> int:
-        """Note a change that is about to be made; the number to give to `done`."""
+        """Record a change before it is made; return its number for `done`."""
         entry = self._next
         self._next += 1
         self._write({"id": entry, "name": name, "commands": [list(command) for command in commands]})
@@ -147,34 +156,34 @@ class UndoJournal:
         return entry
 
     def done(self, entry: int) -> None:
-        """The change has been taken back."""
+        """Record that the change has been undone."""
         self._write({"done": entry})
         self._pending.discard(entry)
 
     def close(self) -> None:
-        """End the journal; what is not done stays on disk for `recover`."""
+        """Close the journal; changes that are not undone stay on disk for `recover`."""
         if not self._pending:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
-        """The journal itself."""
+        """Return the journal."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the journal."""
         self.close()
 
     @staticmethod
     def recover(directory: Path) -> list[Recovered]:
-        """Take back what dead processes have left in `directory`, each one's last change first.
+        """Undo the changes that dead processes left in `directory`, the last change of each process first.
 
-        What fails stays in its journal for the next time. Journals of living processes are left alone.
+        A change whose undo fails stays in its journal for the next call. Journals of living processes are skipped.
 
         Raises:
-            LabNotReadyError: the directory, whose commands would be run, is not private to this user.
+            LabNotReadyError: `directory`, whose commands would be run, is not private to this user.
         """
         if not directory.exists():
             return []
@@ -193,11 +202,11 @@ class UndoJournal:
 
 @contextlib.contextmanager
 def _owned_by_nobody(path: Path) -> Iterator[bool]:
-    """Yields True, holding the journal's lock, when no living process owns it."""
+    """Yield True, holding the journal's lock, when no living process owns the journal."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
-        yield False  # gone in the meantime, or not a journal
+        yield False  # it was removed in the meantime, or is not a journal
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -223,14 +232,14 @@ def _recover_file(path: Path) -> list[Recovered]:
             _log.error("undo of a dead process failed", step=record["name"], owner_pid=owner, error=failure)
             continue
         with path.open("a", encoding="utf-8") as file:
-            file.write("\n" + json.dumps({"done": record["id"]}) + "\n")  # on a line of its own after a cut one
+            file.write("\n" + json.dumps({"done": record["id"]}) + "\n")  # the previous line may be incomplete
     if not any(item.failure for item in recovered):
         path.unlink(missing_ok=True)
     return recovered
 
 
 def _run(commands: Sequence[Command]) -> str:
-    """Run them all; why the first that failed did, or ""."""
+    """Run all commands; return the first failure, or ""."""
     failures = []
     for command in commands:
         try:
@@ -244,7 +253,10 @@ def _run(commands: Sequence[Command]) -> str:
 
 
 def _read_records(path: Path) -> list[dict[str, Any]]:
-    """The complete lines. A cut last line was never followed by its change: records are on disk before."""
+    """Return the complete records.
+
+    Each record is on disk before its change is made. The change of an incomplete last line was therefore never made.
+    """
     records = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         with contextlib.suppress(json.JSONDecodeError):
@@ -255,7 +267,7 @@ def _read_records(path: Path) -> list[dict[str, Any]]:
 
 
 def _identity(pid: int) -> dict[str, Any]:
-    """Tells a process from a later one with the same pid: start time (clock ticks since boot) and boot."""
+    """Return values that identify a process even if its pid is reused: start time (clock ticks since boot) and boot."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     start = int(stat.rpartition(")")[2].split()[19])  # field 22 of proc_pid_stat(5)

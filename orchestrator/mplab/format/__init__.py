@@ -1,1 +1,1 @@
-"""The models of what is written in a run directory and in users' files."""
+"""Models of the files in a run directory and of users' files."""

@@ -1,4 +1,4 @@
-"""What a shaper can do, and what of a link condition it has to refuse."""
+"""Limits of a shaper, and the parts of a link condition that exceed them."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from mplab.format.units import format_duration_ms, format_rate, format_size
 
 @dataclass(frozen=True)
 class Abilities:
-    """Of one kind of shaper; the numbers are the largest it takes.
+    """Limits of one kind of shaper; numbers without `lowest` are maxima.
 
     Attributes:
-        title: what messages call it.
-        disciplines: of queues.
-        traces: whether it plays packet-delivery traces.
-        shapes: False: nothing does; the path can be left as it is alone.
+        title: name in messages.
+        disciplines: supported queue disciplines.
+        traces: whether the shaper replays packet-delivery traces.
+        shapes: False: there is no shaper; the path can only stay unshaped.
     """
 
     title: str
@@ -31,11 +31,12 @@ class Abilities:
 
 
 def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) -> list[str]:
-    """What of a condition cannot be made, each thing once: ``wifi, down: … has no queue discipline 'cake'``.
+    """Return the unsupported parts of a condition, each once: ``wifi, down: … has no queue discipline 'cake'``.
 
     Args:
-        link: the condition.
-        shapers: what shapes both paths; or by path, ``wifi`` and ``lte``: of one that is not there, nothing is refused.
+        link: condition to check.
+        shapers: limits of the shaper of both paths, or limits by path (``wifi``, ``lte``). A path that is missing in
+            the mapping is not checked.
     """
     found: dict[str, str] = {}
     for where, condition in link.conditions():

@@ -1,14 +1,14 @@
-"""What the programs ``mpflex agent`` and ``mpflex proxy`` read and write: session settings, log records, checks.
+"""Input and output of ``mpflex agent`` and ``mpflex proxy``: session settings, log records, checks.
 
 A log (``agent.jsonl``, ``proxy.jsonl``) has one JSON object a line; ``event`` names its kind. Only the keys that mplab
-reads are declared; docs/mpflex.md has all of them.
+reads are declared; docs/mpflex.md lists all of them.
 """
 
 from typing import Literal, NotRequired, TypedDict
 
 
 class SessionSettings(TypedDict, total=False):
-    """``session`` in the configurations of agent and proxy; the programs have defaults for what is left out."""
+    """Value of ``session`` in the configurations of agent and proxy; the programs have defaults for missing keys."""
 
     scheduler: str
     reinjection: dict[str, bool]
@@ -17,7 +17,7 @@ class SessionSettings(TypedDict, total=False):
 
 
 class PathBytes(TypedDict):
-    """What one path of a session carried of a stream, bytes."""
+    """Bytes of a stream that one path of a session carried."""
 
     interface: str
     bytes_out: int
@@ -26,10 +26,10 @@ class PathBytes(TypedDict):
 
 
 class ConnectionRecord(TypedDict):
-    """One application connection, or one of the agent's own for lookups: its ``process`` is ``mpflex``.
+    """One application connection, or a lookup connection of the agent itself (``process`` is ``mpflex``).
 
-    ``device``: the interface that its carrying connection was bound to; "": none, or it was never opened.
-    ``local``: the address and port of the carrying connection.
+    ``device``: interface that the carrying connection was bound to; "": unbound, or the connection was never opened.
+    ``local``: address and port of the carrying connection.
     """
 
     event: Literal["connection"]
@@ -48,7 +48,7 @@ class ConnectionRecord(TypedDict):
 
 
 class PathRecord(TypedDict):
-    """Something that happened to a path of a session; ``t`` is Unix time, s."""
+    """Event of a session's path; ``t`` is Unix time, seconds."""
 
     event: Literal["path"]
     t: float
@@ -59,7 +59,7 @@ class PathRecord(TypedDict):
 
 
 class PolicyRecord(TypedDict):
-    """The agent has read its rule file."""
+    """Result of reading the agent's rule file; ``error``: why its rules are not in force or cannot be evaluated."""
 
     event: Literal["policy"]
     t: float
@@ -68,7 +68,7 @@ class PolicyRecord(TypedDict):
 
 
 class OtherRecord(TypedDict):
-    """A record of a kind that mplab keeps and does not read."""
+    """A record of a kind that mplab keeps but does not read."""
 
     event: Literal["ready", "dns", "refused", "session", "notice", "udp", "status", "memory", "listener"]
 
@@ -77,7 +77,7 @@ LogRecord = ConnectionRecord | PathRecord | PolicyRecord | OtherRecord
 
 
 class ActiveCheck(TypedDict, total=False):
-    """Result of ``mpflex check``: one test connection, or session."""
+    """Result of ``mpflex check``: one test connection or test session."""
 
     ok: bool
     error: str
@@ -93,10 +93,10 @@ class ActiveCheck(TypedDict, total=False):
 
 
 class SessionSummary(TypedDict, total=False):
-    """``proof.session`` of ``cell.json``; empty without a session.
+    """Value of ``proof.session`` in ``cell.json``; empty without a session.
 
-    ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``: bytes of streams, each once, and of
-    copies. ``events``: what happened to the paths.
+    ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each stream byte once,
+    ``copied_*`` counts the copies. ``events``: events of the paths.
     """
 
     paths: dict[str, dict[str, int]]

@@ -1,4 +1,4 @@
-"""A campaign: ``campaign.json``, its jobs, and its state, which is a reading of its events (`mplab.campaign.state`)."""
+"""A campaign: ``campaign.json``, its jobs, and its state, which `mplab.campaign.state` derives from its events."""
 
 import dataclasses
 from typing import Literal
@@ -15,23 +15,23 @@ CampaignPhase = Literal["planned", "running", "paused", "interrupted", "finished
 
 @dataclass(frozen=True, config=CONFIG)
 class Job:
-    """One experiment in one laboratory: what becomes one run."""
+    """One experiment in one laboratory. A job becomes one run."""
 
     id: str
     """``01-apps-phone-1``."""
     experiment: str
-    """Its name."""
+    """Name of the experiment."""
     title: str
     file: str
-    """The experiment file, absolute."""
+    """Absolute path of the experiment file."""
     sha256: str
-    """Of all that the experiment was read from, hex: a campaign that goes on does so with the same experiment."""
+    """SHA-256, hex, of everything that the experiment was read from. A campaign resumes only with equal content."""
     lab: str
-    """The lab file, absolute; "": what the experiment file names."""
+    """Absolute path of the lab file; "": the experiment file names the lab."""
     phone: str
-    """Of the lab file; "": its only one."""
+    """Name of the phone in the lab file; "": its only phone."""
     resources: tuple[str, ...]
-    """What nobody else may use meanwhile."""
+    """Resources that no other job may use while this one runs."""
     cells: int
     blocks: int
     estimate_s: float
@@ -40,28 +40,28 @@ class Job:
 
     @property
     def block_s(self) -> float:
-        """Time that its first block is taken to need, seconds: a job is not begun for less."""
+        """Estimated time of the first block, seconds. A job does not start when less time is left."""
         return self.estimate_s / self.blocks
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Try:
-    """One start of a job's run: from nothing, or going on with it."""
+    """One start of a job's run, new or resumed."""
 
     number: int
-    """From 1."""
+    """Number of the try, from 1."""
     run: str
     """Name of the run directory."""
     started: float
     """Unix seconds."""
     ended: float | None = None
-    """Unix seconds; None: it is running, or was killed with its campaign."""
+    """Unix seconds; None: the try is running, or was killed with its campaign."""
     code: int | None = None
     """Exit code; negative: the signal that killed it."""
     reason: str = ""
-    """Why it was not good."""
+    """Reason why the try failed; "": it did not fail."""
     blamed: bool = False
-    """It counts among the tries that a job has: it was not the campaign that ended it."""
+    """The try counts against the job's limit of tries: neither the campaign's stop nor a busy resource ended it."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -77,22 +77,22 @@ class CellCounts:
 
 @dataclass(frozen=True, config=CONFIG)
 class JobStatus:
-    """A job at the moment of the last event. A record has the fields of the job next to those of its state."""
+    """A job after the last event. A record has the fields of the job next to those of its state."""
 
     job: Job
     state: JobState = "waiting"
     tries: tuple[Try, ...] = ()
     cells: CellCounts = CellCounts()
     reason: str = ""
-    """Why it failed or was left out."""
+    """Reason why the job failed or was left out."""
     compared: str = ""
-    """What the comparison with earlier runs found; "": not compared."""
+    """Result of the comparison with earlier runs; "": not compared."""
     worse: bool = False
-    """That comparison failed, or a budget is broken."""
+    """The comparison failed, or a budget is exceeded."""
 
     @property
     def run(self) -> str:
-        """Name of its run directory; "" before the first try."""
+        """Name of the job's run directory; "" before the first try."""
         return self.tries[-1].run if self.tries else ""
 
     @model_serializer(mode="wrap")
@@ -104,81 +104,81 @@ class JobStatus:
 
 @dataclass(frozen=True, config=CONFIG)
 class ResourceStatus:
-    """A phone, router, server or lab at the moment of the last event."""
+    """A phone, router, server or lab after the last event."""
 
     name: str
     job: str = ""
-    """Id of the job that holds it; "": none."""
+    """Id of the job that holds the resource; "": no job."""
     failures: int = 0
-    """Tries in a row that went wrong with it."""
+    """Consecutive failed tries with the resource."""
     rests: int = 0
-    """Rests in a row that did not help."""
+    """Consecutive rests after which the resource still failed."""
     rests_until: float | None = None
-    """Unix seconds: it is not used before; None: it is used."""
+    """Unix seconds at which the rest ends; None: the resource does not rest."""
     quarantined: bool = False
-    """Not used again until somebody releases it."""
+    """The resource stays unused until a user releases it."""
     reason: str = ""
-    """Why it rests or is in quarantine."""
+    """Reason why the resource rests or is quarantined."""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Failure:
-    """Something that went wrong."""
+    """One failure, for status pages and messages."""
 
     t: float
     """Unix seconds."""
     about: str
-    """Id of a job, or name of a resource, or ``disk``."""
+    """Job id, name of a resource, or ``disk``."""
     text: str
 
 
 @dataclass(frozen=True, config=CONFIG)
 class CampaignState:
-    """A campaign at the moment of its last event."""
+    """A campaign after its last event."""
 
     phase: CampaignPhase = "planned"
-    """A killed campaign stays "running": whether somebody still holds its lock tells."""
+    """A killed campaign stays "running"; only a campaign whose lock is held is alive."""
     name: str = ""
     title: str = ""
     jobs: tuple[JobStatus, ...] = ()
     resources: tuple[ResourceStatus, ...] = ()
     failures: tuple[Failure, ...] = ()
-    """The last ones, oldest first."""
+    """Latest failures, oldest first."""
     disk_low: str = ""
-    """Why no job is begun for want of space; ""."""
+    """Reason why no job starts for lack of disk space; "": there is enough."""
     cut: str = ""
-    """Why jobs were left out; ""."""
+    """Reason why jobs were left out; "": none were."""
     started: float | None = None
     updated: float | None = None
     ends_by: float | None = None
-    """Unix seconds: when it is to have ended; None: when everything is done."""
+    """Unix seconds by which the campaign must end; None: it ends when every job is finished."""
 
     def job(self, job_id: str) -> JobStatus:
-        """The job of that id. Raises KeyError."""
+        """Return the job with this id. Raises KeyError."""
         return {status.job.id: status for status in self.jobs}[job_id]
 
     def resource(self, name: str) -> ResourceStatus:
-        """The resource of that name. Raises KeyError."""
+        """Return the resource with this name. Raises KeyError."""
         return {status.name: status for status in self.resources}[name]
 
     @property
     def good(self) -> bool:
-        """Every job is done."""
+        """Return whether every job is done."""
         return all(status.state == "done" for status in self.jobs)
 
 
 class CampaignRecord(Record):
-    """``campaign.json``: where the campaign was asked, and by what it is run."""
+    """``campaign.json``: files, host and versions of a campaign."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: Literal[1] = 1
     campaign: str
-    """Name of its directory."""
+    """Name of the campaign directory."""
     file: str
-    """The campaign file, absolute."""
+    """Absolute path of the campaign file."""
     runs: str
-    """Folder of its runs, absolute."""
+    """Absolute path of the folder of its runs."""
     host: HostRecord
     versions: dict[str, str]
     git: GitRecord

@@ -1,6 +1,6 @@
 """The events of a campaign, in ``events.jsonl`` of its directory: one model for each kind, in the order of a campaign.
 
-`mplab.format.events` has the log.
+The log itself is in `mplab.format.events`.
 """
 
 from typing import Literal
@@ -17,7 +17,7 @@ class CampaignEvent(Event):
 
 
 class CampaignPlanned(CampaignEvent):
-    """The jobs: the first event."""
+    """The campaign has been planned: its first event, with all jobs."""
 
     name: str
     title: str
@@ -25,46 +25,46 @@ class CampaignPlanned(CampaignEvent):
 
 
 class CampaignStarted(CampaignEvent):
-    """Jobs are begun from now on; also of a campaign that goes on."""
+    """Jobs start from now on, in a new or a resumed campaign."""
 
     ends_by: float | None = None
-    """Unix seconds: when it must have ended."""
+    """Unix seconds by which the campaign must end."""
 
 
 class JobStarted(CampaignEvent):
-    """A try at a job begins."""
+    """A try of a job starts."""
 
     job: str
     run: str
     """Name of the run directory."""
     number: Whole = Field(validation_alias="try", serialization_alias="try")
-    """From 1."""
+    """Number of the try, from 1."""
 
 
 class JobEnded(CampaignEvent):
-    """A try at a job is over. The job waits for the next one, or `JobFinished` follows."""
+    """A try of a job has ended. The job waits for the next try, or `JobFinished` follows."""
 
     job: str
     run: str = ""
     code: Whole
     """Exit code; negative: the signal that killed it."""
     reason: Text = ""
-    """Why it was not good."""
+    """Reason why the try failed; "": it did not fail."""
     blamed: bool = True
-    """It counts among the tries of the job."""
+    """The try counts against the job's limit of tries."""
     cells: CellCounts = CellCounts()
     number: Whole = Field(0, validation_alias="try", serialization_alias="try")
 
 
 class ResourceUsed(CampaignEvent):
-    """A try has shown whether its phones, routers and servers work."""
+    """A try has shown whether its phones, routers and servers work (`good`)."""
 
     resources: tuple[str, ...]
     good: bool
 
 
 class ResourceRests(CampaignEvent):
-    """A phone, router, server or lab is not used for a while."""
+    """A phone, router, server or lab rests: it is not used before `until`."""
 
     resource: str
     until: float
@@ -73,20 +73,20 @@ class ResourceRests(CampaignEvent):
 
 
 class ResourceQuarantined(CampaignEvent):
-    """It is not used again until it is released."""
+    """A resource is quarantined: it stays unused until a user releases it."""
 
     resource: str
     reason: Text = ""
 
 
 class ResourceReleased(CampaignEvent):
-    """It is used again: an order of ``mplab nightly release``."""
+    """A resource is usable again: ``mplab nightly release``."""
 
     resource: str
 
 
 class JobCompared(CampaignEvent):
-    """The run of a job was compared with earlier ones, or a budget is broken."""
+    """The run of a job was compared with earlier ones, or exceeds a budget."""
 
     job: str
     passed: bool
@@ -94,7 +94,7 @@ class JobCompared(CampaignEvent):
 
 
 class JobFinished(CampaignEvent):
-    """Nothing more is done for a job."""
+    """A job is over: it has no further tries."""
 
     job: str
     state: Literal["done", "failed", "left out"]
@@ -102,20 +102,20 @@ class JobFinished(CampaignEvent):
 
 
 class DiskLow(CampaignEvent):
-    """Too little space for runs: they wait."""
+    """The disk has too little space for runs, so runs wait."""
 
     free_bytes: Whole = 0
     reason: Text = ""
 
 
 class DiskEnough(CampaignEvent):
-    """There is space again."""
+    """The disk has enough space again."""
 
     free_bytes: Whole = 0
 
 
 class Notified(CampaignEvent):
-    """A message was sent, or could not be."""
+    """A message was sent, or sending it failed."""
 
     kind: str = ""
     to: str = ""
@@ -124,15 +124,15 @@ class Notified(CampaignEvent):
 
 
 class CampaignPaused(CampaignEvent):
-    """Runs wait after their current cells: an order of ``mplab nightly pause``."""
+    """``mplab nightly pause``: runs pause after their current cells."""
 
 
 class CampaignContinued(CampaignEvent):
-    """A paused campaign goes on: an order of ``mplab nightly continue``."""
+    """``mplab nightly continue``: a paused campaign continues."""
 
 
 class CampaignCut(CampaignEvent):
-    """Jobs are left out because they would not end in time."""
+    """Jobs were left out because they would not end in time."""
 
     reason: Text = ""
     jobs: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class Tidied(CampaignEvent):
 
 
 class CampaignInterrupted(CampaignEvent):
-    """The campaign ended before its jobs, and can be resumed."""
+    """The campaign ended before its jobs were finished. It can be resumed."""
 
     reason: Text = ""
 

@@ -1,4 +1,4 @@
-"""The campaign file, with the keys that have no page of their own (`mplab.format.notify`, `mplab.format.retention`)."""
+"""Campaign file. Its keys `notify` and `retention` are in `mplab.format.notify` and `mplab.format.retention`."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -23,7 +23,7 @@ def _parse_format(found: object) -> int:
 
 
 class ExperimentEntry(BaseModel):
-    """One of the experiments, and where it runs."""
+    """One experiment of the campaign, and where it runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,7 +52,7 @@ Entry = Annotated[
 
 
 class BreakerFile(BaseModel):
-    """When a phone, router, server or lab that goes wrong again and again is left alone."""
+    """Circuit breaker: when a phone, router, server or lab that fails repeatedly rests or is quarantined."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +62,7 @@ class BreakerFile(BaseModel):
 
 
 class CompareFile(BaseModel):
-    """Each run is compared with earlier ones of its experiment."""
+    """Comparison of each run with earlier runs of its experiment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,7 +70,7 @@ class CompareFile(BaseModel):
 
 
 class CampaignFile(BaseModel):
-    """Several experiments, one after the other or side by side, as their phones, routers and servers allow."""
+    """Several experiments that run one after the other, or in parallel where phones, routers and servers allow it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab campaign")
 
@@ -106,6 +106,6 @@ class CampaignFile(BaseModel):
     )
 
     def entries(self) -> list[ExperimentEntry]:
-        """The experiments, each in its long form."""
+        """Return the experiments, each as a mapping entry. Raises ValidationError: an entry is wrong."""
         short = [{"file": entry} if isinstance(entry, str) else entry for entry in self.experiments]
         return [ExperimentEntry.model_validate(entry) for entry in short]

@@ -1,10 +1,10 @@
-"""Rows of mptrace's tables ``connections`` and ``subflows``: the columns that judge a cell (docs/trace-tables.md)."""
+"""Rows of mptrace's tables ``connections`` and ``subflows``: the columns for cell checks (docs/trace-tables.md)."""
 
 from typing import Literal, TypedDict
 
 
 class ConnectionRow(TypedDict):
-    """One TCP or Multipath TCP connection. Bytes are payload, each byte once."""
+    """One TCP or Multipath TCP connection. Byte counts are payload; each byte is counted once."""
 
     connection_id: int
     kind: Literal["tcp", "mptcp"]
@@ -18,7 +18,7 @@ class ConnectionRow(TypedDict):
 
 
 class SubflowRow(TypedDict):
-    """One TCP 4-tuple of a connection. ``unique``: without retransmissions and reinjections, bytes."""
+    """One TCP 4-tuple of a connection. ``unique_*``: bytes without retransmissions and reinjections."""
 
     connection_id: int
     role: Literal["initial", "additional"]
@@ -32,7 +32,7 @@ class SubflowRow(TypedDict):
 
 
 class CapturedTables(TypedDict):
-    """Both tables of some captures."""
+    """Both tables for a set of captures."""
 
     connections: list[ConnectionRow]
     subflows: list[SubflowRow]

@@ -1,4 +1,4 @@
-"""``cell.json``: what is known about one cell, written once."""
+"""``cell.json``: the record of one cell, written once."""
 
 import re
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ class AttemptRecord(Record):
 
 
 class LinkAsked(Record):
-    """The requested condition of an interface's path; None or 0 as a rate: unlimited."""
+    """Requested condition of an interface's path; None or 0 as a rate: unlimited."""
 
     down_kbps: Quantity = None
     up_kbps: Quantity = None
@@ -30,7 +30,7 @@ class LinkAsked(Record):
 
 
 class LinkMeasured(Record):
-    """What the probe measured; None: not measured."""
+    """Values that the probe measured; None: not measured."""
 
     down_kbps: Quantity = None
     up_kbps: Quantity = None
@@ -45,12 +45,12 @@ class LinkProof(Record):
 
     asked: Annotated[LinkAsked, LENIENT] = LinkAsked()
     measured: Annotated[LinkMeasured, LENIENT] = LinkMeasured()
-    """Nothing in it: the probe did not run."""
+    """Empty: the probe did not run."""
     where: str = ""
 
 
 class SubflowCount(Record):
-    """Subflows over one interface that were established, and the bytes they carried."""
+    """Number of established subflows over one interface, and the bytes they carried."""
 
     established: Whole = 0
     bytes_up: Whole = 0
@@ -58,7 +58,7 @@ class SubflowCount(Record):
 
 
 class SessionPath(Record):
-    """Bytes of streams that one path of an MPFlex session carried, each once, and of copies."""
+    """Stream bytes that one path of an MPFlex session carried, each byte once, and bytes of copies."""
 
     bytes_up: Whole = 0
     bytes_down: Whole = 0
@@ -67,21 +67,21 @@ class SessionPath(Record):
 
 
 class SessionProof(Record):
-    """What the paths of an MPFlex session carried, from the logs of both sides; empty with other transports."""
+    """Bytes that the paths of an MPFlex session carried, from the logs of both sides; empty with other transports."""
 
     paths: Annotated[dict[str, SessionPath], OMIT_EMPTY] = Field(default_factory=dict)
     events: Annotated[tuple[Settings, ...], OMIT_EMPTY] = ()
-    """What happened to the paths, as the agent logged it."""
+    """Events of the paths, as the agent logged them."""
 
 
 class TransportProof(Record):
-    """Why the transport is known to be the requested one."""
+    """Evidence that the transport was the requested one."""
 
     active: Settings = Field(default_factory=dict)
     counters: dict[str, Whole] = Field(default_factory=dict)
-    """The phone's MPTCP counters, during the scenario."""
+    """MPTCP counters of the phone during the scenario."""
     subflows: dict[str, SubflowCount] = Field(default_factory=dict)
-    """By interface."""
+    """Subflows by interface."""
     session: Annotated[SessionProof, LENIENT] = SessionProof()
 
 
@@ -98,26 +98,26 @@ class CaptureRecord(Record):
 
 
 class CongestionControlRecord(Record):
-    """The algorithm in force at each sender; None: not known."""
+    """Congestion control algorithm in use at each sender; None: unknown."""
 
     agent: str | None = None
     proxy: str | None = None
     origin: str | None = None
 
     def known(self) -> dict[str, str]:
-        """Return sender → algorithm, of those that are known."""
+        """Return sender → algorithm of the senders whose algorithm is known."""
         senders = (("agent", self.agent), ("proxy", self.proxy), ("origin", self.origin))
         return {sender: name for sender, name in senders if name is not None}
 
 
 class CellHost(Record):
-    """How busy the host was."""
+    """Load of the host."""
 
     load_before: Quantity = None
     load_after: Quantity = None
     cpu_busy_percent: Quantity = None
     busy_percent: Quantity = None
-    """This and what follows: while the scenario ran (`mplab.base.load`)."""
+    """This field and the following ones: during the scenario (`mplab.base.load`)."""
     free_cpus: Quantity = None
     pressure_percent: Quantity = None
     steal_percent: Quantity = None
@@ -133,9 +133,9 @@ class CellRecord(Record):
     spec: CellSpec
     outcome: Outcome
     reasons: tuple[str, ...] = ()
-    """Sentences; empty when ok."""
+    """One sentence for each reason; empty: the cell is ok."""
     warnings: tuple[str, ...] = ()
-    """What disturbed the cell without making it invalid."""
+    """Disturbances that did not make the cell invalid."""
     attempt: Whole = 1
     attempts: tuple[AttemptRecord, ...] = ()
     started: str = ""
@@ -151,5 +151,5 @@ class CellRecord(Record):
 
 
 def is_cell_id(name: str) -> bool:
-    """Whether the folder of a cell can have this name."""
+    """Return whether `name` has the form of a cell's folder name."""
     return re.fullmatch(CELL_ID, name) is not None

@@ -1,4 +1,4 @@
-"""The condition of one direction of a path: what happens to the packets that travel that way."""
+"""Condition of one direction of a path: treatment of the packets that travel that way."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -15,7 +15,7 @@ DEFAULT_QUEUE_BYTES = 150_000
 UNLIMITED = "unlimited"
 
 Way = Literal["down", "up"]
-"""Towards the phone, from the phone."""
+"""Towards the phone, or from the phone."""
 WAYS: tuple[Way, ...] = ("down", "up")
 
 Distribution = Literal["uniform", "normal", "pareto", "paretonormal"]
@@ -26,7 +26,7 @@ CONTROLLED: tuple[Discipline, ...] = ("codel", "fq_codel")
 
 
 class QueueJson(TypedDict, total=False):
-    """A queue in a record: its length is in ``bytes`` or in ``packets``."""
+    """A queue in a record: its length in ``bytes`` or in ``packets``."""
 
     bytes: int
     packets: int
@@ -37,11 +37,11 @@ class QueueJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=CONFIG)
 class Queue:
-    """The queue before a link: so many bytes or packets, and how it is kept short.
+    """Queue before a link: its length and its discipline.
 
     Attributes:
-        target_ms: delay in the queue that CoDel lets stand (RFC 8289 §4.2); of `CONTROLLED` alone.
-        interval_ms: how long more than that is let pass (RFC 8289 §4.3); of `CONTROLLED` alone.
+        target_ms: acceptable standing queue delay (RFC 8289 §4.2); only for `CONTROLLED` disciplines.
+        interval_ms: time for which the delay may exceed the target (RFC 8289 §4.3); only for `CONTROLLED` disciplines.
     """
 
     unit: Literal["bytes", "packets"] = "bytes"
@@ -53,7 +53,7 @@ class Queue:
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, given: object) -> object:
-        """Take what `to_json` gave, too."""
+        """Also accept the output of `to_json`."""
         if not isinstance(given, dict):
             return given
         units = {unit: given[unit] for unit in ("bytes", "packets") if unit in given}
@@ -61,7 +61,7 @@ class Queue:
 
     @model_serializer
     def to_json(self) -> QueueJson:
-        """``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, "interval_ms": 100}``."""
+        """Return ``{"bytes": 150000}`` or ``{"packets": 100, "discipline": "codel", "target_ms": 5, …}``."""
         described: QueueJson = {"bytes": self.length} if self.unit == "bytes" else {"packets": self.length}
         if self.discipline != "drop-tail":
             described["discipline"] = self.discipline
@@ -70,7 +70,7 @@ class Queue:
         return described
 
     def __str__(self) -> str:
-        """As in a link file, or for people: ``100 packets, codel 5 ms / 100 ms``."""
+        """Return the queue as in a link file, or for people: ``100 packets, codel 5 ms / 100 ms``."""
         words = [format_size(self.length) if self.unit == "bytes" else f"{self.length} packets"]
         if self.discipline in CONTROLLED:
             times = f"{format_duration_ms(self.target_ms)} / {format_duration_ms(self.interval_ms)}"
@@ -81,7 +81,7 @@ class Queue:
 
 
 class GilbertElliottJson(TypedDict):
-    """Losses in bursts in a record."""
+    """Burst losses in a record."""
 
     p_percent: float
     r_percent: float
@@ -91,11 +91,13 @@ class GilbertElliottJson(TypedDict):
 
 @dataclass(frozen=True, config=CONFIG)
 class GilbertElliott:
-    """Losses in bursts: a good and a bad state, each with its own share of losses (Elliott 1963).
+    """Burst losses: a good and a bad state, each with its own loss rate (Elliott 1963).
 
     Attributes:
-        p_percent: chance of a packet, in the good state, to be followed by the bad one.
-        r_percent: of one in the bad state to be followed by the good one.
+        p_percent: probability per packet of a change from the good to the bad state.
+        r_percent: probability per packet of a change from the bad to the good state.
+        good_loss_percent: loss rate in the good state.
+        bad_loss_percent: loss rate in the bad state.
     """
 
     p_percent: float
@@ -104,7 +106,7 @@ class GilbertElliott:
     bad_loss_percent: float = 100.0
 
     def to_json(self) -> GilbertElliottJson:
-        """As `linkem` takes it."""
+        """Return the loss model as `linkem` reads it."""
         return {
             "p_percent": self.p_percent,
             "r_percent": self.r_percent,
@@ -114,17 +116,17 @@ class GilbertElliott:
 
     @property
     def mean_percent(self) -> float:
-        """The share lost in the long run: the state is bad for p / (p + r) of the packets."""
+        """Long-run loss rate: the state is bad for p / (p + r) of the packets."""
         bad = self.p_percent / (self.p_percent + self.r_percent)
         return self.good_loss_percent * (1 - bad) + self.bad_loss_percent * bad
 
     @property
     def correlation(self) -> float:
-        """Of the states of two packets in a row: 1 - p - r, 0 or more."""
+        """Correlation of the states of two consecutive packets: 1 - p - r, at least 0."""
         return max(1 - (self.p_percent + self.r_percent) / 100, 0.0)
 
     def __str__(self) -> str:
-        """``1 % in bursts (p 0.2 %, r 20 %)``, and what differs from the defaults."""
+        """Return ``1 % in bursts (p 0.2 %, r 20 %)``, and loss rates that differ from the defaults."""
         parts = [f"p {format_percent(self.p_percent)}", f"r {format_percent(self.r_percent)}"]
         if self.good_loss_percent:
             parts.append(f"good {format_percent(self.good_loss_percent)}")
@@ -134,7 +136,7 @@ class GilbertElliott:
 
 
 Loss = float | GilbertElliott
-"""Percent of the packets at random, or a model of bursts."""
+"""Percentage of packets lost at random, or a model of bursts."""
 
 
 class DirectionJson(TypedDict, total=False):
@@ -147,7 +149,7 @@ class DirectionJson(TypedDict, total=False):
     jitter_distribution: Distribution
     loss_model: GilbertElliottJson
     loss_percent: float
-    """Not with a loss model."""
+    """Absent with a loss model."""
     reorder_percent: float
     duplicate_percent: float
     queue: QueueJson
@@ -156,30 +158,30 @@ class DirectionJson(TypedDict, total=False):
 
 @dataclass(frozen=True, config=CONFIG)
 class Direction:
-    """What holds for the packets of one direction."""
+    """Condition of the packets of one direction."""
 
     rate_kbps: float | None = None
     """None: unlimited, or by `trace`."""
     delay_ms: float = 0.0
     jitter_ms: float = 0.0
     distribution: Distribution = "uniform"
-    """Of the jitter: ± `jitter_ms`, or `jitter_ms` as the standard deviation of netem's tables."""
+    """Distribution of the jitter: ± `jitter_ms`, or `jitter_ms` as the standard deviation of netem's tables."""
     loss: Loss = 0.0
     reorder_percent: float = 0.0
-    """Packets that skip the delay, and so overtake others."""
+    """Percentage of packets that skip the delay and so overtake others."""
     duplicate_percent: float = 0.0
     queue: Queue = Queue()
     trace: RecordedTrace | None = None
 
     @property
     def loss_percent(self) -> float:
-        """The share lost in the long run."""
+        """Long-run loss rate."""
         return self.loss.mean_percent if isinstance(self.loss, GilbertElliott) else self.loss
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, given: object) -> object:
-        """Take what `to_json` gave, too."""
+        """Also accept the output of `to_json`."""
         if not isinstance(given, dict):
             return given
         names = (("distribution", "jitter_distribution"), ("loss", "loss_percent"), ("loss", "loss_model"))
@@ -188,14 +190,17 @@ class Direction:
 
     @model_serializer
     def to_json(self) -> DirectionJson:
-        """As in manifest.json: what has been there always, and what else is set; a trace by name and content."""
+        """Return the direction as in manifest.json: the basic keys, and others that differ from their defaults.
+
+        A trace is recorded by name and SHA-256. Raises ValueError: the trace file is wrong.
+        """
         described = self._described()
         if self.trace is not None:
             described["trace"] = self.trace.to_json()
         return described
 
     def to_linkem(self) -> dict[str, object]:
-        """As ``linkem`` takes it (docs/linkem.md); `rate_kbps` 0 is unlimited."""
+        """Return the direction as ``linkem`` reads it (docs/linkem.md); `rate_kbps` 0 is unlimited."""
         trace = {"trace": str(self.trace.file.resolve())} if self.trace is not None else {}
         return {**self._described(), **trace}
 
@@ -218,11 +223,11 @@ class Direction:
         return described
 
     def text(self, key: str) -> str:
-        """One of its values as a file has it; `key` is that of a direction in a file: ``loss`` → ``1 %``."""
+        """Return one value as in a file; `key` is a key of a direction there: ``loss`` → ``1 %``. Raises KeyError."""
         return _TEXTS[key](self)
 
     def extras(self) -> list[str]:
-        """What differs from the defaults beside rate and delay: ``loss 1 %``, ``queue 100 packets``."""
+        """Return values that differ from the defaults, except rate and delay: ``loss 1 %``, ``queue 100 packets``."""
         given = (
             ("loss", self.loss),
             ("jitter", self.jitter_ms),

@@ -1,4 +1,4 @@
-"""``events.jsonl``: what happened in a run or a campaign, appended as it happens. One model for each kind of event.
+"""``events.jsonl``: events of a run or a campaign, appended as they happen. Each kind of event is one model.
 
 The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.retention`.
 """
@@ -22,20 +22,20 @@ from mplab.base.files import explained, write_all
 from mplab.format.record import Record, json_of
 
 END_OF_TIME_S = 1e11
-"""Later times have no date."""
+"""Limit for event times: later times cannot be converted to a date."""
 
 
 class Event(Record):
     """One line: ``{"t": <unix s>, "event": NAME, …}``. `CellStarted` has the name ``cell_started``.
 
-    Each log has a base class of its kinds, which derive from it directly. An instance of the base itself is an event
+    Each log has a base class, from which its kinds derive directly. An instance of the base class itself is an event
     of a kind that this version does not know.
     """
 
     t: Annotated[float, Field(ge=0, lt=END_OF_TIME_S)] = 0.0
-    """Unix seconds. The log sets it."""
+    """Unix seconds; set by the log."""
     event: Annotated[str, Field(validate_default=True)] = ""
-    """The name of its kind."""
+    """Name of the event's kind."""
 
     @field_validator("event")
     @classmethod
@@ -44,7 +44,7 @@ class Event(Record):
 
     @classmethod
     def parse(cls, line: Mapping[str, object]) -> Self:
-        """Return the event of a line, of its kind. Raises InputError: it lacks a field, or has a wrong one."""
+        """Return the event of a line, as an instance of its kind. Raises InputError: a field is missing or wrong."""
         name = str(line.get("event"))
         try:
             kind: type[Self] = kinds_of(cls).get(name, cls)
@@ -70,21 +70,24 @@ def kinds_of(base: type[AnyEvent]) -> Mapping[str, type[AnyEvent]]:
 
 
 class EventLog:
-    """Appends events, each with one write: a reader, or a crash, sees whole lines but for the last.
+    """Append events, each with one write. After a crash, or for a reader, only the last line can be incomplete.
 
-    Safe to use from several threads.
+    Safe for use by several threads.
     """
 
     def __init__(
         self, path: Path, *, clock: Callable[[], float] = time.time, beside: bool = False, durable: bool = False
     ) -> None:
-        """Opens or makes the file; a last line that a killed process has cut is ended or removed.
+        """Open or create the file. A last line that a killed process left incomplete is completed or removed.
 
-        With `beside`, another process may be writing to it: nothing is removed. With `durable`, each event is on disk
-        when `append` returns; else the file is when the log is closed.
+        Args:
+            path: file of the log.
+            clock: returns Unix seconds.
+            beside: another process may be writing to the file, so its last line is not repaired.
+            durable: each event is on disk when `append` returns; otherwise they are on disk after `close`.
 
         Raises:
-            MplabError: it cannot be written.
+            MplabError: the file cannot be written.
         """
         self.path = path
         self._clock = clock
@@ -96,10 +99,10 @@ class EventLog:
                 _mend(self._descriptor, path)
 
     def append(self, event: AnyEvent) -> AnyEvent:
-        """Write one event with the time. Return what was written.
+        """Write one event with the current time and return it as written.
 
         Raises:
-            MplabError: "disk full: …"; nothing of the event is then in the file.
+            MplabError: the file cannot be written ("disk full: …"). The file then holds no part of the event.
         """
         stamped = event.model_copy(update={"t": round(self._clock(), 6)})
         line = (json.dumps(json_of(stamped), ensure_ascii=False, allow_nan=False) + "\n").encode(errors="replace")
@@ -115,7 +118,7 @@ class EventLog:
         return stamped
 
     def close(self) -> None:
-        """Put the file on disk and close it. Raises MplabError."""
+        """Flush the file to disk and close it. Raises MplabError."""
         with self._lock, explained(self.path):
             try:
                 os.fsync(self._descriptor)
@@ -123,39 +126,39 @@ class EventLog:
                 os.close(self._descriptor)
 
     def __enter__(self) -> Self:
-        """The log itself."""
+        """Return the log."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the log."""
         self.close()
 
 
 def read_events(path: Path, base: type[AnyEvent]) -> Iterator[AnyEvent]:
-    """Yield the events in a file, in order; a cut last line is left out.
+    """Yield the events of a file, in order, without an incomplete last line.
 
     Args:
-        path: of the log.
-        base: of its kinds of events.
+        path: file of the log.
+        base: base class of the log's kinds of events.
 
     Raises:
-        InputError: the file cannot be read, or another line than the last is not an event.
+        InputError: the file cannot be read, or a line other than the last is not an event.
     """
     with _readable(path), path.open("rb") as file:
         yield from map(base.parse, _parse(file, path))
 
 
 class EventTail(Generic[AnyEvent]):
-    """Reads a log that another process appends to; whole lines only.
+    """Reader of a log that another process appends to. It returns complete lines only.
 
     Raises:
         InputError: the file cannot be read.
     """
 
     def __init__(self, path: Path, base: type[AnyEvent]) -> None:
-        """`path` must exist; `base` as in `read_events`."""
+        """Open the file `path`, which must exist; `base` as in `read_events`."""
         self._path = path
         self._base = base
         self._rest = b""
@@ -163,7 +166,7 @@ class EventTail(Generic[AnyEvent]):
             self._file = path.open("rb")
 
     def poll(self) -> list[AnyEvent]:
-        """Return the events that were appended since. Raises InputError when a line is no event."""
+        """Return the events appended since the last call. Raises InputError: a line is not an event."""
         with _readable(self._path):
             *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
         found = [_record(line) for line in lines if line]
@@ -172,17 +175,17 @@ class EventTail(Generic[AnyEvent]):
         return [self._base.parse(line) for line in found if line is not None]
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
-        """The reader itself."""
+        """Return the reader."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the reader."""
         self.close()
 
 
@@ -221,7 +224,7 @@ def _record(line: bytes) -> _Line | None:
 
 
 def _mend(descriptor: int, path: Path) -> None:
-    """Make the file end with a line end, so that no later event is glued to a cut one."""
+    """Make the file end with a newline, so that no event is appended to an incomplete line."""
     content = path.read_bytes()
     if not content or content.endswith(b"\n"):
         return

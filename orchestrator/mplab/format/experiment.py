@@ -1,6 +1,6 @@
-"""The experiment: what is to be run, every name resolved and every default filled in.
+"""The experiment: all names resolved and all defaults filled in.
 
-An experiment file says it in other words (`mplab.userfiles.experiment`); manifest.json holds it as it is here.
+An experiment file has a different form (`mplab.userfiles.experiment`). manifest.json holds this one.
 """
 
 import dataclasses
@@ -28,9 +28,9 @@ from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Setting
 from mplab.format.upgrades import upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
-"""The default of ``cell_timeout``, unless a scenario may take longer."""
+"""Minimum default of ``cell_timeout``; a scenario that may take longer has a larger one."""
 CELL_OVERHEAD_S = 3.0
-"""Usual time of a cell around its scenario: shape, probe, start and verify the transport, captures, undo."""
+"""Usual time of a cell in addition to its scenario: shape, probe, start and verify the transport, captures, undo."""
 
 CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
@@ -44,7 +44,7 @@ _NOT_RECORDED = Field(exclude=True)
 
 @dataclass(frozen=True, config=CONFIG)
 class Tolerance:
-    """How far a probed link may be from the requested one, percent of the requested value."""
+    """Maximum difference between probed and requested link, percent of the requested value."""
 
     rtt_percent: float = 10.0
     rate_percent: float = 10.0
@@ -52,17 +52,17 @@ class Tolerance:
 
 @dataclass(frozen=True, config=CONFIG)
 class Scenario:
-    """One scenario of the experiment: `name` is the plug-in, `label` the name of this use of it."""
+    """One scenario of the experiment: `name` is the plug-in, `label` identifies this use of it."""
 
     label: RecordName
     name: RecordName
     parameters: Settings = dataclasses.field(default_factory=dict)
-    """Quantities are text with units."""
+    """Parameters; quantities are text with units."""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Transport:
-    """One transport of the experiment, with its fixed look in every figure."""
+    """One transport of the experiment, with its style in every figure."""
 
     label: RecordName
     name: RecordName
@@ -71,26 +71,26 @@ class Transport:
     marker: str = ""
     title: str = ""
     paths: tuple[str, ...] = ()
-    """Interfaces that one connection uses while no path fails; the first one begins it."""
+    """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
-    """Application connections share lasting connections to the proxy, one per interface."""
+    """True if application connections share long-lived connections to the proxy, one per interface."""
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, given: object) -> object:
-        """Take what older versions wrote, too."""
+        """Also accept records of older versions."""
         return upgrade_transport(given)
 
     @property
     def single_path(self) -> bool:
-        """Whether it uses one path only."""
+        """Return whether the transport uses only one path."""
         return len(self.paths) == 1
 
     def dressed(self, position: int) -> "Transport":
-        """Return it with a title, a colour and a marker, which an old or foreign record may lack.
+        """Return the transport with title, colour and marker. Old or foreign records may lack them.
 
         Args:
-            position: among the transports, from 0.
+            position: index of the transport in the experiment, from 0.
         """
         colour = self.colour if re.fullmatch(r"#[0-9A-Fa-f]{6}", self.colour) else PALETTE[position % len(PALETTE)]
         fallback = MARKERS_OF_FIGURES[position % len(MARKERS_OF_FIGURES)]
@@ -100,48 +100,48 @@ class Transport:
 
 @dataclass(frozen=True, config=CONFIG, kw_only=True)
 class Claim:
-    """What a paper says that a transport gains over the best of some others: a range, percent."""
+    """Gain that a paper reports for a transport over the best of some others: a range, percent."""
 
     text: str
     source: str = ""
     metric: str
     transport: str
-    """Label."""
+    """Label of the transport."""
     against: tuple[str, ...]
-    """Labels."""
+    """Labels of the other transports."""
     gain_percent: tuple[float, float]
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
     """Empty: all."""
     against_link: str = ""
-    """Under which link condition the others are meant; "": under the same."""
+    """Link condition of the other transports; "": the same as that of the transport."""
 
     def is_about(self, scenario: str, link: str) -> bool:
-        """Whether it says something of a scenario (by its label) under a link condition."""
+        """Return whether the claim covers a scenario (by its label) under a link condition."""
         return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Limit:
-    """A number in the unit that the file has; "" for a number alone."""
+    """Number in the unit of the file; "": without unit."""
 
     value: float
     unit: str = ""
 
     @property
     def text(self) -> str:
-        """As a file would say it."""
+        """Value as in a file."""
         return f"{self.value:g} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Budget:
-    """What a metric must keep to; what is empty does not narrow it."""
+    """Limit of a metric. Empty selectors match everything."""
 
     metric: str
     transport: str = ""
-    """Label."""
+    """Label of the transport."""
     scenarios: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     labels: Annotated[dict[str, str], LENIENT] = dataclasses.field(default_factory=dict)
@@ -155,15 +155,15 @@ class Budget:
 
 @dataclass(frozen=True, config=CONFIG)
 class IntervalRule:
-    """When a run has measured enough: the 95 % intervals of a metric are narrow for every transport."""
+    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
 
     metric: str
     within_percent: float
-    """Half of an interval's width at most, of a median."""
+    """Maximum half-width of an interval, percent of the median."""
     of: Literal["differences", "medians"] = "differences"
-    """Of a transport against the best single path, by block; or of each by itself."""
+    """Differences of each transport from the best single path, by block; or the median of each transport."""
     after: Whole = 6
-    """Blocks that are run in any case."""
+    """Minimum number of blocks."""
     scenarios: tuple[str, ...] = ()
     """Labels; empty: all."""
     links: tuple[str, ...] = ()
@@ -172,12 +172,12 @@ class IntervalRule:
     """File and line."""
 
     def is_about(self, scenario: str, link: str) -> bool:
-        """Whether it looks at a scenario (by its label) under a link condition."""
+        """Return whether the rule covers a scenario (by its label) under a link condition."""
         return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
 def parse_time_of_day(found: object) -> time:
-    """``"06:00"``. Raises ValueError."""
+    """Parse ``"06:00"``. Raises ValueError."""
     if isinstance(found, time):
         return found
     try:
@@ -195,13 +195,13 @@ TimeOfDay = Annotated[
 
 @dataclass(frozen=True, config=CONFIG)
 class Ending:
-    """What ends a run before its plan is done.
+    """Conditions that end a run before its plan is done.
 
     Attributes:
-        max_s: duration of the run at most, from each start on, seconds.
-        until: time of day by this host's clock at which it must have ended.
-        failures: number of cells in a row that are not ok.
-        interval: when it has measured enough.
+        max_s: maximum duration of the run, counted from each start or resume, seconds.
+        until: time of day, in this host's time zone, by which the run must end.
+        failures: number of consecutive cells that are not ok.
+        interval: rule by which the run has measured enough.
     """
 
     max_s: Annotated[float | None, OMIT_EMPTY] = None
@@ -210,7 +210,7 @@ class Ending:
     interval: Annotated[IntervalRule | None, OMIT_EMPTY] = None
 
     def deadline(self, begun: datetime) -> datetime | None:
-        """When a run that has `begun` is to have ended, or None."""
+        """Return the time by which a run that started at `begun` must end, or None."""
         found = [begun + timedelta(seconds=self.max_s)] if self.max_s is not None else []
         if self.until is not None:
             at = begun.replace(hour=self.until.hour, minute=self.until.minute, second=0, microsecond=0)
@@ -223,19 +223,19 @@ class Ending:
 
 
 AT_THE_END = Ending()
-"""Nothing ends it before."""
+"""The run ends only when its plan is done."""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Cells:
-    """Some combinations, by patterns of labels; no pattern of a factor: all of it."""
+    """A set of combinations, by patterns of labels. A factor without patterns matches every label."""
 
     scenario: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     transport: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
     link: Annotated[tuple[str, ...], OMIT_EMPTY] = ()
 
     def have(self, combination: Sequence[str]) -> bool:
-        """Whether (scenario, transport, link) is one of them."""
+        """Return whether the set contains (scenario, transport, link)."""
         factors = zip((self.scenario, self.transport, self.link), combination, strict=True)
         return all(
             not patterns or any(fnmatchcase(label, pattern) for pattern in patterns) for patterns, label in factors
@@ -244,13 +244,13 @@ class Cells:
 
 @dataclass(frozen=True, config=CONFIG)
 class Matrix:
-    """The combinations of an experiment: what `include` has, all when it has nothing, without what `exclude` has."""
+    """Combinations of an experiment: those of `include` (empty: all) without those of `exclude`."""
 
     include: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
     exclude: Annotated[tuple[Cells, ...], OMIT_EMPTY] = ()
 
     def has(self, combination: Sequence[str]) -> bool:
-        """Whether (scenario, transport, link) is run."""
+        """Return whether (scenario, transport, link) is run."""
         wanted = not self.include or any(cells.have(combination) for cells in self.include)
         return wanted and not any(cells.have(combination) for cells in self.exclude)
 
@@ -260,16 +260,16 @@ EVERYTHING = Matrix()
 
 _DEFAULT_TOLERANCE = Tolerance()
 _HASHED = {"hashed": "always"}
-"""Of a field that the results of cells depend on: it is part of their hashes."""
+"""Metadata of a field that the results of cells depend on: the field is part of the cells' hashes."""
 _HASHED_IF_GIVEN = {"hashed": "if given"}
-"""The same, of a later field: its default is left out, so that the hashes of earlier runs stay."""
+"""The same for fields added later: a default value is not hashed, so that the hashes of earlier runs stay valid."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentBase:
-    """What the experiment of this process and its record share.
+    """Fields that the experiment of this process and its record share.
 
-    A key of an experiment file that needs no resolution gets its value by its name; a duration ends in ``_s`` here.
+    A key of an experiment file that needs no resolution sets the field of the same name; durations end in ``_s`` here.
     """
 
     name: RecordName
@@ -283,7 +283,7 @@ class ExperimentBase:
     retries: Whole = 1
     cell_timeout_s: float = LEAST_DEFAULT_TIMEOUT_S
     rest_s: float = dataclasses.field(default=0.0, metadata=_HASHED_IF_GIVEN)
-    """Pause before each attempt at a cell, not part of `cell_timeout_s`."""
+    """Pause before each attempt at a cell, seconds; not part of `cell_timeout_s`."""
     matrix: Matrix = EVERYTHING
     grouped_by: tuple[Factor, ...] = ()
     ending: Ending = AT_THE_END
@@ -295,11 +295,11 @@ class ExperimentBase:
 
     @property
     def overhead_s(self) -> float:
-        """Usual time of a cell around its scenario, seconds."""
+        """Usual time of a cell in addition to its scenario, seconds."""
         return CELL_OVERHEAD_S + self.rest_s
 
     def determinants(self) -> dict[str, JsonValue]:
-        """Return what the results of every cell depend on, for the hashes of the cells."""
+        """Return the values that the results of every cell depend on, for the hashes of the cells."""
         found = {}
         for one in dataclasses.fields(ExperimentBase):
             rule, value = one.metadata.get("hashed"), getattr(self, one.name)
@@ -315,10 +315,10 @@ class Experiment(ExperimentBase):
     scenarios: tuple[Scenario, ...] = ()
     transports: tuple[Transport, ...] = ()
     extends: tuple[str, ...] = ()
-    """Names of the files that were extended, the nearest one first."""
+    """Names of the extended files, the nearest one first."""
     variables: Settings = dataclasses.field(default_factory=dict)
-    """With their values in force."""
+    """Variables with their values in force."""
     given: tuple[str, ...] = ()
-    """Those of them that were set from outside of the file."""
+    """Variables that were set outside the file."""
     files: dict[str, str] | None = None
-    """Files that cells depend on: path → SHA-256, hex. None: of an mplab that did not hash them."""
+    """Files that cells depend on: path → SHA-256, hex. None: written by a version that did not hash them."""

@@ -1,4 +1,4 @@
-"""Hooks: commands of the host around a run and its cells."""
+"""Hooks: commands that the host runs around a run and its cells."""
 
 import shlex
 from typing import Annotated, TypeAlias, cast
@@ -27,7 +27,7 @@ _EXAMPLE = "a command is needed: 'program argument', or [program, argument]"
 
 
 def parse_command(found: object) -> Argv:
-    """A command line as its words: a text is split as a shell would, but no shell runs it. Raises ValueError."""
+    """Return the words of a command line. Text is split as a shell would, but no shell runs it. Raises ValueError."""
     if isinstance(found, str):
         words = _split(found)
     elif isinstance(found, list | tuple):
@@ -74,7 +74,7 @@ Command = Annotated[
 
 
 class Hooks(Record):
-    """Commands of the host, by when they are run. No shell reads them. A record has `timeout` only next to commands."""
+    """Commands that the host runs, without a shell, by their time. A record has `timeout` only next to commands."""
 
     before_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
         default=(), description="Before the lab is there; when one fails, nothing is run."
@@ -91,7 +91,7 @@ class Hooks(Record):
     timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="For each command.")
 
     def commands(self, name: str) -> tuple[Argv, ...]:
-        """Return those of one of `HOOK_NAMES`. Raises KeyError."""
+        """Return the commands of one of `HOOK_NAMES`. Raises KeyError."""
         by_name = {
             "before_run": self.before_run,
             "after_run": self.after_run,
@@ -101,12 +101,12 @@ class Hooks(Record):
         return by_name[name]
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there is any command."""
         return any(self.commands(name) for name in HOOK_NAMES)
 
     @property
     def of_cells(self) -> bool:
-        """Whether there are any around cells."""
+        """Return whether there are commands around cells."""
         return bool(self.before_cell or self.after_cell)
 
     @model_serializer(mode="wrap")
@@ -115,11 +115,11 @@ class Hooks(Record):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Describe the fields, whether or not they are written."""
+        """Describe all fields, although an instance without commands is written as ``{}``."""
         return handler(cast("CoreSchema", {key: value for key, value in core.items() if key != "serialization"}))
 
     def text(self) -> str:
-        """Return all of them in words: ``before_run: 'logger begins'; after_cell: 'sync'``."""
+        """Return all commands as text: ``before_run: 'logger begins'; after_cell: 'sync'``."""
         listed = {name: ", ".join(f"'{shlex.join(one)}'" for one in self.commands(name)) for name in HOOK_NAMES}
         return "; ".join(f"{name}: {said}" for name, said in listed.items() if said)
 

@@ -1,4 +1,4 @@
-"""Hosts: names and addresses."""
+"""Host names and addresses."""
 
 import re
 from ipaddress import ip_address
@@ -18,7 +18,7 @@ def _parse_host(found: object) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether `text` is an IP address."""
+    """Return whether `text` is an IP address."""
     try:
         ip_address(text)
     except ValueError:
@@ -27,7 +27,7 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` is this machine, whatever a name server says."""
+    """Return whether `host` is this machine, without asking a name server: a loopback address or ``localhost``."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Link conditions: the paths over WiFi and LTE, and what happens to them while a scenario runs."""
+"""Link conditions: the paths over WiFi and LTE, and their changes while a scenario runs."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal, NotRequired, cast
@@ -19,14 +19,14 @@ _PATH_OF: dict[object, str] = {interface: path for path, interface in INTERFACES
 
 
 class PathJson(TypedDict):
-    """The condition of a path in a record."""
+    """Condition of a path in a record."""
 
     down: DirectionJson
     up: DirectionJson
 
 
 class MomentJson(TypedDict):
-    """A change in a record: what is not there does not change."""
+    """A change in a record; properties without a key do not change."""
 
     at_s: float
     device: str
@@ -41,45 +41,45 @@ class MomentJson(TypedDict):
 
 
 class LinkConditionJson(TypedDict):
-    """A link condition in a record."""
+    """Link condition in a record."""
 
     name: str
     title: NotRequired[str]
     source: NotRequired[str]
     paths: dict[str, PathJson]
-    """By the phone's interface."""
+    """Paths by the phone's interface."""
     core_rtt_ms: NotRequired[float]
     changes: NotRequired[list[MomentJson]]
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Moment:
-    """What happens to one path at one time."""
+    """Change of one path at one time."""
 
     at_s: Annotated[float, Field(ge=-1e9, le=1e9)]
-    """Since the scenario began."""
+    """Seconds since the scenario started."""
     path: PathName
     condition: PathCondition = OPEN
-    """What the path is under from now on (while its radio is on). A record has it only when it is `reshaped`."""
+    """Condition of the path from now on (while its radio is on). A record has it only when it is `reshaped`."""
     reshaped: bool = False
-    """`condition` differs from the one before."""
+    """True if `condition` differs from the previous one."""
     interface: Literal["down", "up", ""] = ""
     radio: Literal["off", "on", ""] = ""
     access_point: Literal["lost", "new", ""] = ""
     default_route: bool = False
     multipath: Literal["on", "off", "backup", ""] = ""
     text: str = ""
-    """For people: ``interface down``, ``loss 3 %``."""
+    """Description for people: ``interface down``, ``loss 3 %``."""
 
     @property
     def device(self) -> str:
-        """The phone's interface."""
+        """Interface of the phone."""
         return INTERFACES[self.path]
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, given: object) -> object:
-        """Take what `to_json` gave, too."""
+        """Also accept the output of `to_json`."""
         if not isinstance(given, dict) or "device" not in given:
             return given
         taken = {**given, "path": _PATH_OF.get(given["device"], given["device"])}
@@ -89,7 +89,7 @@ class Moment:
 
     @model_serializer
     def to_json(self) -> MomentJson:
-        """As in manifest.json: what is not said does not change."""
+        """Return the change as in manifest.json: only the properties that change."""
         said = {
             "interface": self.interface,
             "radio": self.radio,
@@ -104,27 +104,27 @@ class Moment:
 
 @dataclass(frozen=True, config=CONFIG)
 class LinkCondition:
-    """Both paths of a phone."""
+    """Condition of both paths of a phone."""
 
     name: RecordName
     title: str = ""
     source: str = ""
-    """Where the numbers come from: a paper with its table, a measurement."""
+    """Source of the numbers: a paper with its table, a measurement."""
     wifi: PathCondition = OPEN
     lte: PathCondition = OPEN
     core_rtt_ms: float = 0.0
-    """Between the proxy and every server, in addition to what each server has of its own."""
+    """Round-trip time between the proxy and every server, in addition to each server's own delay."""
     changes: tuple[Moment, ...] = ()
-    """What happens while a scenario runs, first one first."""
+    """Changes while a scenario runs, in the order of their times."""
     extends: str = ""
-    """The condition that it is made from; "": none. Not recorded."""
+    """Condition that this one extends; "": none. Not recorded."""
 
     def paths(self) -> dict[str, PathCondition]:
-        """The paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
+        """Return the paths by the phone's interface: ``wlan0`` and ``rmnet0``."""
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Every condition that a path comes to: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        """Yield every condition that a path takes: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
         yield "wifi", self.wifi
         yield "lte", self.lte
         for moment in self.changes:
@@ -133,13 +133,13 @@ class LinkCondition:
 
     @property
     def story(self) -> str:
-        """Its changes in words: ``15 s WiFi interface down; 30 s WiFi interface up``; empty without."""
+        """Changes as text: ``15 s WiFi interface down; 30 s WiFi interface up``; "": there are no changes."""
         return "; ".join(f"{one.at_s:g} s {INTERFACE_TITLES[one.device]} {one.text}" for one in self.changes)
 
     @model_validator(mode="before")
     @classmethod
     def _from_json(cls, given: object) -> object:
-        """Take what `to_json` gave, too."""
+        """Also accept the output of `to_json`."""
         if not isinstance(given, dict) or not isinstance(given.get("paths"), dict):
             return given
         paths = {path: given["paths"][device] for path, device in INTERFACES.items() if device in given["paths"]}
@@ -147,9 +147,10 @@ class LinkCondition:
 
     @model_serializer
     def to_json(self) -> LinkConditionJson:
-        """As in manifest.json: ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``.
+        """Return the condition as in manifest.json.
 
-        Where there are any, ``core_rtt_ms`` and ``changes`` (`Moment.to_json`), too.
+        The result is ``{name, title, source, paths: {wlan0: {down, up}, rmnet0: {down, up}}}``; ``core_rtt_ms`` and
+        ``changes`` (`Moment.to_json`) are added if they are not empty.
         """
         paths = {interface: _ways(path) for interface, path in self.paths().items()}
         made: LinkConditionJson = {"name": self.name, "title": self.title, "source": self.source, "paths": paths}
@@ -160,7 +161,7 @@ class LinkCondition:
         return made
 
     def determinants(self) -> dict[str, object]:
-        """Return what a cell's result may depend on: name, title and source are not among it."""
+        """Return the values that a cell's result may depend on: all but name, title and source."""
         made = self.to_json()
         extras = {key: value for key, value in made.items() if key in {"core_rtt_ms", "changes"}}
         return {**made["paths"], **extras}
@@ -171,5 +172,5 @@ def _ways(path: PathCondition) -> PathJson:
 
 
 def interface_title(name: str) -> str:
-    """``wlan0`` → ``WiFi (wlan0)``; an interface without a common name stays as it is."""
+    """Return ``WiFi (wlan0)`` for ``wlan0``; an interface without a common name is returned unchanged."""
     return f"{INTERFACE_TITLES[name]} ({name})" if name in INTERFACE_TITLES else name

@@ -1,4 +1,4 @@
-"""``manifest.json``: what a run is made of, written once, before its first cell."""
+"""``manifest.json``: the description of a run, written once before its first cell."""
 
 from typing import Annotated, Literal
 
@@ -11,42 +11,42 @@ from mplab.format.upgrades import upgrade_lab
 
 
 class HostRecord(OpenRecord):
-    """The machine that the run was on."""
+    """Machine that ran the run."""
 
     kernel: str = ""
     cpus: int = 0
     memory_bytes: int = 0
     distribution: str = ""
     mptcp: dict[str, str | int] = Field(default_factory=dict)
-    """The net.mptcp sysctls."""
+    """Values of the net.mptcp sysctls."""
 
 
 class GitRecord(OpenRecord):
-    """The checkout that the run was made with; no commit: not a checkout."""
+    """Checkout that ran the run; without commit: it was not a checkout."""
 
     commit: str | None = None
     dirty: bool = False
 
 
 class ContainersRecord(OpenRecord):
-    """The containers of a lab."""
+    """Containers of a lab."""
 
     images: dict[str, str] = Field(default_factory=dict)
-    """Name → digest."""
+    """Image name → digest."""
 
 
 class LabRecord(OpenRecord):
-    """The lab of a run, with what its parts say of themselves in further keys."""
+    """Lab of a run; further keys hold what its devices report."""
 
     kind: str = ""
     same_clock: bool = False
-    """Phone and proxy have one clock."""
+    """True if phone and proxy have the same clock."""
     phone: str = ""
-    """Its name in the lab file."""
+    """Name of the phone in the lab file."""
     paths: Settings = Field(default_factory=dict)
-    """The phone's interface → where its path is shaped."""
+    """Interface of the phone → device that shapes its path."""
     file: Settings = Field(default_factory=dict)
-    """The lab file."""
+    """Content of the lab file."""
     containers: Annotated[ContainersRecord, LENIENT] = ContainersRecord()
 
 
@@ -66,10 +66,10 @@ class Manifest(Record):
 
     @property
     def transports(self) -> tuple[Transport, ...]:
-        """The transports in their order, each with a title, a colour and a marker."""
+        """Transports in their order, each with a title, a colour and a marker."""
         return tuple(one.dressed(position) for position, one in enumerate(self.experiment.transports))
 
     @property
     def same_clock(self) -> bool:
-        """Phone and proxy have one clock: they are on one machine."""
+        """Return whether phone and proxy have the same clock, because they are on one machine."""
         return self.lab.same_clock

@@ -1,4 +1,4 @@
-"""Names and labels: what file names, cell ids and figures are made of."""
+"""Names and labels, from which file names, cell ids and figures are made."""
 
 import re
 from typing import Annotated
@@ -12,19 +12,19 @@ _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 TEXT, MAPPING = "‹text›", "‹mapping›"
-"""Tags of the two ways to write a value, which are no keys of a file."""
+"""Tags of the two ways to write a value; they are not keys of a file."""
 
 VIRTUAL_NAME = "virtual"
-"""What an experiment file calls the lab that needs no lab file."""
+"""Name, in an experiment file, of the lab that needs no lab file."""
 
 
 def is_name(text: str) -> bool:
-    """True for ``[a-z0-9-]{1,40}``."""
+    """Return whether `text` matches ``[a-z0-9-]{1,40}``."""
     return _NAME.fullmatch(text) is not None
 
 
 def parse_name(found: object) -> str:
-    """`found` when it is a name. Raises ValueError."""
+    """Return `found` if it is a name. Raises ValueError."""
     if not isinstance(found, str):
         raise ValueError(f"found {describe(found)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
     if not is_name(found):

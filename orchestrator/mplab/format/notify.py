@@ -1,4 +1,4 @@
-"""The key ``notify:`` of a campaign file: who gets which messages."""
+"""Key ``notify:`` of a campaign file: recipients and kinds of messages."""
 
 import re
 from typing import Annotated, Literal, Self, get_args
@@ -9,7 +9,7 @@ from mplab.format.hosts import Host, is_loopback
 from mplab.format.patterns import pattern_schema, text_like
 
 Kind = Literal["failed", "worse", "quarantined", "disk", "finished", "interrupted"]
-"""What a message is about; `NotifyFile.on` chooses by it."""
+"""Kinds of message; `NotifyFile.on` selects from them."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -61,12 +61,12 @@ class MailFile(BaseModel):
 
     @property
     def port_used(self) -> int:
-        """The port, or what is usual."""
+        """Configured port, or the usual one for `tls`."""
         return self.port or _PORTS[self.tls]
 
 
 class NotifyFile(BaseModel):
-    """Who is told what of a campaign."""
+    """Recipients of a campaign's messages, and the kinds of message that they get."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -4,22 +4,25 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 COLOURS = ("#882255", "#44aa99", "#ddcc77", "#332288", "#999933", "#aa4499", "#117733", "#cc6677")
-"""Of Paul Tol's colour-blind safe "muted" scheme."""
+"""Paul Tol's colour-blind safe "muted" scheme."""
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
-"""Okabe & Ito's colours, which people with any colour vision can tell apart (black and yellow left out)."""
+"""Okabe & Ito's colours, distinguishable with any colour vision (without black and yellow)."""
 
 MARKERS_OF_FIGURES = ("o", "s", "D", "^", "v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
 """All Matplotlib markers that figures use."""
 
 MARKERS = ("v", "P", "X", "*", "<", ">", "h", "p", "d", "8")
-"""Matplotlib markers that hold without colour."""
+"""Matplotlib markers that are distinguishable without colour."""
 
 
 def distinct_styles(uses: Sequence[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Colour and marker for each use (`name`, `colour`, `marker`), no two alike.
+    """Return a unique pair of colour and marker for each use (`name`, `colour`, `marker`).
 
-    The first use of a transport keeps the transport's own; each further use takes the next of the palette.
+    The first use of a transport keeps the transport's own pair. Further uses get the next free pairs of the palette.
+
+    Raises:
+        ValueError: the palette has too few pairs.
     """
     own = {(colour, marker) for _, colour, marker in uses}
     taken_colours, taken_markers = {c for c, _ in own}, {m for _, m in own}
@@ -33,7 +36,7 @@ def distinct_styles(uses: Sequence[tuple[str, str, str]]) -> list[tuple[str, str
 
 
 def _palette() -> Iterator[tuple[str, str]]:
-    """Every pair once; both colour and marker change from one to the next."""
+    """Yield every pair once. Consecutive pairs differ in both colour and marker. Raises ValueError: no pair is left."""
     for shift in itertools.count():
         if shift == len(MARKERS):
             raise ValueError(f"more than {len(COLOURS) * len(MARKERS)} variants of transports cannot be told apart")

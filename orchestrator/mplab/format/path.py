@@ -1,4 +1,4 @@
-"""The condition of one path: both directions between phone and proxy."""
+"""Condition of one path: both directions between phone and proxy."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,12 +13,12 @@ from mplab.format.units import format_duration_ms
 
 @dataclass(frozen=True, config=CONFIG)
 class PathCondition:
-    """A path between phone and proxy."""
+    """Condition of a path between phone and proxy."""
 
     down: Direction = Direction()
-    """Towards the phone."""
+    """Direction towards the phone."""
     up: Direction = Direction()
-    """From the phone."""
+    """Direction from the phone."""
 
     @classmethod
     def of(  # noqa: PLR0917 - in the order of a link file
@@ -30,41 +30,41 @@ class PathCondition:
         jitter_ms: float = 0.0,
         queue: Queue = Queue(),  # noqa: B008 - frozen
     ) -> Self:
-        """A path whose directions differ in their rates alone (None: unlimited); half the RTT is spent in each."""
+        """Return a path whose directions differ only in their rates (None: unlimited); each has half the RTT."""
         up = Direction(up_kbps, rtt_ms / 2, jitter_ms, loss=loss_percent, queue=queue)
         return cls(down=replace(up, rate_kbps=down_kbps), up=up)
 
     def way(self, way: Way) -> Direction:
-        """One of the two directions."""
+        """Return one of the two directions."""
         return self.down if way == "down" else self.up
 
     @property
     def down_kbps(self) -> float | None:
-        """Rate towards the phone; None: unlimited, or by a trace."""
+        """Rate towards the phone; None: unlimited, or set by a trace."""
         return self.down.rate_kbps
 
     @property
     def up_kbps(self) -> float | None:
-        """Rate from the phone; None: unlimited, or by a trace."""
+        """Rate from the phone; None: unlimited, or set by a trace."""
         return self.up.rate_kbps
 
     @property
     def rtt_ms(self) -> float:
-        """Of the idle path."""
+        """Round-trip time of the idle path."""
         return self.down.delay_ms + self.up.delay_ms
 
     @property
     def round_trip_loss_percent(self) -> float:
-        """Lost on one way or on the other."""
+        """Probability that a packet or its answer is lost, percent, rounded to 6 decimals."""
         kept = (1 - self.down.loss_percent / 100) * (1 - self.up.loss_percent / 100)
         return round(100 * (1 - kept), 6)
 
     def dark(self) -> Self:
-        """The same path, losing everything."""
+        """Return the same path with 100 % loss."""
         return replace(self, down=replace(self.down, loss=100.0), up=replace(self.up, loss=100.0))
 
     def problems(self) -> Iterator[str]:
-        """What cannot be, in words."""
+        """Yield the contradictions in the condition, as text."""
         texts = {way: list(_problems(self.way(way))) for way in WAYS}
         if texts["down"] == texts["up"]:
             half = " (half the rtt)" if self.down.delay_ms else ""
@@ -73,7 +73,7 @@ class PathCondition:
             yield from (f"{way}: {text}" for way, found in texts.items() for text in found)
 
     def __str__(self) -> str:
-        """``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and what differs from the defaults."""
+        """Return ``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and the values that differ from the defaults."""
         parts = [f"{self.down.text('rate')} down", f"{self.up.text('rate')} up"]
         rtt = f"RTT {format_duration_ms(self.rtt_ms)}"
         if self.down.delay_ms != self.up.delay_ms:
@@ -87,7 +87,7 @@ class PathCondition:
 
 
 OPEN = PathCondition.of(None, None, 0.0)
-"""A path that is left alone."""
+"""Unshaped path."""
 
 
 def _problems(way: Direction) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Values of files that are one word of a certain form."""
+"""Pydantic annotations for words of a given form."""
 
 import re
 
@@ -8,7 +8,10 @@ from mplab.base.suggest import show
 
 
 def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
-    """Takes what `pattern` matches as a whole; what else is found is refused: ``<kind> 'found': <needed>``."""
+    """Return a validator that accepts text that fully matches `pattern`.
+
+    Other values raise ValueError: ``<kind> 'found': <needed>``.
+    """
 
     def parse(found: object) -> str:
         if isinstance(found, str) and pattern.fullmatch(found):
@@ -19,5 +22,5 @@ def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidat
 
 
 def pattern_schema(pattern: re.Pattern[str]) -> WithJsonSchema:
-    """The same for the JSON schema."""
+    """Return the JSON Schema of text that fully matches `pattern`."""
     return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})

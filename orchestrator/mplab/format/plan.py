@@ -1,4 +1,4 @@
-"""The plan of a run: its cells in their order."""
+"""Plan of a run: its cells in their order."""
 
 from typing import Annotated, Literal
 
@@ -13,37 +13,37 @@ RecordLabel = Annotated[RecordName, BeforeValidator(label_of)]
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
 class CellSpec:
-    """One cell: what is run once. Scenario and transport are named by their labels."""
+    """One cell of the plan. Scenario and transport are identified by their labels."""
 
     id: CellId
     """``0007-web-mptcp-baseline-r2``."""
     index: Whole = 0
-    """Place in the order of the run, from 1."""
+    """Position in the order of the run, from 1."""
     block: Whole = 0
-    """From 1; block r holds repetition r of every combination."""
+    """Number of the block, from 1; block r holds repetition r of every combination."""
     scenario: RecordLabel
     transport: RecordLabel
     link: RecordLabel
     repetition: Whole = 0
-    """From 1."""
+    """Number of the repetition, from 1."""
     seed: Whole = 0
-    """Of all chance in the cell, 0…2^32-1; the same for all transports: they are compared like for like."""
+    """Seed of all random numbers in the cell, 0…2^32-1. All transports get the same seed, so results are comparable."""
     hash: str = ""
-    """SHA-256, hex, of everything that determines the cell; "": of an mplab that did not hash it."""
+    """SHA-256, hex, of everything that determines the cell; "": written by a version that did not hash it."""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class SkippedTransport:
-    """A transport that this lab cannot run."""
+    """Transport that this lab cannot run."""
 
     transport: RecordLabel | Literal[""] = ""
-    """Its label."""
+    """Label of the transport."""
     reason: str = ""
 
 
 @dataclass(frozen=True, config=CONFIG)
 class Plan:
-    """The cells of a run, in order."""
+    """Cells of a run, in order."""
 
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0

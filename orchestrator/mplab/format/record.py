@@ -1,7 +1,8 @@
-"""What all records of a run directory share: how they are checked, written once and read.
+"""Validation, writing and reading of all records of a run directory.
 
-Nothing in a run directory is trusted: names have the form of names, numbers are finite. Keys of another version are
-ignored, and most keys may be missing: an older `mplab` wrote the record, or the run has not come that far.
+Nothing in a run directory is trusted: names must have the form of names, numbers must be finite. Unknown keys of other
+versions are ignored. Most keys may be missing, because an older `mplab` wrote the record or the run has not reached
+that point.
 """
 
 from collections.abc import Mapping
@@ -24,11 +25,11 @@ from mplab.base.errors import InputError
 from mplab.base.files import write_new
 
 CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
-"""Of the dataclasses that are part of a record."""
+"""Configuration of the dataclasses that are part of a record."""
 
 
 class Record(BaseModel):
-    """A frozen record that ignores keys it does not know. A field has an alias where its key is a Python keyword."""
+    """Frozen record that ignores unknown keys. A field has an alias where its key is a Python keyword."""
 
     model_config = ConfigDict(
         **CONFIG, frozen=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
@@ -36,7 +37,7 @@ class Record(BaseModel):
 
 
 class OpenRecord(Record):
-    """A frozen record that keeps keys it does not know."""
+    """Frozen record that keeps unknown keys."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -46,13 +47,13 @@ class OpenRecord(Record):
 
 
 RecordName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
-"""Of an experiment, scenario, transport, link condition; file names are made of some. New ones are shorter."""
+"""Name of an experiment, scenario, transport or link condition, used in file names. New names are shorter."""
 
 RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$")]
 CELL_ID = r"^[A-Za-z0-9_-]{1,240}$"
 CellId = Annotated[str, StringConstraints(pattern=CELL_ID)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-"""As tables hold it."""
+"""Integer that fits the 64-bit columns of tables."""
 
 
 def _encodable(found: object) -> object:
@@ -60,7 +61,7 @@ def _encodable(found: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_encodable)]
-"""Text for people, from whatever program; what UTF-8 cannot hold becomes "?"."""
+"""Text for people, from any program; characters that UTF-8 cannot encode become "?"."""
 
 
 def _is_empty(value: object) -> bool:
@@ -68,7 +69,7 @@ def _is_empty(value: object) -> bool:
 
 
 OMIT_EMPTY = Field(exclude_if=_is_empty)
-"""Of a key that is written only when there is something to write."""
+"""Marks a key that is written only when its value is not empty."""
 
 
 def _mapping_or_nothing(found: object) -> object:
@@ -80,13 +81,13 @@ def _number_or_nothing(found: object) -> object:
 
 
 LENIENT = BeforeValidator(_mapping_or_nothing)
-"""Reads anything but a mapping as an empty one."""
+"""Reads anything but a mapping as an empty mapping."""
 
 Settings = Annotated[dict[str, JsonValue], LENIENT]
 """Free content: parameters of a scenario, options of a transport, facts about a phone."""
 
 Quantity = Annotated[float | None, BeforeValidator(_number_or_nothing)]
-"""A measured or requested number; another type is left out."""
+"""Measured or requested number; values of another type become None."""
 
 _JSON_OBJECT: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
@@ -94,26 +95,26 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def json_of(record: object) -> dict[str, JsonValue]:
-    """Return a dataclass or model of a record as JSON."""
+    """Return a dataclass or model of a record as a JSON object."""
     return _JSON_OBJECT.validate_python(TypeAdapter(type(record)).dump_python(record, mode="json"))
 
 
 def utc_now() -> str:
-    """Return the time in UTC: ``2026-03-01T12:00:00Z``."""
+    """Return the current time in UTC: ``2026-03-01T12:00:00Z``."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def write_record(path: Path, record: BaseModel) -> None:
-    """Write `record` as JSON, once and whole.
+    """Write `record` as JSON, atomically, to a new file.
 
     Raises:
-        MplabError: the file exists already, or "disk full: …".
+        MplabError: the file exists already, or cannot be written ("disk full: …").
     """
     write_new(path, (record.model_dump_json(indent=1) + "\n").encode())
 
 
 def read_record(path: Path, model: type[Model]) -> Model:
-    """Return the record in `path`. Raises InputError: it is missing, or not such a record."""
+    """Return the record in `path`. Raises InputError: the file is missing, or does not hold such a record."""
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Retention: the rules in a campaign file, and ``retention.jsonl``, the log of what was compressed or removed."""
+"""Retention: the rules in a campaign file, and ``retention.jsonl``, the log of compressed and removed files."""
 
 from itertools import pairwise
 from typing import Self
@@ -11,7 +11,7 @@ from mplab.format.units import AgeS, format_age_s
 
 
 class RetentionFile(BaseModel):
-    """How long runs are kept; what is not named is kept for ever."""
+    """Maximum age of runs and their captures. Without a limit, they are kept forever."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,24 +34,24 @@ class RetentionFile(BaseModel):
 
 
 class RetentionEvent(Event):
-    """An event of ``retention.jsonl``: of a run, or next to the runs."""
+    """Event of ``retention.jsonl``, in a run directory or next to the run directories."""
 
 
 class CaptureCompressed(RetentionEvent):
-    """A capture was compressed; in the log of its run."""
+    """A capture was compressed; logged in its run."""
 
     file: str
-    """Relative to the run directory."""
+    """Path relative to the run directory."""
     to: str
     rule: str
-    """As the campaign file has it: ``compress_after: 7 d``."""
+    """Rule as in the campaign file: ``compress_after: 7 d``."""
     bytes: int
     sha256: str
     compressed_bytes: int
 
 
 class CaptureRemoved(RetentionEvent):
-    """A capture is removed; in the log of its run."""
+    """A capture was removed; logged in its run."""
 
     file: str
     rule: str
@@ -60,7 +60,7 @@ class CaptureRemoved(RetentionEvent):
 
 
 class RunRemoved(RetentionEvent):
-    """A run is removed; in the log next to the runs."""
+    """A run was removed; logged next to the runs."""
 
     run: str
     rule: str

@@ -1,6 +1,6 @@
 """The events of a run, in ``events.jsonl`` of its directory: one model for each kind, in the order of a run.
 
-`mplab.format.events` has the log.
+The log itself is in `mplab.format.events`.
 """
 
 from typing import Annotated
@@ -19,7 +19,7 @@ class RunEvent(Event):
 
 
 class RunPlanned(RunEvent):
-    """The plan: the first event."""
+    """The run has been planned: its first event, with all cells."""
 
     cells: tuple[CellSpec, ...] = ()
     estimate_s: float = 0.0
@@ -27,56 +27,56 @@ class RunPlanned(RunEvent):
 
 
 class DeadlineSet(RunEvent):
-    """When the run must have ended."""
+    """The time by which the run must end has been set."""
 
     ends_by: float
     """Unix seconds."""
 
 
 class RunStarted(RunEvent):
-    """Cells are run from now on."""
+    """Cells run from now on."""
 
     cells: Whole = 0
-    """Number of those that are not complete."""
+    """Number of cells that are not complete."""
 
 
 class RunResumed(RunEvent):
-    """A run that was interrupted goes on; orders from before are void."""
+    """An interrupted run continues; pause and continue requests from before no longer count."""
 
     complete: Whole = 0
     """Number of cells that stay complete."""
     again: tuple[str, ...] = ()
-    """Cells that were complete, and get new attempts."""
+    """Cells that were complete and run again."""
     git: Annotated[GitRecord | None, OMIT_EMPTY] = None
-    """The checkout, when it is not the one that the run began with."""
+    """Checkout of this process, if it differs from that at the start of the run."""
 
 
 class LabUp(RunEvent):
-    """The lab is up; further keys are what its parts report: ``nodes``, ``routers``, ``phone``, ``containers``."""
+    """The lab is up; further keys hold what its devices report: ``nodes``, ``routers``, ``phone``, ``containers``."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class CellStarted(RunEvent):
-    """An attempt at a cell begins."""
+    """An attempt at a cell starts."""
 
     cell: str
     attempt: Whole = 1
 
 
 class CellStep(RunEvent):
-    """A step of a cell begins."""
+    """A step of a cell starts."""
 
     cell: str = ""
     step: str
 
 
 class LabRestored(RunEvent):
-    """Programs of the lab had ended and were started again."""
+    """Programs of the lab had ended and were restarted."""
 
     cell: str = ""
     programs: tuple[Text, ...] = ()
-    """One sentence for each."""
+    """One sentence for each program."""
 
 
 class PhoneRecovered(RunEvent):
@@ -85,11 +85,11 @@ class PhoneRecovered(RunEvent):
     cell: str = ""
     attempt: Whole = 0
     by: str = ""
-    """The rung of the recovery ladder that helped."""
+    """Rung of the recovery ladder that helped."""
 
 
 class CellRetried(RunEvent):
-    """An attempt was not ok and is made again."""
+    """An attempt was not ok and is repeated."""
 
     cell: str = ""
     attempt: Whole = 0
@@ -106,10 +106,10 @@ class CellFinished(RunEvent):
 
 
 class IntervalChecked(RunEvent):
-    """The intervals were looked at between two blocks."""
+    """The stop rule for intervals was evaluated between two blocks."""
 
     blocks: Whole = 0
-    """Number of those that are complete."""
+    """Number of complete blocks."""
     enough: bool = False
     text: Text = ""
     duration_s: float = 0.0
@@ -123,43 +123,43 @@ class HookFailed(RunEvent):
 
 
 class PauseAsked(RunEvent):
-    """An order of ``mplab pause``."""
+    """``mplab pause`` was requested."""
 
 
 class ContinueAsked(RunEvent):
-    """An order of ``mplab continue``."""
+    """``mplab continue`` was requested."""
 
 
 class RunPaused(RunEvent):
-    """No further cell begins until the run is continued."""
+    """No further cell starts until the run is continued."""
 
 
 class RunContinued(RunEvent):
-    """A paused run goes on."""
+    """A paused run continues."""
 
 
 class RunCut(RunEvent):
-    """The run ends before its plan is done, by its own rules."""
+    """The run's own rules ended it before its plan was done."""
 
     reason: Text = ""
     cells: tuple[str, ...] = ()
-    """Those that are left out."""
+    """Cells that are left out."""
     interval: Annotated[Settings, OMIT_EMPTY] = Field(default_factory=dict)
-    """The intervals that were narrow enough."""
+    """Intervals that were narrow enough."""
 
 
 class RunInterrupted(RunEvent):
-    """The run ended before its plan was done, and can be resumed."""
+    """The run ended before its plan was done. It can be resumed."""
 
     reason: Annotated[Text, OMIT_EMPTY] = ""
 
 
 class RunFinished(RunEvent):
-    """Nothing is left to run."""
+    """No cell is left to run."""
 
     outcomes: dict[str, Whole] = Field(default_factory=dict)
 
 
 def planned_event(plan: Plan) -> RunPlanned:
-    """Return the event of a plan."""
+    """Return the event for a plan."""
     return RunPlanned(cells=plan.cells, estimate_s=plan.estimate_s, skipped=plan.skipped)

@@ -1,4 +1,4 @@
-"""``scores.json``: the values of one cell. The analysis writes it, and can write it again from the rest of the cell."""
+"""``scores.json``: the scores of one cell. The analysis writes the file, and can compute it again from the cell."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""How an element of an app's screen is found, as ``app.yaml`` has it."""
+"""Selectors of elements on an app's screen, as in ``app.yaml``."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,13 +8,13 @@ By = Literal["css", "xpath", "id", "text", "description", "contains"]
 
 @dataclass(frozen=True)
 class Selector:
-    """How to find an element, and how else, when it cannot be found that way.
+    """One way to find an element, and fallbacks.
 
     Attributes:
         by: ``css`` or ``xpath`` (browsers only); ``id``, ``text``, ``description`` (for screen readers), or
             ``contains``: a part of text or description.
-        value: what it is.
-        otherwise: further ways, the best one first: apps change, and speak more than one language.
+        value: value to match.
+        otherwise: fallbacks, best one first: apps change between versions and languages.
     """
 
     by: By
@@ -23,5 +23,5 @@ class Selector:
 
     @property
     def alternatives(self) -> tuple["Selector", ...]:
-        """Every way, this one first."""
+        """All selectors, this one first."""
         return Selector(self.by, self.value), *self.otherwise

@@ -1,4 +1,4 @@
-"""The table of web sites, their host names and addresses, and the index of what was generated."""
+"""Table of web sites, their host names and addresses, and index of the generated files."""
 
 import json
 from collections.abc import Iterator
@@ -12,21 +12,21 @@ from ruamel.yaml import YAML
 from mplab.base.programs import CHECKOUT
 
 DATA_DIR = CHECKOUT / "proxy-docker" / "origin"
-"""Site table and configuration templates."""
+"""Folder of the site table and the configuration templates."""
 
 NETWORK = "10.65.0.0/16"
 FILE_HOST, FILE_ADDRESS, FILE_DELAY_MS = "dl.lab", "10.65.0.2", 2.0
-"""Downloads: 4 ms round trip between proxy and server (nikravesh2016 §5.5)."""
+"""Download server: 4 ms round-trip time between proxy and server (nikravesh2016 §5.5)."""
 APP_HOSTS = ("video.lab", "store.lab", "messages.lab")
-"""Further names of the same server, so that rules can tell apps apart by whom they ask."""
+"""Further names of the download server, so that rules can distinguish apps by the requested host name."""
 DNS_ADDRESS, DNS_DELAY_MS = "10.65.0.53", 0.5
 ECHO_HOST, ECHO_ADDRESS, ECHO_PORT, ECHO_DELAY_MS = "echo.lab", "10.65.0.7", 7007, FILE_DELAY_MS
-"""Datagrams are answered as far from the proxy as files are served."""
+"""Echo server for datagrams, at the same distance from the proxy as the download server."""
 
 Protocol = Literal["h2", "h1"]
 PROTOCOLS: tuple[Protocol, ...] = ("h2", "h1")
 SUFFIX: dict[Protocol, str] = {"h2": ".lab", "h1": ".h1.lab"}
-"""``www.wiki.lab`` speaks HTTP/2 (and HTTP/1.1 when asked), ``www.wiki.h1.lab`` HTTP/1.1 alone; same objects."""
+"""``www.wiki.lab`` speaks HTTP/2 (and HTTP/1.1 on request), ``www.wiki.h1.lab`` only HTTP/1.1; same objects."""
 
 _H1_FIRST_HOST = 129
 
@@ -36,7 +36,7 @@ Kind = Literal["page", "frame", "data", "css", "js", "image"]
 
 @dataclass(frozen=True)
 class Site:
-    """One row of han2015 table 1, counts rounded to whole objects. `row` counts from 1."""
+    """One row of han2015 table 1, with counts rounded to whole objects. `row` counts from 1."""
 
     row: int
     slug: str
@@ -50,24 +50,24 @@ class Site:
 
     @property
     def size_bytes(self) -> int:
-        """All objects together (1 kB = 1000 bytes)."""
+        """Size of all objects (1 kB = 1000 bytes)."""
         return round(self.size_kb * 1000)
 
     @property
     def network(self) -> str:
-        """Where all its hosts are."""
+        """Network of all hosts of the site."""
         return f"10.65.{self.row}.0/24"
 
 
 @cache
 def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
-    """The sites of the table, in its order."""
+    """Return the sites of the table, in its order."""
     rows = YAML(typ="safe").load(path)["sites"]
     return tuple(Site(row=number, **row) for number, row in enumerate(rows, start=1))
 
 
 def delay_by_prefix(sites: tuple[Site, ...] | None = None) -> dict[str, float]:
-    """One-way delay between proxy and servers, ms, for the link emulator: half the RTT of the table."""
+    """Return the one-way delay between proxy and servers, ms, by address prefix: half the RTT of the table."""
     delays = {
         f"{FILE_ADDRESS}/32": FILE_DELAY_MS,
         f"{DNS_ADDRESS}/32": DNS_DELAY_MS,
@@ -81,9 +81,9 @@ class SiteObject:
     """One object of a generated site.
 
     Attributes:
-        host: first label of its host name: ``www``, ``static1``, ``img1``…
-        path: path of its URL; ``/`` is the page itself.
-        parent: path of the object that refers to it; ``""`` for the page itself.
+        host: first label of the object's host name: ``www``, ``static1``, ``img1``…
+        path: path of the object's URL; ``/`` is the page itself.
+        parent: path of the object that refers to this one; ``""`` for the page itself.
     """
 
     host: str
@@ -95,7 +95,7 @@ class SiteObject:
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """A generated site; `hosts` are first labels, the h-th at address 10.65.`row`.h."""
+    """Generated site. `hosts` are first labels; host number h has the address 10.65.`row`.h."""
 
     slug: str
     row: int
@@ -103,51 +103,51 @@ class BuiltSite:
     objects: tuple[SiteObject, ...]
 
     def host_name(self, host: str, protocol: Protocol) -> str:
-        """``img1`` → ``img1.wiki.lab``."""
+        """Return the full name of a host: ``img1`` → ``img1.wiki.lab``."""
         return f"{host}.{self.slug}{SUFFIX[protocol]}"
 
     def host_names(self, protocol: Protocol) -> list[str]:
-        """All its host names."""
+        """Return the full names of all hosts."""
         return [self.host_name(host, protocol) for host in self.hosts]
 
     def addresses(self, protocol: Protocol) -> list[str]:
-        """The addresses of `host_names`, in the same order."""
+        """Return the addresses of `host_names`, in the same order."""
         first = 1 if protocol == "h2" else _H1_FIRST_HOST
         return [f"10.65.{self.row}.{first + number}" for number in range(len(self.hosts))]
 
     def url(self, protocol: Protocol, scheme: Literal["https", "http"] = "https") -> str:
-        """Where its page is."""
+        """Return the URL of the site's page."""
         return f"{scheme}://{self.host_name('www', protocol)}/"
 
     @property
     def size_bytes(self) -> int:
-        """All objects together."""
+        """Size of all objects."""
         return sum(item.size_bytes for item in self.objects)
 
 
 @dataclass(frozen=True)
 class SiteIndex:
-    """What was generated, and where: `root` holds one folder per host name."""
+    """Generated sites. `root` holds one folder per host name."""
 
     root: Path
     sites: tuple[BuiltSite, ...]
 
     def __iter__(self) -> Iterator[BuiltSite]:
-        """The sites in the table's order."""
+        """Iterate over the sites, in the order of the table."""
         return iter(self.sites)
 
     def site(self, slug: str) -> BuiltSite:
-        """The site called `slug`; KeyError when there is none."""
+        """Return the site with this slug. Raises KeyError."""
         return {site.slug: site for site in self.sites}[slug]
 
     def save(self) -> None:
-        """Write ``index.json`` into the root."""
+        """Write ``index.json`` to the root."""
         text = json.dumps({"format": 1, "sites": [asdict(site) for site in self.sites]}, indent=1)
         (self.root / "index.json").write_text(text)
 
     @classmethod
     def load(cls, root: Path) -> Self:
-        """Read what `save` wrote."""
+        """Read the ``index.json`` that `save` wrote."""
         stored = json.loads((root / "index.json").read_text())
         sites = tuple(
             BuiltSite(

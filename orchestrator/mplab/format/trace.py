@@ -1,4 +1,4 @@
-"""Packet-delivery traces: when a link may deliver a packet, in Mahimahi's format."""
+"""Packet-delivery traces in Mahimahi's format: the times at which a link may deliver a packet."""
 
 import hashlib
 import re
@@ -13,10 +13,10 @@ from typing_extensions import TypedDict
 from mplab.base.suggest import show, unknown
 
 PACKET_BYTES = 1504
-"""What each opportunity delivers: a packet of 1500 bytes as Mahimahi's tunnel carries it (mm-link)."""
+"""Bytes per delivery opportunity: a packet of 1500 bytes with the header of Mahimahi's tunnel (mm-link)."""
 
 TRACES_FOLDER = "traces"
-"""Beside the folder of the link conditions."""
+"""Folder of the traces, next to the folder of the link conditions."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _MOST_BYTES = 64 * 2**20
@@ -24,12 +24,12 @@ _MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True)
 class Profile:
-    """What a trace holds.
+    """Summary of a trace.
 
     Attributes:
-        opportunities: how many packets it can deliver.
-        lasts_ms: after so long it begins again.
-        sha256: of the file, hex.
+        opportunities: number of packets that the trace can deliver.
+        lasts_ms: period after which the trace repeats.
+        sha256: SHA-256 of the file, hex.
     """
 
     opportunities: int
@@ -38,12 +38,12 @@ class Profile:
 
     @property
     def mean_kbps(self) -> float:
-        """The rate, over the whole trace."""
+        """Mean rate of the whole trace."""
         return self.opportunities * PACKET_BYTES * 8 / self.lasts_ms
 
 
 class TraceJson(TypedDict):
-    """A trace in a record."""
+    """Trace in a record."""
 
     name: str
     sha256: str
@@ -51,32 +51,36 @@ class TraceJson(TypedDict):
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace by its file: a whole number of milliseconds a line, none less than the one before, for ever again."""
+    """Trace in a file: one whole number of milliseconds a line, in ascending order. The trace repeats forever."""
 
     file: Path
-    """In a record: its name only."""
+    """Path of the file; in a record, only its name."""
     sha256: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""
-    """Of the file, hex, as a record has it; "": see `profile`."""
+    """SHA-256 of the file, hex, as in a record; "": see `profile`."""
 
     @property
     def name(self) -> str:
-        """As in a link file."""
+        """Name as in a link file."""
         return self.file.name
 
     def times_ms(self) -> tuple[int, ...]:
-        """When each opportunity comes. Raises ValueError: not such a file."""
+        """Return the time of each delivery opportunity, ms. Raises ValueError: the file is not a trace."""
         return _read(self.file)[0]
 
     def profile(self) -> Profile:
-        """What is in it. Raises ValueError: not such a file."""
+        """Return the summary of the trace. Raises ValueError: the file is not a trace."""
         return _read(self.file)[1]
 
     def to_json(self) -> TraceJson:
-        """Return ``{name, sha256}``, as in manifest.json. Raises ValueError: not such a file."""
+        """Return ``{name, sha256}``, as in manifest.json. Raises ValueError: the file is not a trace."""
         return {"name": self.name, "sha256": self.sha256 or self.profile().sha256}
 
     def check(self) -> None:
-        """Raise ValueError, which names what there is, when there is no such trace or it is wrong."""
+        """Check that the file exists and is a trace.
+
+        Raises:
+            ValueError: it does not exist (the message lists the files of the folder), or it is not a trace.
+        """
         if not is_trace_name(self.name) or not self.file.is_file():
             folder = self.file.parent
             names = [file.name for file in folder.iterdir() if _is_trace(file)] if folder.is_dir() else []
@@ -85,23 +89,23 @@ class Trace:
 
 
 def _from_json(found: object) -> object:
-    """Take what `Trace.to_json` gave, too."""
+    """Also accept the output of `Trace.to_json`."""
     if isinstance(found, dict) and "name" in found:
         return {**found, "file": parse_trace_name(found["name"])}
     return found
 
 
 RecordedTrace = Annotated[Trace, BeforeValidator(_from_json)]
-"""A trace in a record: ``{name, sha256}``."""
+"""Trace in a record: ``{name, sha256}``."""
 
 
 def is_trace_name(text: str) -> bool:
-    """True for what a file of a trace may be called."""
+    """Return whether `text` can be the name of a trace file."""
     return _NAME.fullmatch(text) is not None
 
 
 def parse_trace_name(found: object) -> str:
-    """`found` when a file of a trace may be called so. Raises ValueError."""
+    """Return `found` if it can be the name of a trace file. Raises ValueError."""
     if not isinstance(found, str) or not is_trace_name(found):
         raise ValueError(f"trace {show(found)}: the name of a file in router-configs/{TRACES_FOLDER} is needed")
     return found

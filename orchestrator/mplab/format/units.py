@@ -1,14 +1,14 @@
-"""Quantities with units, and only with units: ``7040 kbit/s``, ``50 ms``, ``10 kB``, ``10 %``.
+"""Quantities that must have a unit: ``7040 kbit/s``, ``50 ms``, ``10 kB``, ``10 %``.
 
-Each type is an annotated number for pydantic models. It reads text, refuses a bare number or a foreign unit
-with a message that names what is allowed, and is written back as text in JSON mode, so that
+Each type is an annotated number for pydantic models. It parses text. It rejects a number without unit or with an
+unknown unit; the message lists the allowed units. In JSON mode, the value is written as text, so that
 ``model_validate(model_dump(mode="json"))`` gives the same values::
 
     class Parameters(mplab.scenarios.base.Parameters):
         sizes: tuple[SizeBytes, ...] = (10_000, 1_000_000)   # defaults: numbers in the unit of the type
         pause: DurationS = 2.0
 
-Further bounds are added as usual: ``Annotated[SizeBytes, Field(gt=0)]``, or, with an error in units, by `between`:
+Add further bounds with ``Annotated[SizeBytes, Field(gt=0)]`` or, for an error message with units, with `between`:
 ``Annotated[DurationS, between("patience", 1, 60)]``.
 """
 
@@ -29,23 +29,24 @@ _QUANTITY = re.compile(r"\s*(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[^\s
 
 @dataclass(frozen=True)
 class Quantity:
-    """One kind of quantity: its units with their sizes, and its bounds, in the base unit."""
+    """One kind of quantity: its units with their sizes in the base unit, and its bounds."""
 
     kind: str
     units: Mapping[str, Decimal]
     base: str
     maximum: Decimal
     aliases: Mapping[str, str]
-    """What people write instead → the unit to suggest."""
+    """Common other spellings → the unit to suggest."""
     zero_allowed: bool = True
     hidden: frozenset[str] = frozenset()
-    """Units that are read but not used for writing."""
+    """Units that are parsed but not used for writing."""
 
     def parse(self, found: object) -> Decimal:
-        """The value of `found` in the base unit.
+        """Return the value of `found` in the base unit.
 
         Raises:
-            ValueError: not text, no number, no unit, a foreign unit, negative, or beyond the maximum.
+            ValueError: `found` is no number with a known unit, is negative or above the maximum, or is 0 where 0 is not
+                allowed.
         """
         what = f"{self.kind} {show(found)}"
         allowed = ", ".join(self.units)
@@ -70,7 +71,7 @@ class Quantity:
         return value
 
     def format(self, value: float) -> str:
-        """Text that `parse` reads as exactly `value`, in the largest unit that needs at most 3 decimals."""
+        """Return text that `parse` reads as exactly `value`, in the largest unit that needs at most 3 decimals."""
         exact = Decimal(repr(value))
         writable = sorted(((size, unit) for unit, size in self.units.items() if unit not in self.hidden), reverse=True)
         for size, unit in writable:
@@ -81,17 +82,17 @@ class Quantity:
 
     @property
     def example(self) -> str:
-        """A value as somebody would write it."""
+        """Example of a value, for messages."""
         return f"10 {self.base}"
 
     @property
     def units_text(self) -> str:
-        """Its units, for people: ``ms, s, min, h``."""
+        """Units for people: ``ms, s, min, h``."""
         return ", ".join(self.units)
 
     @property
     def pattern(self) -> str:
-        """A regular expression (ECMA 262) for the JSON Schema."""
+        """Regular expression (ECMA 262) for the JSON Schema."""
         units = "|".join(re.escape(unit).replace("/", r"\/") for unit in self.units)
         return rf"^\s*\+?[0-9]+(\.[0-9]+)?\s*({units})\s*$"
 
@@ -184,32 +185,32 @@ _PERCENT = Quantity(
 
 
 def quantity_of(pattern: str) -> Quantity | None:
-    """The kind of quantity whose JSON Schema has `pattern`; None: text of another kind."""
+    """Return the kind of quantity whose JSON Schema has `pattern`; None: there is no such kind."""
     return next((q for q in (_RATE, _SECONDS, _AGE, _SIZE, _PERCENT) if q.pattern == pattern), None)
 
 
 def parse_rate_kbps(found: object) -> float:
-    """``"1.5 Mbit/s"`` → 1500.0 kbit/s; more than 0. Raises ValueError."""
+    """Parse a rate of more than 0: ``"1.5 Mbit/s"`` → 1500.0 kbit/s. Raises ValueError."""
     return float(_RATE.parse(found))
 
 
 def parse_duration_s(found: object) -> float:
-    """``"50 ms"`` → 0.05 s. Raises ValueError."""
+    """Parse a duration: ``"50 ms"`` → 0.05 s. Raises ValueError."""
     return float(_SECONDS.parse(found))
 
 
 def parse_duration_ms(found: object) -> float:
-    """``"50 ms"`` → 50.0 ms. Raises ValueError."""
+    """Parse a duration: ``"50 ms"`` → 50.0 ms. Raises ValueError."""
     return float(_MILLISECONDS.parse(found))
 
 
 def parse_age_s(found: object) -> float:
-    """``"30 d"`` → 2592000.0 s; more than 0. Raises ValueError."""
+    """Parse an age of more than 0: ``"30 d"`` → 2592000.0 s. Raises ValueError."""
     return float(_AGE.parse(found))
 
 
 def parse_size_bytes(found: object) -> int:
-    """``"64 KiB"`` → 65536 bytes; whole bytes only. Raises ValueError."""
+    """Parse a size in whole bytes: ``"64 KiB"`` → 65536 bytes. Raises ValueError."""
     size = _SIZE.parse(found)
     if size != int(size):
         raise ValueError(f"size {show(found)}: not a whole number of bytes")
@@ -217,37 +218,37 @@ def parse_size_bytes(found: object) -> int:
 
 
 def parse_percent(found: object) -> float:
-    """``"10 %"`` → 10.0 percent, 0…100. Raises ValueError."""
+    """Parse a percentage from 0 to 100: ``"10 %"`` → 10.0. Raises ValueError."""
     return float(_PERCENT.parse(found))
 
 
 def format_rate(rate_kbps: float) -> str:
-    """7040.0 kbit/s → ``"7.04 Mbit/s"``."""
+    """Format a rate: 7040.0 kbit/s → ``"7.04 Mbit/s"``."""
     return _RATE.format(rate_kbps)
 
 
 def format_duration_s(duration_s: float) -> str:
-    """0.05 s → ``"50 ms"``; 90.0 s → ``"90 s"``."""
+    """Format a duration: 0.05 s → ``"50 ms"``; 90.0 s → ``"90 s"``."""
     return _SECONDS.format(duration_s)
 
 
 def format_duration_ms(duration_ms: float) -> str:
-    """50.0 ms → ``"50 ms"``."""
+    """Format a duration: 50.0 ms → ``"50 ms"``."""
     return _MILLISECONDS.format(duration_ms)
 
 
 def format_age_s(age_s: float) -> str:
-    """2592000.0 s → ``"30 d"``."""
+    """Format an age: 2592000.0 s → ``"30 d"``."""
     return _AGE.format(age_s)
 
 
 def format_size(size_bytes: int) -> str:
-    """65536 bytes → ``"65.536 kB"``."""
+    """Format a size: 65536 bytes → ``"65.536 kB"``."""
     return _SIZE.format(size_bytes)
 
 
 def format_percent(percent: float) -> str:
-    """10.0 percent → ``"10 %"``."""
+    """Format a percentage: 10.0 → ``"10 %"``."""
     return _PERCENT.format(percent)
 
 
@@ -265,7 +266,7 @@ RateKbps = Annotated[
     _as_text(format_rate),
     _schema(_RATE, ["7040 kbit/s", "1.5 Mbit/s"]),
 ]
-"""A rate, more than 0: float, kbit/s."""
+"""Rate, more than 0: float, kbit/s."""
 
 DurationS = Annotated[
     float,
@@ -273,7 +274,7 @@ DurationS = Annotated[
     _as_text(format_duration_s),
     _schema(_SECONDS, ["30 s", "50 ms", "2 min"]),
 ]
-"""A duration, 0 or more: float, seconds."""
+"""Duration, 0 or more: float, seconds."""
 
 AgeS = Annotated[
     float,
@@ -281,7 +282,7 @@ AgeS = Annotated[
     _as_text(format_age_s),
     _schema(_AGE, ["30 d", "12 h"]),
 ]
-"""How old something is, more than 0: float, seconds."""
+"""Age, more than 0: float, seconds."""
 
 DurationMs = Annotated[
     float,
@@ -289,7 +290,7 @@ DurationMs = Annotated[
     _as_text(format_duration_ms),
     _schema(_MILLISECONDS, ["50 ms", "1.5 s"]),
 ]
-"""A duration, 0 or more: float, milliseconds."""
+"""Duration, 0 or more: float, milliseconds."""
 
 SizeBytes = Annotated[
     int,
@@ -297,7 +298,7 @@ SizeBytes = Annotated[
     _as_text(format_size),
     _schema(_SIZE, ["10 kB", "1 MB", "64 KiB"]),
 ]
-"""A size, 0 or more: int, bytes. k is 1000, Ki is 1024."""
+"""Size, 0 or more: int, bytes. k is 1000, Ki is 1024."""
 
 Percent = Annotated[
     float,
@@ -305,7 +306,7 @@ Percent = Annotated[
     _as_text(format_percent),
     _schema(_PERCENT, ["10 %", "0.5 %"]),
 ]
-"""A percentage, 0…100: float, percent."""
+"""Percentage, 0…100: float, percent."""
 
 
 def between(
@@ -316,14 +317,14 @@ def between(
     *,
     write: Callable[..., str] = "{:g} s".format,
 ) -> AfterValidator:
-    """Refuses what is less than `least` or more than `most`.
+    """Return a validator that rejects values less than `least` or more than `most`.
 
     Args:
-        key: the file's word for it.
-        least: in the unit of the type.
-        most: in the unit of the type.
-        rule: what the error says is allowed.
-        write: makes text of a value; default: of seconds.
+        key: key of the value in the file, for the message.
+        least: minimum, in the unit of the type.
+        most: maximum, in the unit of the type.
+        rule: allowed range in the message.
+        write: formats a value; default: as seconds.
     """
 
     def check(found: Number) -> Number:

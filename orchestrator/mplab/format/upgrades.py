@@ -1,6 +1,6 @@
-"""Reads the records of older versions of mplab as if they were of this one.
+"""Convert records of older versions of mplab to this version's form.
 
-Keys that are only missing need nothing here: the models of `mplab.format` have defaults for them.
+Missing keys need no conversion, because the models of `mplab.format` have defaults for them.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from mplab.base.paths import RMNET, WLAN
 
 
 def label_of(found: object) -> object:
-    """Return the label of a factor's level: the specification of a cell may hold the object that carries it."""
+    """Return the label of a factor's level. Cell specifications of older versions hold the object that carries it."""
     return found.get("label") or found.get("name") if isinstance(found, dict) else found
 
 
 def upgrade_lab(found: object) -> object:
-    """Return the lab as a mapping: it may be its kind only, or missing; older versions did not record its clock."""
+    """Return the lab as a mapping. In older records it may be only a kind or missing, and its clock is missing."""
     if isinstance(found, BaseModel):
         return found
     lab = {"kind": found} if isinstance(found, str) else found if isinstance(found, Mapping) else {}
@@ -24,12 +24,12 @@ def upgrade_lab(found: object) -> object:
 
 
 def upgrade_link_proof(found: object) -> object:
-    """Return the proof of a path with where it was shaped: before there were others, by the link emulator."""
+    """Return the proof of a path with its shaper. Older versions had no shaper but the link emulator."""
     return {"where": "linkem", **found} if isinstance(found, Mapping) else found
 
 
 def upgrade_transport(found: object) -> object:
-    """Return a transport with its paths and sessions: older versions had only its name to know them by."""
+    """Return a transport with its paths and sessions. Older versions recorded only its name, which implies both."""
     if not isinstance(found, dict):
         return found
     name = str(found.get("name", ""))

@@ -1,1 +1,1 @@
-"""Reads users' files: strict YAML with line numbers, inheritance, variables, units."""
+"""Reader of users' files: strict YAML with line numbers, inheritance, variables, units."""

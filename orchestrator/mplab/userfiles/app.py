@@ -1,7 +1,7 @@
-"""What differs between the phones' versions of one app: how it is started and what its elements are called.
+"""Properties of an app that differ between kinds of phone: how the app starts and how its elements are found.
 
-A scenario's folder has it in ``app.yaml``: a section for the virtual phone, where the app is a page, and one for each
-of the Android apps that do the same::
+``app.yaml`` in a scenario's folder has a section for the virtual phone, where the app is a web page. It has one more
+section for each equivalent Android app::
 
     virtual:
       start: "{url}/?account={account}"
@@ -37,7 +37,7 @@ FILE = "app.yaml"
 
 Text = Annotated[str, Field(min_length=1)]
 Way = Annotated[dict[By, Text | tuple[Text, ...]], Field(min_length=1, max_length=1)]
-"""One way to find an element; several values are those of several languages."""
+"""One way to find an element; several values are the texts of several languages."""
 Ways = Way | Annotated[tuple[Way, ...], Field(min_length=1)]
 
 
@@ -72,8 +72,8 @@ class App:
     """One version of an app.
 
     Attributes:
-        start: what `Ui.open` is given, with ``{…}`` for what only the cell knows.
-        elements: what the scenario calls an element → how it is found.
+        start: argument of `Ui.open`, with ``{…}`` for values that only the cell knows.
+        elements: element name in the scenario → selector.
     """
 
     start: str
@@ -82,20 +82,20 @@ class App:
 
 @dataclass(frozen=True)
 class AndroidApp(App):
-    """An app on Android.
+    """An Android app.
 
     Attributes:
-        package: its name there.
-        versions: those that the selectors were made for, first and last.
-        seen: on which phone and when they were seen to work, or that they were not.
-        note: what a user has to know.
-        signed_in: somebody has signed in by hand: it must not be cleared.
-        devtools: the abstract socket of its DevTools, while it runs; "": it has none.
-        links: what the scenario calls something → the address that opens it: clips, whom to call. Without, it is the
-            lab's own, which no real app knows.
-        proxy: how it is told a proxy on a phone without root; ``system``: it takes that of Android's settings, HTTP;
-            "": no way is known.
-        internet: TCP ports of the public servers that it needs; none: the lab's own servers are enough.
+        package: package name.
+        versions: first and last version that the selectors were written for.
+        seen: phone and date on which the selectors worked, or a note that they were never tried.
+        note: information for users.
+        signed_in: the app needs a login by hand, so its data must not be cleared.
+        devtools: abstract socket of the running app's DevTools; "": the app has none.
+        links: name in the scenario → address that opens it, such as a clip or a contact. Without an entry, the
+            scenario uses the lab's own address, which a real app cannot open.
+        proxy: how the app gets a proxy on a phone without root. ``system``: it uses the HTTP proxy of Android's
+            settings; "": no way is known.
+        internet: TCP ports of the public servers that the app needs; empty: the lab's servers suffice.
     """
 
     package: str
@@ -110,10 +110,10 @@ class AndroidApp(App):
 
 
 def load_app(folder: Path) -> App:
-    """The virtual phone's version of the app in a scenario's folder.
+    """Return the virtual phone's version of the app in a scenario's folder.
 
     Raises:
-        InputError: there is no ``app.yaml``, or it is wrong, or has no such section.
+        InputError: ``app.yaml`` is missing or wrong, or has no section ``virtual``.
     """
     section = _load(folder / FILE).virtual
     if section is None:
@@ -122,10 +122,10 @@ def load_app(folder: Path) -> App:
 
 
 def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
-    """The Android apps that a scenario can be done with, by name; empty when there are none.
+    """Return the Android apps of a scenario by name; empty: the scenario has none.
 
     Raises:
-        InputError: there is no ``app.yaml``, or it is wrong.
+        InputError: ``app.yaml`` is missing or wrong.
     """
     return {
         name: AndroidApp(
@@ -146,7 +146,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
 
 
 def load_android_app(folder: Path, name: str) -> AndroidApp:
-    """One of them. Raises InputError, also when there is none of this name."""
+    """Return one Android app of a scenario. Raises InputError: ``app.yaml`` is wrong, or has no app of this name."""
     apps = load_android_apps(folder)
     if name not in apps:
         raise InputError(f"{folder / FILE}: {unknown('Android app', name, apps)}")
@@ -154,7 +154,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """A selector with its fall-backs, as a file has them."""
+    """Return the selector with its fallbacks for an element's value in the file."""
     flat = [
         Selector(by, value)
         for way in ((ways,) if isinstance(ways, dict) else ways)

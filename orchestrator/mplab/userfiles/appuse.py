@@ -1,4 +1,4 @@
-"""The part of a lab file that chooses apps on a phone that has apps of its own."""
+"""Choice of a scenario's app on phones with Android apps, part of a lab file."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -11,30 +11,30 @@ from mplab.base.suggest import unknown
 from mplab.userfiles.app import FILE, AndroidApp, load_android_apps
 
 UiName = Literal["uiautomator2", "appium"]
-"""What drives a phone's screen."""
+"""Driver of a phone's screen."""
 
 
 def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
-    """The apps that a scenario can be done with on Android, the first one being the default.
+    """Return the Android apps of a scenario, the default one first.
 
     Raises:
-        InputError: its ``app.yaml`` is wrong.
+        InputError: there is no such scenario, or its ``app.yaml`` is wrong.
     """
     folder = SCENARIOS[scenario].folder()
     return load_android_apps(folder) if (folder / FILE).exists() else {}
 
 
 def app_files(scenario: str) -> dict[str, bytes]:
-    """Return the ``app.yaml`` of a scenario by the name that the run directory keeps it under; {} without one."""
+    """Return the ``app.yaml`` of a scenario under its name in the run directory; {}: the scenario has none."""
     path = SCENARIOS[scenario].folder() / FILE
     return {f"ui-scenarios/{scenario}/{FILE}": path.read_bytes()} if path.exists() else {}
 
 
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
-    """The Android app that a scenario is done with: what the lab file says, or the first in ``app.yaml``; None: none.
+    """Return the Android app of a scenario: that of the lab file, or the first in ``app.yaml``; None: there is no app.
 
     Raises:
-        InputError: its ``app.yaml`` is wrong.
+        InputError: the ``app.yaml`` is wrong.
     """
     apps = android_apps(scenario)
     return apps.get((app_of or {}).get(scenario) or next(iter(apps), ""))
@@ -64,4 +64,4 @@ def _parse_app_of(found: object) -> object:
 
 
 AppOf = Annotated[dict[str, str], BeforeValidator(_parse_app_of)]
-"""Scenario → Android app, a section of its ``app.yaml``."""
+"""Scenario → Android app, which is a section of the scenario's ``app.yaml``."""

@@ -1,4 +1,4 @@
-"""Budgets of an experiment file: what a metric must keep to, for `mplab run` and `mplab compare` to end well."""
+"""Budgets of an experiment file: limits of metrics that `mplab run` and `mplab compare` enforce."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][
 
 
 def parse_limit(found: object) -> Limit:
-    """``"2 s"``, ``"4.1"`` or ``4.1`` → a limit; whether the unit is the metric's is checked with the metrics.
+    """Parse ``"2 s"``, ``"4.1"`` or ``4.1``. The unit is compared with that of the metric later.
 
     Raises:
-        ValueError: no number with a unit, or no number.
+        ValueError: `found` is no number, with or without a unit.
     """
     readable = isinstance(found, str | int | float) and not isinstance(found, bool)
     match = _LIMIT.fullmatch(str(found).strip()) if readable else None
@@ -37,7 +37,7 @@ LimitText = Annotated[
 
 
 class BudgetFile(BaseModel):
-    """What one metric must keep to."""
+    """Limits of one metric."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,17 +69,17 @@ _BUDGET_SCHEMA: dict[str, Any] = {
 }
 
 BudgetsByMetric = Annotated[dict[str, Any], WithJsonSchema(_BUDGET_SCHEMA)]
-"""Metric → a budget, or a list of them; each is read by itself, so that its mistakes are named where they stand."""
+"""Metric → a budget, or a list of budgets. Each is validated separately, so that errors name its line."""
 
 
 def read_budgets(
     checker: Checker, transports: Sequence[str], scenarios: Sequence[str], links: Sequence[str]
 ) -> list[Budget]:
-    """The readable budgets of a document, in its order; what is wrong with the others is noted.
+    """Return the valid budgets of a document, in its order. The problems of the others are added to `checker`.
 
     Args:
-        checker: of an experiment file.
-        transports: labels of its transports.
+        checker: checker of an experiment file.
+        transports: labels of the experiment's transports.
         scenarios: labels of its scenarios.
         links: names of its link conditions.
     """

@@ -1,7 +1,7 @@
-"""What happens to the paths while a scenario runs: ``changes`` of a link condition, as written and spread out in time.
+"""``changes`` of a link condition: changes of the paths while a scenario runs, as written and as single moments.
 
-A file says a change once; `spread` makes single moments of it: repetitions and steps are counted out, and each
-moment has the whole condition that its path is under from then on.
+A file states each change once. `spread` expands it: one moment for each repetition and step, with the whole condition
+that holds on the path from then on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from mplab.format.units import DurationMs, DurationS, Percent, format_duration_m
 from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
 
 MAX_MOMENTS = 10_000
-"""Of one link condition."""
+"""Maximum number of moments of one link condition."""
 
 LONGEST_S = 3600.0
 DEFAULT_GONE_S = 3.0
-"""How long no access point is heard between two that are not linked: scanning, association, DHCP."""
+"""Default time without an access point during a handover: scanning, association, DHCP."""
 
 _VALUES = ("down", "up", *PATH_KEYS)
 _GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
@@ -36,13 +36,13 @@ def _within(time_s: float) -> float:
 
 
 _UNSAID: Any = ""
-"""What a file does not give; `ChangeFile.has` tells it from what it gives."""
+"""Default of keys that the file does not give; see `ChangeFile.has`."""
 
 _Time = Annotated[DurationS, AfterValidator(_within)]
 
 
 class ChangeFile(BaseModel):
-    """One change as written in a file. What is left out stays as it is."""
+    """One change as written in a file. Properties without a key stay unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -125,16 +125,16 @@ class ChangeFile(BaseModel):
             yield f"every {every}, but one time lasts {format_duration_s(self.lasts_s)}: they overlap"
 
     def has(self, *names: str) -> bool:
-        """Whether the file gives one of these keys."""
+        """Return whether the file gives one of these keys."""
         return not self.model_fields_set.isdisjoint(names)
 
     @property
     def lasts_s(self) -> float:
-        """From the beginning of the change to its end, once."""
+        """Duration of one occurrence of the change, seconds."""
         return self.over if self.has("over") else self.gone if self.has("access_point") else 0.0
 
     def times_s(self) -> list[float]:
-        """When it begins."""
+        """Return the times at which the change starts, seconds."""
         if not self.has("every"):
             return [self.at]
         count = int((self.until - self.at) / self.every + 1e-9) + 1
@@ -143,7 +143,7 @@ class ChangeFile(BaseModel):
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A change that cannot happen as it is written, where it stands."""
+    """A change that is impossible at its time, and its index in the file."""
 
     entry: int
     text: str
@@ -152,11 +152,11 @@ class Misplaced:
 def spread(
     paths: Mapping[PathName, PathCondition], changes: Sequence[ChangeFile], traces: Path
 ) -> tuple[tuple[Moment, ...], list[Misplaced]]:
-    """Every moment of the changes, first one first, and which of them cannot happen.
+    """Return every moment of the changes in the order of time, and the changes that are impossible.
 
     Args:
-        paths: the conditions that the paths begin with.
-        changes: as written.
+        paths: initial conditions of the paths.
+        changes: changes as written.
         traces: folder of the traces.
     """
     count = sum(len(change.times_s()) * max(change.steps, 1) for change in changes)
@@ -174,12 +174,15 @@ def spread(
         try:
             moments.append(states[changes[entry].path].happen(at_s, changes[entry], given[entry], stage))
         except ValueError as error:
-            misplaced.setdefault(entry, Misplaced(entry, str(error)))  # its first time tells enough
+            misplaced.setdefault(entry, Misplaced(entry, str(error)))  # report only the first occurrence
     return tuple(moments), list(misplaced.values())
 
 
 def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
-    """(time, entry, stage) of every moment; stages are the steps, or losing one access point and finding the other."""
+    """Yield (time, entry, stage) of every moment.
+
+    Stages are the steps of a change, or the loss of the access point (0) and the new access point (1).
+    """
     for entry, change in enumerate(changes):
         stages = change.steps if change.has("over") else 2 if change.has("access_point") else 1
         for begin in change.times_s():
@@ -188,7 +191,7 @@ def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
 
 
 def _overlaps(changes: Sequence[ChangeFile], given: Sequence[Sequence[Setting]]) -> Iterator[Misplaced]:
-    """Changes of the same thing at the same time."""
+    """Yield changes that change the same property at the same time."""
     claims: dict[tuple[PathName, str], list[tuple[float, float, int, str]]] = {}
     for entry, change in enumerate(changes):
         things = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
@@ -213,17 +216,17 @@ def _overlaps(changes: Sequence[ChangeFile], given: Sequence[Sequence[Setting]])
 
 @dataclass
 class _PathState:
-    """A path as it is at one time of the story."""
+    """State of a path at one time."""
 
     path: PathName
     condition: PathCondition
     up: bool = True
     lit: bool = True
     begun: dict[tuple[Way, str], Any] = field(default_factory=dict)
-    """The values with which the change in steps that goes on now began."""
+    """Values at the start of the current change in steps."""
 
     def happen(self, at_s: float, change: ChangeFile, given: Sequence[Setting], stage: int) -> Moment:
-        """The next moment of a change. Raises ValueError: it cannot happen."""
+        """Apply one stage of a change and return its moment. Raises ValueError: the change is impossible."""
         when = format_duration_s(at_s)
         self._check(change, when)
         last = not change.has("access_point") or stage == 1
@@ -238,7 +241,7 @@ class _PathState:
         if change.has("radio"):
             self.lit = change.radio == "on"
         if access_point == "new":
-            self.lit = True  # the new one is heard
+            self.lit = True  # the new access point is in range
         reshaped = self.condition != before
         return Moment(
             at_s=at_s,
@@ -276,7 +279,11 @@ class _PathState:
         return condition
 
     def _step(self, setting: Setting, change: ChangeFile, stage: int, when: str) -> Any:  # noqa: ANN401 - as it has it
-        """The value of one step between that at the beginning and the setting's."""
+        """Return the value of one step between the initial value and the setting's.
+
+        Raises:
+            ValueError: the value cannot change in steps.
+        """
         place = (setting.way, setting.attribute)
         if stage == 0:
             self.begun[place] = getattr(self.condition.way(setting.way), setting.attribute)
@@ -290,7 +297,7 @@ class _PathState:
             raise ValueError(text)  # noqa: TRY004 - what the file says cannot happen
         value = begin + (target - begin) * (stage + 1) / change.steps
         if setting.attribute == "delay_ms":
-            return round(2 * value, 6) / 2  # half of a rounded RTT: a file says the RTT
+            return round(2 * value, 6) / 2  # half of a rounded RTT, because a file gives the RTT
         return round(value, 6)
 
 
@@ -307,12 +314,12 @@ def _words(change: ChangeFile, given: Sequence[Setting], access_point: str, cond
 
 
 def _place(key: str) -> int:
-    """Where a key of a path, or the direction that a key is of, stands in a text."""
+    """Return the position in a text of a path's key, or of the direction that the key belongs to."""
     return _VALUES.index(key.partition(".")[0])
 
 
 def _value_words(key: str, condition: PathCondition, given: Sequence[str]) -> str:
-    """``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
+    """Return ``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
     way, dot, inner = key.partition(".")
     if way not in WAYS:
         other = condition.up if f"down.{key}" in given else condition.down

@@ -1,4 +1,4 @@
-"""From a document to models: one line for every problem: file, line, place, found, allowed."""
+"""Validate documents with models. Each problem is one line: file, line, key, value found, allowed values."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """The tag of a model that is one of several, chosen by what it says of itself."""
+    """Return the tag of a model in a union that is discriminated by the value's own fields."""
     return f"‹{model.__name__}›"
 
 
@@ -31,23 +31,23 @@ def _untagged(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
 
 
 class Checker:
-    """Collects what is wrong in one document, so that a user sees all of it at once."""
+    """Collects the problems of one document, so that a user sees all of them at once."""
 
     def __init__(self, document: Document) -> None:
-        """Starts with the problems that reading the document has found."""
+        """Start with the problems found while reading the document."""
         self.document = document
         self._problems: set[Problem] = set(document.problems)
 
     def add(self, path: KeyPath, text: str) -> None:
-        """Note that what stands at `path` is wrong."""
+        """Add a problem of the value at `path`."""
         self._problems.add(self.document.problem(path, text))
 
     def model(
         self, model: type[Model], value: object, path: KeyPath = (), *, also: tuple[str, ...] = ()
     ) -> Model | None:
-        """`value`, which stands at `path`, as `model`; None when it is wrong, which is then noted.
+        """Validate `value`, which is at `path`, as `model`; return None and add the problems if it is wrong.
 
-        Keys in `also` are read elsewhere: they are no mistake here, and named among the allowed ones.
+        Keys in `also` are read elsewhere: they are not reported here, and messages list them as allowed.
         """
         if not isinstance(value, Mapping):
             allowed = ", ".join(sorted([*_keys(model), *also]))
@@ -55,7 +55,7 @@ class Checker:
             return None
         given = {key: item for key, item in value.items() if key not in also}
         try:
-            # Strict JSON mode: lists become tuples, but no text becomes a number and no number a truth.
+            # Strict JSON mode: lists become tuples, but text never becomes a number, and a number never a truth value.
             return model.model_validate_json(json.dumps(given), strict=True)
         except ValidationError as error:
             self._note(model, path, also, error)
@@ -75,26 +75,26 @@ class Checker:
                 problem = unknown("key", str(keys[-1]), allowed)
                 self._problems.add(self.document.problem(path, problem, path[:-1]))
             elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
-                continue  # too short only without its wrong items, which are named
+                continue  # too short only without the wrong items, which are reported themselves
             else:
                 while len(path) > len(base) and not self.document.holds(path):
-                    path = path[:-1]  # pydantic names the branch of a union as if it were a key
+                    path = path[:-1]  # pydantic adds the name of a union's branch like a key
                 values.setdefault(path, []).append(_explain(model, details, loc))
         for path, texts in values.items():
             self.add(path, "; or ".join(dict.fromkeys(texts)))
 
     def lines(self) -> list[str]:
-        """The problems, first line first; those of other files after its own."""
+        """Return the problems in the order of lines; those of other files come last."""
         ordered = sorted(self._problems, key=lambda problem: (problem.file != self.document.file, problem))
         return [problem.render() for problem in ordered]
 
     def raise_problems(self) -> None:
-        """Raises InputError with all problems, one a line, when there are any."""
+        """Raise InputError with all problems, one a line, if there are any."""
         raise_lines(self.lines())
 
 
 def raise_lines(lines: list[str]) -> None:
-    """Raises InputError with `lines`, the first 50 of them, when there are any."""
+    """Raise InputError with the first 50 of `lines`, if there are any."""
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} more"]
     if lines:
@@ -102,7 +102,7 @@ def raise_lines(lines: list[str]) -> None:
 
 
 def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
-    """What is wrong with a value."""
+    """Return the problem of a value."""
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
     if kind in {"value_error", "assertion_error"}:
         return str(context["error"])
@@ -157,7 +157,7 @@ def _bounds(field: FieldInfo | None, kind: str, context: Mapping[str, Any]) -> s
 
 
 def _keys(model: type[BaseModel] | None) -> list[str]:
-    """The keys that a file may use for `model`."""
+    """Return the keys that a file may use for `model`."""
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
@@ -169,7 +169,7 @@ def _field_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> FieldInfo |
 
 
 def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model that validates what stands at `loc`, or None when that is not a model."""
+    """Return the model that validates the value at `loc`, or None: the value has no model."""
     current: list[type[BaseModel]] = [model]
     for part in loc:
         below = [
@@ -187,7 +187,7 @@ def _model_at(model: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseMo
 
 
 def models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    """Yield the models that stand in a field's annotation."""
+    """Yield the models in a field's annotation."""
     origin = get_origin(annotation)
     if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
         yield annotation

@@ -1,4 +1,4 @@
-"""When a run ends before its plan does: its time is over, or too much goes wrong."""
+"""Stop rules of an experiment file: intervals that are narrow enough, or too many failures."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from mplab.userfiles.yaml import Document
 
 
 class IntervalFile(BaseModel):
-    """When a run has told enough: the 95 % intervals of a metric are narrow for every transport."""
+    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,7 +25,7 @@ class IntervalFile(BaseModel):
 
 
 class StopFile(BaseModel):
-    """What ends a run before its plan is done."""
+    """Conditions that end a run before its plan is done."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class StopFile(BaseModel):
 
 
 def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
-    """As a document says, with its place there."""
+    """Return the rule with its place in the document; None: the file has none."""
     if file is None:
         return None
     place = document.place(("stop", "interval"))

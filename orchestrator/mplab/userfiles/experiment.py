@@ -1,4 +1,4 @@
-"""The experiment file as written, and the experiment that it asks for."""
+"""The experiment file as written, and the experiment that it describes."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ MAX_CELLS = 100_000
 
 
 def parse_format(found: object) -> int:
-    """The format of a file. Raises ValueError."""
+    """Check the format number of a file and return it. Raises ValueError."""
     if found is True or found != FORMAT:
         raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
     return FORMAT
@@ -52,7 +52,7 @@ LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
 
 
 class ToleranceFile(BaseModel):
-    """How far a probed link may be from what was asked."""
+    """Maximum difference between probed and requested link."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,7 +61,7 @@ class ToleranceFile(BaseModel):
 
 
 class ClaimFile(BaseModel):
-    """What a paper says; the report sets it beside what was found."""
+    """A paper's claim; the report compares it with the measured values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -90,7 +90,7 @@ class ClaimFile(BaseModel):
 
 
 class ExperimentFile(BaseModel):
-    """What is run: every scenario with every transport on every link condition."""
+    """An experiment: every scenario with every transport on every link condition."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
 
@@ -150,37 +150,37 @@ class ScenarioUse:
     label: str
     name: str
     parameters: BaseModel
-    """An instance of the scenario's own ``parameters`` model."""
+    """Instance of the scenario's ``parameters`` model."""
     time_limit_s: float
     estimate_s: float
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
-    """Files of this checkout that it is done by: path → content."""
+    """Files of this checkout that the scenario depends on: path → content."""
 
     def record(self) -> Scenario:
-        """Return it as manifest.json has it: quantities as text with units."""
+        """Return the scenario as in manifest.json: quantities as text with units."""
         return Scenario(self.label, self.name, self.parameters.model_dump(mode="json"))
 
 
 @dataclass(frozen=True)
 class TransportUse:
-    """A transport with its options, and how figures draw it."""
+    """A transport with its options and its style in figures."""
 
     label: str
     name: str
     options: BaseModel | None
-    """An instance of the transport's options model; None when it has no options."""
+    """Instance of the transport's options model; None: the transport has no options."""
     colour: str
     marker: str
     title: str
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
-    """Files that it reads: path in a run's folder ``experiment`` → content."""
+    """Files that the transport reads: path in a run's folder ``experiment`` → content."""
     paths: tuple[str, ...] = ()
-    """Interfaces that one connection uses while no path fails; the first one begins it."""
+    """Interfaces that one connection uses while no path fails, starting with the interface that opens it."""
     sessions: bool = False
-    """Application connections share lasting connections to the proxy, one per interface."""
+    """True if application connections share long-lived connections to the proxy, one per interface."""
 
     def record(self) -> Transport:
-        """Return it as manifest.json has it."""
+        """Return the transport as in manifest.json."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
         return Transport(
             self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
@@ -189,7 +189,7 @@ class TransportUse:
 
 @dataclass(frozen=True)
 class ParentFile:
-    """A file that an experiment file extends: its name without folder, and what is in it, byte for byte."""
+    """File that an experiment file extends: its name without folder, and its content."""
 
     name: str
     source: bytes
@@ -197,46 +197,46 @@ class ParentFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(ExperimentBase):
-    """What is to be run, every name resolved and every default filled in, with what this process needs to run it."""
+    """The experiment, all names resolved and all defaults filled in, with the data that this process needs for it."""
 
     path: Path
     source: bytes
-    """The file, byte for byte."""
+    """Content of the file."""
     lab: LabUse
     transports: tuple[TransportUse, ...]
     scenarios: tuple[ScenarioUse, ...]
     parents: tuple[ParentFile, ...] = ()
-    """The files that were extended, the nearest one first."""
+    """Extended files, the nearest one first."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """With their values in force."""
+    """Variables with their values in force."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Those of them that were set from outside of the file."""
+    """Variables that were set outside the file, with their values."""
 
     def scenario(self, label: str) -> ScenarioUse:
-        """The scenario of that label. Raises KeyError."""
+        """Return the scenario with this label. Raises KeyError."""
         return {use.label: use for use in self.scenarios}[label]
 
     def transport(self, label: str) -> TransportUse:
-        """The transport of that label. Raises KeyError."""
+        """Return the transport with this label. Raises KeyError."""
         return {use.label: use for use in self.transports}[label]
 
     def link(self, name: str) -> LinkCondition:
-        """The link condition of that name. Raises KeyError."""
+        """Return the link condition with this name. Raises KeyError."""
         return {link.name: link for link in self.links}[name]
 
     @property
     def files(self) -> dict[str, bytes]:
-        """Files that its cells depend on, in addition to `record`: path → content."""
+        """Files that the cells depend on in addition to `record`: path → content."""
         uses: tuple[ScenarioUse | TransportUse, ...] = (*self.scenarios, *self.transports)
         return {path: content for use in uses for path, content in use.files.items()}
 
     @property
     def kept(self) -> dict[str, bytes]:
-        """Of these, what a run keeps in its folder ``experiment`` and is resumed with."""
+        """The subset of `files` that a run keeps in its folder ``experiment`` and is resumed with."""
         return {path: content for use in self.transports for path, content in use.files.items()}
 
     def without_files(self) -> Self:
-        """As planned by an mplab that did not look at these files."""
+        """Return the experiment as a version planned it that did not hash these files."""
         scenarios = tuple(replace(use, files={}) for use in self.scenarios)
         return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
 

@@ -1,4 +1,4 @@
-"""Parameters of a scenario, for people: type, unit, default, what is allowed, description."""
+"""Describe the parameters of a scenario for people: type, unit, default, allowed values, description."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -16,12 +16,12 @@ class ParameterInfo:
     """One parameter.
 
     Attributes:
-        name: its key.
+        name: key in the file.
         type: ``size``, ``duration``, ``whole number``, ``list of size``, ``one of h2, h1``.
-        units: those of a quantity, best known first; "" without.
-        default: as a file would say it; None: it must be given.
-        allowed: bounds and numbers of entries, ``1 … 20``; "" without.
-        description: what it means.
+        units: units of a quantity, best known first; "": it has none.
+        default: default as in a file; None: the parameter is required.
+        allowed: bounds of the value or of the number of entries, ``1 … 20``; "": there are none.
+        description: meaning of the parameter.
     """
 
     name: str
@@ -32,12 +32,12 @@ class ParameterInfo:
     description: str
 
     def to_json(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the fields for ``--json``."""
         return asdict(self)
 
 
 def parameters_of(model: type[BaseModel]) -> list[ParameterInfo]:
-    """Every parameter of `model`, in its order."""
+    """Return every parameter of `model`, in its order."""
     schema = model.model_json_schema()
     defaults = model.model_construct().model_dump(mode="json", warnings=False)
     definitions = schema.get("$defs", {})

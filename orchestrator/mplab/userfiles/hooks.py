@@ -1,4 +1,4 @@
-"""Commands of the host around a run and its cells, as an experiment file has them."""
+"""Hooks of an experiment file: commands that the host runs around a run and its cells."""
 
 from pydantic import ConfigDict
 
@@ -6,6 +6,6 @@ from mplab.format.hooks import Hooks
 
 
 class HooksFile(Hooks):
-    """Commands that this host runs around the run and its cells; no shell reads them."""
+    """Commands that this host runs, without a shell, around the run and its cells."""
 
     model_config = ConfigDict(extra="forbid")

@@ -1,6 +1,6 @@
-"""One condition, or experiment, on top of another: what ``extends`` inherits, before anything of it is read.
+"""Inheritance (``extends``) of link conditions and experiments, applied before validation.
 
-Works on the plain data of files, since what is left out must be told from what is said.
+It works on the plain data of files, because it must distinguish missing keys from given ones.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ _OWN = ("name", "title", "extends", "sweep")
 
 
 def inherit(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """`own` on top of `base`, both as files have them.
+    """Return `own` merged over `base`; both are the data of files.
 
-    Paths are merged key by key, and so are directions; everything else that `own` says takes the place of what
-    `base` says. What `own` says of a path holds for both directions, whatever `base` says of one. A rate and a trace
-    replace each other.
+    Paths and directions are merged key by key. Any other key of `own` replaces that of `base`. A key that `own` gives
+    for a whole path holds for both directions, even if `base` gives it for one direction. A rate and a trace replace
+    each other.
     """
     merged = {key: value for key, value in base.items() if key not in _OWN} | dict(own)
     for path in PATHS:
@@ -30,7 +30,7 @@ def inherit(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge(base: object, own: object) -> object:
-    """`own` on top of `base`: mappings are merged key by key, at every depth; anything else takes the other's place."""
+    """Return `own` merged over `base`: mappings are merged key by key at every depth; any other value is replaced."""
     if not isinstance(base, Mapping) or not isinstance(own, Mapping):
         return own
     return {**base, **{key: merge(base[key], value) if key in base else value for key, value in own.items()}}
@@ -55,5 +55,5 @@ def _path(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _direction(given: object) -> dict[str, Any]:
-    """A direction as a mapping: a rate alone is short for one."""
+    """Return a direction as a mapping; a plain rate is its short form."""
     return dict(given) if isinstance(given, Mapping) else {"rate": given}

@@ -1,4 +1,4 @@
-"""The part of a lab file's proxy that opens a way to the Internet: which destinations, and whose names."""
+"""Internet access through a lab file's proxy: allowed destinations and name resolution."""
 
 from functools import cache
 from ipaddress import IPv4Network, collapse_addresses
@@ -10,7 +10,7 @@ from mplab.base.suggest import show
 from mplab.format.sites import NETWORK
 
 PUBLIC = "public"
-"""Instead of a network: every IPv4 address of the Internet, none of a private or special-purpose network."""
+"""Word for every public IPv4 address, without private and special-purpose networks."""
 
 _SPECIAL = (
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
@@ -19,12 +19,12 @@ _SPECIAL = (
 )
 """IANA's special-purpose registry (RFC 6890), multicast included."""
 _NEVER = ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
-"""Addresses of the proxy's own machine, link-local ones and groups."""
+"""The proxy's own machine, link-local, multicast and reserved addresses."""
 _LARGEST_PORT = 65535
 
 
 def _network(text: str) -> IPv4Network | None:
-    """The network of a rule; None for `PUBLIC`. Raises ValueError."""
+    """Return the network of a rule; None for `PUBLIC`. Raises ValueError."""
     if text == PUBLIC:
         return None
     try:
@@ -44,7 +44,7 @@ def _network(text: str) -> IPv4Network | None:
 
 
 def _ports(text: str) -> tuple[int, ...]:
-    """The TCP ports of a rule; none: all. Raises ValueError."""
+    """Return the TCP ports of a rule; empty: all ports. Raises ValueError."""
     if text == "*":
         return ()
     ports = tuple(int(word) if word.isascii() and word.isdigit() else 0 for word in text.split(","))
@@ -66,7 +66,7 @@ Rule = Annotated[str, BeforeValidator(_parse_rule)]
 
 
 class InternetFile(BaseModel):
-    """Which destinations outside of the lab the proxy connects phones to."""
+    """Destinations outside the lab to which the proxy connects phones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,12 +81,12 @@ class InternetFile(BaseModel):
     )
 
     def missing_ports(self, ports: tuple[int, ...]) -> tuple[int, ...]:
-        """Return those of `ports` that no rule for public addresses allows."""
+        """Return the ports that no rule for public addresses allows."""
         allowed = [_ports(rule.rpartition(":")[2]) for rule in self.allow if _reaches_public(rule)]
         return tuple(port for port in ports if not any(not rule or port in rule for rule in allowed))
 
     def proxy_rules(self) -> list[str]:
-        """Return the rules as the proxy's configuration has them: IPv4 networks in CIDR form with ports."""
+        """Return the rules as in the proxy's configuration: IPv4 networks in CIDR form with ports."""
         return [f"{network}:{ports}" for network, ports in self._expanded()]
 
     def _expanded(self) -> list[tuple[IPv4Network, str]]:
@@ -105,7 +105,7 @@ def _reaches_public(rule: str) -> bool:
 
 @cache
 def public_networks() -> tuple[IPv4Network, ...]:
-    """Return the networks that together hold every public IPv4 address."""
+    """Return the networks that together contain every public IPv4 address."""
     left = [IPv4Network("0.0.0.0/0")]
     for special in map(IPv4Network, _SPECIAL):
         left = [

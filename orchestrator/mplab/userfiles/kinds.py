@@ -1,4 +1,4 @@
-"""Which kind of file a document is, so that a file given to the wrong verb is named in one line."""
+"""Detect the kind of a file, so that a file given to the wrong verb is reported in one line."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -30,7 +30,11 @@ _VERBS: Mapping[Kind, str] = {
 
 
 def check_kind(document: Document, wanted: Kind) -> None:
-    """Raise InputError when a document is of another kind than `wanted`."""
+    """Check that a document is not of another kind than `wanted`.
+
+    Raises:
+        InputError: the document is of another kind; the message names the verb for that kind.
+    """
     if not isinstance(document.data, Mapping) or document.data.keys() & _KEYS[wanted]:
         return
     for kind, keys in _KEYS.items():

@@ -1,4 +1,4 @@
-"""Lab files: which routers and servers shape, how they are reached, and where each path of each phone is shaped."""
+"""Lab files: routers and servers that shape, how to reach them, and where each path of each phone is shaped."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +32,7 @@ else:
 
 
 class AttachmentFile(BaseModel):
-    """Where one path of a phone is shaped."""
+    """Machine that shapes one path of a phone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,17 +58,17 @@ class AttachmentFile(BaseModel):
         return self
 
     def place(self, phone: str) -> str:
-        """Name of what shapes, when this is a path of `phone`."""
+        """Return the name of the machine that shapes this path of `phone`."""
         return self.router or self.server or phone
 
     @property
     def section(self) -> Section:
-        """Where the entry stands of what shapes."""
+        """Section of the lab file with the entry of the machine that shapes."""
         return "routers" if self.router else "servers" if self.server else "phones"
 
     @property
     def whose(self) -> str:
-        """``10.0.0.2``, ``02:…``, or "" for everything at the interface."""
+        """Address of the phone's packets: ``10.0.0.2``, ``02:…``; "": all packets at the interface."""
         return self.mac or self.ip or ""
 
 
@@ -81,7 +81,7 @@ def _parse_driver(found: object) -> object:
 class PhoneFile(BaseModel):
     """One phone."""
 
-    # What all kinds have; each adds its own keys: `PhoneKind.settings`.
+    # Keys of all kinds; each kind adds its own: `PhoneKind.settings`.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
@@ -96,31 +96,31 @@ class PhoneFile(BaseModel):
 
     @property
     def kind(self) -> PhoneKind | None:
-        """Its kind; None: runs cannot use it. Raises LabNotReadyError when the kind cannot be imported."""
+        """Kind of the phone; None: runs cannot use it. Raises LabNotReadyError: the kind cannot be imported."""
         return phone_kind(self.driver) if self.driver is not None else None
 
     @property
     def unrooted(self) -> bool:
-        """No root is used on it, although it may be there: only apps can send their traffic to the agent."""
+        """Return whether runs use no root on the phone. Then only apps can send their traffic to the agent."""
         return False
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app of its ``app.yaml``, where it is not the first one."""
+        """Scenario → app of the scenario's ``app.yaml``, where it is not the first one."""
         return {}
 
     @property
     def shapes_itself(self) -> bool:
-        """A root shell can be had on it: by what `root_shell` says, or in runs by its kind."""
+        """Return whether runs get a root shell on the phone, through `root_shell` or through its kind."""
         return self.root_shell is not None or (self.kind is not None and self.kind.own_shell and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:
-        """By the phone's interface: ``wlan0``, ``rmnet0``."""
+        """Return the attachments by the phone's interface: ``wlan0``, ``rmnet0``."""
         return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
 
 
 def _by_driver(found: object) -> object:
-    """Read a phone with the model of its kind; what is wrong with its driver, the model of all phones says."""
+    """Validate a phone with the model of its kind. A wrong driver is left to the base model, which reports it."""
     driver = found.get("driver") if isinstance(found, dict) else None
     if not isinstance(driver, str) or driver not in PHONES:
         return found
@@ -144,7 +144,7 @@ class LabFile(BaseModel):
     )
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""
+        """Return every machine that shapes and has an entry, by name: routers, servers, phones with a `root_shell`."""
         routers = {name: self._machine(entry.driver, "routers", name, entry) for name, entry in self.routers.items()}
         servers = {name: self._machine(entry.driver, "servers", name, entry) for name, entry in self.servers.items()}
         shells = {
@@ -155,15 +155,15 @@ class LabFile(BaseModel):
         return {**routers, **servers, **shells}
 
     def reachable(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Those that are there without a lab, by name."""
+        """Return the machines that exist outside a lab, by name."""
         return {name: machine for name, machine in self.machines().items() if not machine.inside}
 
     def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Those that a lab boots for itself, by name."""
+        """Return the machines that a lab boots for itself, by name."""
         return {name: machine for name, machine in self.machines().items() if machine.inside}
 
     def by_itself(self, phone: str) -> ShapingMachine[BaseModel] | None:
-        """A phone without `root_shell` that shapes a path itself in runs, by what drives it; None: it does not."""
+        """Return a phone without `root_shell` as a machine that shapes its own paths in runs; None: it shapes none."""
         settings = self.phones[phone]
         if settings.driver is None or settings.root_shell is not None:
             return None
@@ -192,13 +192,13 @@ def load_lab(path: Path) -> LabFile:
     """Read a lab file.
 
     Raises:
-        InputError: it is wrong: all problems, each with file, line, what was found and what is allowed.
+        InputError: the file is wrong. The message has a line for each problem: file, line, value found, allowed values.
     """
     return read_lab(path)[0]
 
 
 def read_lab(path: Path) -> tuple[LabFile, Document]:
-    """Read a lab file; the lab, and the document that it was read from. Raises InputError."""
+    """Read a lab file; return the lab and its document. Raises InputError."""
     document = load_yaml(path)
     check_kind(document, "lab")
     checker = Checker(document)
@@ -218,7 +218,7 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
 
 
 def _read_phone(name: str, given: object, checker: Checker) -> PhoneFile | None:
-    """Read a phone with the model of its kind, so that messages name that kind's keys; None: it is wrong."""
+    """Validate a phone with the model of its kind, so that messages list that kind's keys; None: it is wrong."""
     if not isinstance(given, Mapping):
         return None
     driver = given.get("driver")
@@ -281,7 +281,7 @@ def _check_attachments(lab: LabFile, checker: Checker) -> None:
 
 
 def _check_virtual(lab: LabFile, where: tuple[str, str, str], attachment: AttachmentFile, checker: Checker) -> None:
-    """A virtual phone's packets stay inside the lab."""
+    """Check a path of a virtual phone, whose packets stay inside the lab."""
     _, phone, path = where
     kind = "router" if attachment.router else "server" if attachment.server else "at"
     if attachment.router not in lab.inside():
@@ -304,7 +304,7 @@ def _check_shared(
     taken: dict[tuple[str, str], dict[str, str]],
     checker: Checker,
 ) -> None:
-    """Paths at one interface must be told apart; `taken` has those of before."""
+    """Check that paths at one interface can be distinguished; `taken` holds the paths checked before."""
     _, phone, path = where
     place = attachment.place(phone)
     at = attachment.interface or lab.reachable()[place].shaped_interface

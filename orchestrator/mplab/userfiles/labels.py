@@ -1,4 +1,4 @@
-"""What an experiment file says by the names of its own entries: combinations, claims, stop rules."""
+"""Check references to the labels of an experiment file: combinations, claims, stop rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mplab.userfiles.yaml import KeyPath
 
 @dataclass(frozen=True)
 class Names:
-    """What an experiment's entries are called."""
+    """Labels of an experiment's entries."""
 
     transports: Sequence[str]
     scenarios: Sequence[str]
@@ -21,7 +21,7 @@ class Names:
 
 
 def check_names(checker: Checker, file: ExperimentFile, matrix: Matrix, names: Names) -> None:
-    """Note what names nothing of the experiment, or names it twice."""
+    """Add a problem for each reference to an unknown label, and for each duplicate."""
     _check_matrix(checker, file, matrix, names)
     _check_claims(checker, file, names)
     _check_interval(checker, file, names)

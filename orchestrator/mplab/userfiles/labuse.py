@@ -1,4 +1,4 @@
-"""The lab that a run is made in: this machine alone, or one phone of a lab file."""
+"""The lab of a run: the virtual lab on this machine, or one phone of a lab file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,17 +21,17 @@ from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
 
 NOT_SHAPED = "not shaped"
-"""Where a real phone's path is shaped that the lab file attaches to nothing."""
+"""Shaper of a real phone's path for which the lab file names no shaper."""
 
 
 @dataclass(frozen=True)
 class LabUse:
-    """A lab with the phone that is used.
+    """A lab and the phone that a run uses.
 
     Attributes:
-        file: as written; None: the virtual lab as it is.
-        source: the file, byte for byte.
-        phone: its name in the file.
+        file: lab file; None: the virtual lab without a file.
+        source: content of the file.
+        phone: name of the phone in the file.
     """
 
     file: LabFile | None = None
@@ -40,52 +40,52 @@ class LabUse:
 
     @property
     def kind(self) -> str:
-        """The phone's driver, which makes the lab."""
+        """Driver of the phone; it determines the kind of lab."""
         return (self.settings.driver or "") if self.settings is not None else VIRTUAL_NAME
 
     @property
     def driver(self) -> PhoneKind:
-        """The kind of its phone."""
+        """Kind of the phone. Raises LabNotReadyError: it cannot be imported."""
         return phone_kind(self.kind)
 
     @property
     def settings(self) -> PhoneFile | None:
-        """What the file says of the phone; None: there is no file."""
+        """Entry of the phone in the file; None: there is no file."""
         return self.file.phones[self.phone] if self.file is not None else None
 
     @property
     def android(self) -> bool:
-        """The phone has Android apps of its own."""
+        """Return whether the phone has real Android apps."""
         return self.driver.android
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app of its ``app.yaml``, where the file does not leave it to be the first one."""
+        """Scenario → app of the scenario's ``app.yaml``, where the file does not leave the choice to the default."""
         return self.settings.chosen_apps if self.settings is not None else {}
 
     @property
     def proxy(self) -> ProxyFile | None:
-        """Proxy and origin as containers; None: as processes of the lab."""
+        """Proxy and origin as containers; None: they are processes of the lab."""
         return self.file.proxy if self.file is not None else None
 
     @property
     def internet(self) -> tuple[str, ...]:
-        """Destinations outside of the lab, in the form of the proxy's allow list."""
+        """Allowed destinations outside the lab, in the form of the proxy's allow list."""
         allowed = self.proxy.internet if self.proxy is not None else None
         return tuple(allowed.proxy_rules()) if allowed is not None else ()
 
     @property
     def unrooted(self) -> bool:
-        """The phone is used without root: what it sends can be led to the agent by its apps alone."""
+        """Return whether the phone is used without root. Then only its apps can direct their traffic to the agent."""
         return self.settings is not None and self.settings.unrooted
 
     @property
     def real(self) -> bool:
-        """The phone is a real one: it is in nobody's namespaces, and its packets take real networks."""
+        """Return whether the phone is a real one: it is not in a namespace, and its packets cross real networks."""
         return self.driver.real
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """The phone's interface → what shapes it beside the link emulator."""
+        """Return the phone's interface → the machine that shapes it; interfaces of the link emulator are left out."""
         if self.file is None:
             return {}
         entries, itself = self.file.machines(), self.file.by_itself(self.phone)
@@ -95,16 +95,16 @@ class LabUse:
         }
 
     def where(self) -> dict[str, str]:
-        """Interface → where its path is shaped, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
+        """Return interface → shaper, as in ``cell.json``: ``router wifi (tc)``, ``linkem``, `NOT_SHAPED`."""
         machines, otherwise = self.machines(), NOT_SHAPED if self.real else emulator().method
         return {i: _where(machines[i]) if i in machines else otherwise for i in INTERFACES.values()}
 
     def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """The routers that the lab boots, by name: those that the phone is behind."""
+        """Return the routers that the lab boots for this phone, by name."""
         return {machine.name: machine for machine in self.machines().values() if machine.inside}
 
     def abilities(self, shapers: Mapping[str, Abilities]) -> dict[str, Abilities]:
-        """Path (``wifi``, ``lte``) → what its shaper can do; of a kind that is not in `shapers`, nothing is known."""
+        """Return path (``wifi``, ``lte``) → limits of its shaper. Paths whose kind is not in `shapers` are left out."""
         found, machines = {}, self.machines()
         for path, interface in INTERFACES.items():
             if interface in machines:
@@ -118,14 +118,14 @@ class LabUse:
         return found
 
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
-        """What of a link condition this lab cannot make, each thing once; `shapers` as of `abilities`."""
+        """Return the parts of a link condition that this lab cannot make, each once; `shapers` as in `abilities`."""
         shaped = [path for path, interface in INTERFACES.items() if interface in self.machines()]
         settings = self.settings
         more = [*self.driver.refusals(link, self.phone, settings, shaped)] if settings is not None else []
         return list(dict.fromkeys((*refusals(link, self.abilities(shapers)), *more)))
 
     def determinants(self) -> str | dict[str, Any]:
-        """What of the lab a cell's result may depend on."""
+        """Return the parts of the lab that a cell's result may depend on."""
         if self.file is None:
             return VIRTUAL_NAME
         routers = {name: router.settings.model_dump(mode="json") for name, router in self.inside().items()}
@@ -134,7 +134,7 @@ class LabUse:
         return {"phone": phone, "routers": routers, **proxy}
 
     def to_json(self) -> dict[str, Any]:
-        """``lab`` in manifest.json: kind, and with a lab file its content, the phone, and where each path is shaped."""
+        """Return ``lab`` of manifest.json: kind and clock; for a lab file also its content, phone and shapers."""
         lab = {"kind": self.kind, "same_clock": self.driver.same_clock}
         if self.file is None:
             return lab
@@ -143,7 +143,7 @@ class LabUse:
 
 
 VIRTUAL = LabUse()
-"""What there is on this machine alone."""
+"""The virtual lab on this machine, without a lab file."""
 
 
 def _where(machine: ShapingMachine[BaseModel]) -> str:
@@ -156,18 +156,19 @@ def _nothing(phone: str, path: str) -> Abilities:
 
 
 class NoSuchLabError(InputError):
-    """No lab of that name, no file at that path."""
+    """No lab has this name, and no file has this path."""
 
 
 def use_lab(path: Path, phone: str = "") -> LabUse:
-    """One phone of a lab file.
+    """Return one phone of a lab file.
 
     Args:
-        path: of the file.
-        phone: its name; "": the only one.
+        path: path of the file.
+        phone: name of the phone; "": the only one.
 
     Raises:
-        InputError: the file is wrong, has no such phone, or several and none was chosen; runs cannot use the phone.
+        InputError: the file is wrong; it has no such phone, or several and none was chosen; or runs cannot use the
+            phone.
     """
     lab, document = read_lab(path)
     checker = Checker(document)
@@ -189,16 +190,16 @@ def use_lab(path: Path, phone: str = "") -> LabUse:
 
 
 def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
-    """The lab that an experiment file or an option means: ``virtual``, or the path of a lab file.
+    """Return the lab for the value of an experiment file or option: ``virtual``, or the path of a lab file.
 
     Args:
-        name: as given.
-        folder: that a relative path begins at.
+        name: value as given.
+        folder: base of a relative path.
         phone: see `use_lab`.
 
     Raises:
         NoSuchLabError: there is no such file.
-        InputError: see `use_lab`.
+        InputError: see `use_lab`; or `phone` is given for the virtual lab.
     """
     if name == VIRTUAL_NAME:
         if phone:

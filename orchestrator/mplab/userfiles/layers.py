@@ -1,8 +1,8 @@
-"""Experiment files that extend others: read as one document, in which everything keeps its file and line.
+"""Experiment files that extend others, read as one document in which every value keeps its file and line.
 
-A run directory keeps the files that were extended as ``experiment/1-NAME.yaml`` (that of the experiment file itself),
-``experiment/2-NAME.yaml`` (that of the first one), …: its experiment is read with these and no others, wherever the
-directory lies and whatever the paths in the files lead to there.
+A run directory keeps the extended files: ``experiment/1-NAME.yaml`` is the file that the experiment file extends,
+``experiment/2-NAME.yaml`` the file that this one extends, and so on. The run's experiment is read only with these
+files, independent of the location of the run directory and of the paths in the files.
 """
 
 import os
@@ -28,14 +28,14 @@ _PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
-    """The document in `path`, the one that it extends, the one that this extends, and so on.
+    """Return the document in `path`, the document that it extends, the document that this one extends, and so on.
 
     Args:
-        path: of an experiment file.
-        kept: folder with the files that are extended, by their number; None: they are where the files say.
+        path: path of an experiment file.
+        kept: folder with the numbered copies of the extended files; None: the paths in the files are used.
 
     Raises:
-        InputError: one of them is missing or cannot be read, or they extend each other in a circle.
+        InputError: a file is missing or cannot be read, or files extend each other in a circle.
     """
     found = [load_yaml(path)]
     check_kind(found[0], "experiment")
@@ -54,7 +54,7 @@ def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
 
 
 def _extended(document: Document) -> str | None:
-    """What a file says that it extends. Raises InputError."""
+    """Return the value of ``extends``; None: the file extends no other. Raises InputError."""
     if not isinstance(document.data, Mapping) or "extends" not in document.data:
         return None
     asked = document.data["extends"]
@@ -65,7 +65,7 @@ def _extended(document: Document) -> str | None:
 
 
 def _parent(chain: Sequence[Path], asked: str) -> Path:
-    """The file that the last one of a chain extends. Raises InputError without a place."""
+    """Return the file that the last one of a chain extends. Raises InputError without a place."""
     given = chain[-1].parent / Path(asked).expanduser()
     short = Path(os.path.normpath(given))
     path = short if short.resolve() == given.resolve() else given
@@ -87,7 +87,7 @@ def _no_file(asked: str, path: Path, siblings: Sequence[str]) -> str:
 
 
 def _kept(folder: Path, number: int) -> Path:
-    """What a run directory has kept. Raises InputError without a place."""
+    """Return the copy that a run directory has kept. Raises InputError without a place."""
     found = sorted(folder.glob(f"{number}-*.yaml"))
     if len(found) != 1:
         raise InputError(f"{folder}: the file that was extended is not there: one '{number}-….yaml' is needed")
@@ -95,7 +95,7 @@ def _kept(folder: Path, number: int) -> Path:
 
 
 def _check_parent(document: Document) -> None:
-    """What is asked of a file that is extended before it is one with another; raises InputError."""
+    """Check an extended file by itself, before it is merged. Raises InputError."""
     if not isinstance(document.data, Mapping):
         text = f"found {describe(document.data)}: the keys of an experiment file are needed"
         raise InputError(document.problem((), text).render())
@@ -108,14 +108,14 @@ def _check_parent(document: Document) -> None:
 
 
 def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
-    """The files below the first one, without the numbers of a run directory's names when they are `kept` there."""
+    """Return the extended files; if they are `kept` in a run directory, without the numbers of their names there."""
     names = [Path(layer.file).name for layer in layers[1:]]
     plain = [name.partition("-")[2] for name in names] if kept else names
     return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))
 
 
 def kept_files(parents: Sequence[ParentFile], given: Mapping[str, Any]) -> dict[str, bytes]:
-    """What a run directory keeps beside the experiment file, by name: see `read_layers` and `given_of`."""
+    """Return the files that a run directory keeps with the experiment file, by name: extended files and variables."""
     found = {f"{number}-{_plain(parent.name)}.yaml": parent.source for number, parent in enumerate(parents, 1)}
     return {**found, **({GIVEN_FILE: render_given(given)} if given else {})}
 
@@ -125,7 +125,7 @@ def _plain(name: str) -> str:
 
 
 def merged(layers: Sequence[Document]) -> Document:
-    """Several documents as one, each on top of the next: mappings are merged, lists and values replaced."""
+    """Merge several documents, each over the next: mappings are merged, lists and other values are replaced."""
     *over, document = layers
     for own in reversed(over):
         if isinstance(own.data, Mapping):
@@ -144,7 +144,7 @@ def _on_top(own: Document, base: Document) -> Document:
 
 
 def _from_base(own: Any, base: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML values
-    """Whether what stands at a path of the base is inherited."""
+    """Return whether the value at a path of the base is inherited."""
     for part in path:
         if not isinstance(own, Mapping) or not isinstance(base, Mapping):
             return False

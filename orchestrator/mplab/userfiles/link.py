@@ -1,4 +1,4 @@
-"""Link conditions: what the path over WiFi and the path over LTE are like, and what happens to them."""
+"""Link conditions as written: the paths over WiFi and LTE, and their changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,44 +49,44 @@ class InlineLinkFile(LinkFile):
 
 
 class NoSuchLinkError(InputError):
-    """A name stands for no link condition, or for several."""
+    """A name matches no link condition, or several."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A condition, and all that its file says, what it inherits included."""
+    """A condition and all keys of its file, including the inherited ones."""
 
     condition: LinkCondition
     keys: Mapping[str, Any]
 
 
 def list_links(links_dir: Path) -> list[str]:
-    """The names of the files of link conditions in a folder, sorted; one of a sweep makes several conditions."""
+    """Return the names of the link condition files in a folder, sorted. A sweep's file makes several conditions."""
     return sorted(path.stem for path in links_dir.glob("*.yaml") if is_name(path.stem))
 
 
 def load_links(name: str, links_dir: Path) -> tuple[LinkCondition, ...]:
-    """The conditions of ``<links_dir>/<name>.yaml``: several where it is a sweep; or the one of a sweep called so.
+    """Return the conditions of ``<links_dir>/<name>.yaml``, several for a sweep; or the sweep's member with this name.
 
     Raises:
-        NoSuchLinkError: no such condition.
+        NoSuchLinkError: there is no such condition.
         InputError: its file is wrong.
     """
     return tuple(found.condition for found in _load(name, links_dir, ()))
 
 
 def load_link(name: str, links_dir: Path) -> LinkCondition:
-    """The link condition of that name: a file, or one of a sweep (``rtt-sweep-50``).
+    """Return the link condition with this name: a file, or one member of a sweep (``rtt-sweep-50``).
 
     Raises:
-        NoSuchLinkError: no such condition, or a sweep as a whole.
+        NoSuchLinkError: there is no such condition, or the name is that of a whole sweep.
         InputError: its file is wrong.
     """
     return _one(name, _load(name, links_dir, ())).condition
 
 
 def link_names(links_dir: Path) -> list[str]:
-    """The names of all conditions of a folder, those of sweeps one by one; of a file that is wrong, its own name."""
+    """Return the names of all conditions in a folder, with all members of sweeps; for a wrong file, the file's name."""
     names: list[str] = []
     for name in list_links(links_dir):
         try:
@@ -97,12 +97,12 @@ def link_names(links_dir: Path) -> list[str]:
 
 
 def _sweeps(name: str, links_dir: Path) -> bool:
-    """Whether a file may be a sweep, at a glance: reading all files takes long for a shell that completes a name."""
+    """Return whether a file may be a sweep, without parsing it: shell completion must be fast."""
     return b"sweep" in (links_dir / f"{name}.yaml").read_bytes()
 
 
 def file_of(name: str, links_dir: Path) -> Path:
-    """The file that the condition of that name is in, which may be a sweep. Raises NoSuchLinkError."""
+    """Return the file that contains the condition with this name, maybe in a sweep. Raises NoSuchLinkError."""
     names = list_links(links_dir)
     families = [name, *(family for family in names if name.startswith(f"{family}-") and _sweeps(family, links_dir))]
     found = next((family for family in families if family in names), None)
@@ -112,14 +112,14 @@ def file_of(name: str, links_dir: Path) -> Path:
 
 
 def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
-    """The conditions of any file.
+    """Return the conditions of any file.
 
     Args:
-        file: its name is that of the condition.
-        links_dir: where the conditions are that it extends, and, beside it, the traces.
+        file: path of the file, named like the condition.
+        links_dir: folder of the conditions that it may extend. The folder of the traces is next to it.
 
     Raises:
-        InputError: one line for every problem.
+        InputError: the file is wrong; the message has one line for each problem.
     """
     document = load_yaml(file)
     check_kind(document, "link")
@@ -135,7 +135,7 @@ def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
 
 
 def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: Path) -> list[LinkCondition]:
-    """The conditions of an entry of an experiment file, which stands at `path`; what is wrong is noted.
+    """Return the conditions of an entry of an experiment file, which is at `path`; problems are added to `checker`.
 
     Raises:
         InputError: the file of a condition that it extends is wrong.
@@ -147,7 +147,7 @@ def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: 
 
 
 def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
-    """What the file of that name holds, or the member of a sweep called so. Raises InputError."""
+    """Return the conditions of the file with this name, or the member of a sweep. Raises InputError."""
     names = list_links(links_dir)
     if name in names:
         return _load_file(load_yaml(links_dir / f"{name}.yaml"), name, links_dir, chain)
@@ -178,18 +178,18 @@ def _one(name: str, found: list[_Found]) -> _Found:
 
 _ANY_PATH = {"down": UNLIMITED, "up": UNLIMITED, "rtt": "1 h"}
 _ANY = dict.fromkeys(PATHS, _ANY_PATH)
-"""Stands for what cannot be inherited: nothing is missing in it, and nothing is too much for it."""
+"""Replaces a base that cannot be inherited. It has all required keys, and values that cause no further problem."""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads one description of a condition, or of a sweep; what is wrong is noted.
+    """Reader of one description of a condition or a sweep. Problems are added to `checker`.
 
     Attributes:
-        path: where in the document it stands.
-        name: of the condition; "" where the document gives no good one.
+        path: place of the description in the document.
+        name: name of the condition; "": the document gives no valid one.
         chain: names of the files that are being read because one extends the next.
-        model: what the description has to be.
+        model: model of the description.
     """
 
     checker: Checker
@@ -200,7 +200,7 @@ class _Reader:
     model: type[LinkFile] = LinkFile
 
     def read(self, data: object) -> list[_Found]:
-        """The conditions that `data` describes. Raises InputError: a file that it extends is wrong."""
+        """Return the conditions that `data` describes. Raises InputError: a file that it extends is wrong."""
         if not isinstance(data, dict):
             self.checker.model(self.model, data, self.path)
             return []
@@ -213,7 +213,7 @@ class _Reader:
         return self._members(keys, sweep) if sweep is not None else []
 
     def _members(self, keys: Mapping[str, Any], sweep: SweepFile) -> list[_Found]:
-        """One condition for each value."""
+        """Return one condition for each combination of the sweep's values; empty: they are wrong."""
         members: list[_Found] = []
         for variant in variants(sweep):
             own = {key: keys[key] for key in ("name", "extends") if key in keys}
@@ -221,7 +221,7 @@ class _Reader:
             name = self._member_name(variant, [member.condition.name for member in members])
             made = self._build({**inherit(keys, variant.keys), **own, "title": title}, name)
             if not made:
-                return []  # the others have the same problem
+                return []  # the other members have the same problem
             members += made
         return members
 
@@ -234,7 +234,7 @@ class _Reader:
         return name
 
     def _inherited(self, data: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The keys of `data` on top of those that it inherits; None when that is wrong, which is then noted."""
+        """Return the keys of `data` merged over the inherited ones; None: the base is wrong, which is now reported."""
         if "extends" not in data:
             return dict(data)
         parent, place = data["extends"], (*self.path, "extends")
@@ -249,7 +249,7 @@ class _Reader:
             except NoSuchLinkError as error:
                 self.checker.add(place, str(error))
         own = {key: value for key, value in data.items() if key != "extends"}
-        self._build(inherit(_ANY, own), self.name)  # what is wrong in its own keys
+        self._build(inherit(_ANY, own), self.name)  # reports problems in the keys of this condition
         return None
 
     def _build(self, keys: Mapping[str, Any], name: str) -> list[_Found]:
@@ -263,7 +263,7 @@ class _Reader:
         for problem in misplaced:
             self.checker.add((*self.path, "changes", problem.entry), problem.text)
         if not is_name(name):
-            return []  # which is noted
+            return []  # the wrong name has been reported
         condition = LinkCondition(
             name,
             file.title or name,
@@ -277,7 +277,7 @@ class _Reader:
         return [_Found(condition, keys)]
 
     def _check_traces(self, keys: Mapping[str, Any], traces: Path) -> bool:
-        """Whether every trace that is named is there and can be read."""
+        """Return whether every referenced trace exists and can be read; add a problem for each other one."""
         changes = found if isinstance(found := keys.get("changes"), list) else []
         owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
         owners += [(("changes", place), change) for place, change in enumerate(changes)]

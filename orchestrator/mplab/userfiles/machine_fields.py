@@ -43,7 +43,7 @@ def _parse_fingerprint(found: object) -> str:
 
 
 def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
-    """Check that a value is one name that fits `pattern`; `kind` and `example` are for the message."""
+    """Return a validator for one name that matches `pattern`; `kind` and `example` are for the message."""
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
@@ -59,24 +59,24 @@ DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_
 
 
 class MachineFile(BaseModel):
-    """An entry below `routers` or `servers`: the base of the models that drivers of shapers read theirs with.
+    """Entry below `routers` or `servers`: base of the models of shaper drivers.
 
-    Each has a field `driver`, a Literal of the name that the driver is registered by.
+    Each model has a field `driver`, a Literal with the name under which the driver is registered.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     if TYPE_CHECKING:
-        driver: str  # a field of each model, at its own place among the others
+        driver: str  # declared by each model, at its own position among the fields
 
     @property
     def shaped_interface(self) -> str:
-        """The interface that is shaped where a phone's path names none; "": nothing can be left out."""
+        """Interface that is shaped when a phone's path names none; "": the path must name one."""
         return ""
 
 
 class SshFile(MachineFile):
-    """What is reached over SSH."""
+    """A machine that is reached over SSH."""
 
     host: str = Field("", description="Name or address.")
     port: int = Field(22, ge=1, le=65535, description="Of its SSH server.")
@@ -86,10 +86,10 @@ class SshFile(MachineFile):
     known_hosts: str = Field("", description="File of known hosts, when there is no host_key.")
 
     def login_text(self) -> str:
-        """Return how a lab file's owner would log in: ``logs in to root@192.168.1.1:22 with the key ~/.ssh/mplab``."""
+        """Return the login in words: ``logs in to root@192.168.1.1:22 with the key ~/.ssh/mplab``."""
         key = f"the key {self.key}" if self.key else "the keys of the SSH agent"
         return f"logs in to {self.user}@{self.host}:{self.port} with {key}"
 
     def key_problem(self) -> str:
-        """Return why the file of the private key cannot be used; "" when it can, or when there is none."""
+        """Return why the file of the private key cannot be used; "": it can, or no file is named."""
         return private_file_problem(Path(self.key).expanduser()) if self.key else ""

@@ -1,4 +1,4 @@
-"""Machines that shape: which kinds there are, by their registered drivers, and which of them a lab file names."""
+"""Machines that shape: the kinds of their registered drivers, and the machines that a lab file names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from mplab.userfiles.check import tag_of
 from mplab.userfiles.machine_fields import MachineFile
 
 Section = Literal["routers", "servers", "phones", ""]
-"""Where a lab file has entries of a kind; "": nowhere, as of a link emulator."""
+"""Section of a lab file with the entries of a kind; "": the kind has no entries, like a link emulator."""
 _SINGULAR: Mapping[Section, str] = {"routers": "router", "servers": "server", "phones": "phone", "": ""}
 
 Settings_co = TypeVar("Settings_co", bound=BaseModel, covariant=True)
 
 
 class ShaperKind:
-    """What reading a lab file needs of a shaper's driver; `mplab.drivers.shaper.driver` has the rest.
+    """Part of a shaper's driver that is needed to read lab files; `mplab.drivers.shaper.driver` has the rest.
 
     Attributes:
-        name: the name that it is registered by, which a lab file gives as `driver`.
-        title: for messages: ``a router with OpenWrt, over SSH``.
-        section: where its entries stand.
-        settings: the model of one entry; `BaseModel` when it has none.
-        method: what shapes, in ``cell.json``: ``tc``.
-        abilities: what of a link condition it can make.
-        inside: it is booted by a virtual lab, in whose namespaces it stays.
-        root_shell: its entry stands below the key `root_shell` of a phone.
+        name: name under which the driver is registered, the value of `driver` in a lab file.
+        title: description in messages: ``a router with OpenWrt, over SSH``.
+        section: section of the lab file with its entries.
+        settings: model of one entry; `BaseModel` when the kind has no entries.
+        method: shaping method in ``cell.json``: ``tc``.
+        abilities: limits of the link conditions that the shaper can make.
+        inside: the machine is booted by a virtual lab, inside the lab's namespaces.
+        root_shell: its entry is the key `root_shell` of a phone.
     """
 
     name: ClassVar[str] = ""
@@ -54,11 +54,11 @@ class AttachedPath:
     """A path of a phone that a machine shapes.
 
     Attributes:
-        phone: its name in the lab file.
-        interface: of the phone: ``wlan0``.
+        phone: name of the phone in the lab file.
+        interface: interface of the phone: ``wlan0``.
         at: interface of the machine.
         mac: hardware address of the phone there, or "".
-        ip: IP address of the phone there, or ""; without either, everything at that interface is the phone's.
+        ip: IP address of the phone there, or ""; without `mac` and `ip`, all packets at the interface are the phone's.
         at_phone: the machine is the phone itself.
     """
 
@@ -71,7 +71,7 @@ class AttachedPath:
 
     @property
     def address(self) -> str:
-        """``10.0.0.2``, ``02:…``, or ""."""
+        """Address of the phone: ``10.0.0.2``, ``02:…``, or ""."""
         return self.mac or self.ip
 
 
@@ -80,11 +80,11 @@ class ShapingMachine(Generic[Settings_co]):
     """A machine of a lab file that shapes.
 
     Attributes:
-        kind: name of its driver.
-        section: where its entry stands.
-        name: in the lab file.
-        settings: its entry.
-        paths: that it shapes.
+        kind: name of the machine's driver.
+        section: section of the lab file with the machine's entry.
+        name: name in the lab file.
+        settings: entry of the machine.
+        paths: paths that the machine shapes.
     """
 
     kind: str
@@ -95,22 +95,22 @@ class ShapingMachine(Generic[Settings_co]):
 
     @property
     def label(self) -> str:
-        """Return its name for messages: ``router wifi``, ``server proxy``, ``phone phone-1``."""
+        """Name for messages: ``router wifi``, ``server proxy``, ``phone phone-1``."""
         return f"{_SINGULAR[self.section]} {self.name}"
 
     @property
     def shaped_interface(self) -> str:
-        """See `MachineFile.shaped_interface`; a phone has none."""
+        """See `MachineFile.shaped_interface`; "" for a phone."""
         return self.settings.shaped_interface if isinstance(self.settings, MachineFile) else ""
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Its interfaces that are shaped, each once."""
+        """Interfaces of the machine that are shaped, each once."""
         used = [path.at for path in self.paths] or [self.shaped_interface]
         return tuple(filter(None, dict.fromkeys(used)))
 
     def paths_of(self, phone: str) -> tuple[AttachedPath, ...]:
-        """Return the paths of one phone that it shapes."""
+        """Return the paths of one phone that the machine shapes."""
         return tuple(path for path in self.paths if path.phone == phone)
 
     @property
@@ -123,23 +123,23 @@ def shaper_kind(name: str) -> ShaperKind:
     """Load a kind of shaper.
 
     Raises:
-        InputError: there is none of this name.
-        LabNotReadyError: its driver cannot be imported, or is no `ShaperKind` of this name.
+        InputError: no kind has this name.
+        LabNotReadyError: the driver cannot be imported, or is no `ShaperKind` of this name.
     """
     return _KINDS.load(name)
 
 
 @cache
 def kinds_of(section: Section) -> Mapping[str, ShaperKind]:
-    """Return the kinds that have entries in a section, by name, without those that cannot be imported."""
+    """Return the kinds with entries in a section, by name. Kinds that cannot be imported are left out."""
     return {name: kind for name, kind in _KINDS.importable().items() if kind.section == section}
 
 
 def emulator() -> ShaperKind:
-    """Return the link emulator, which shapes the paths of a virtual lab that the lab file attaches to nothing.
+    """Return the link emulator, which shapes those paths of a virtual lab that have no attachment in the lab file.
 
     Raises:
-        LabNotReadyError: none is registered, or it cannot be imported.
+        LabNotReadyError: no link emulator is registered, or it cannot be imported.
     """
     for kind in kinds_of("").values():
         return kind
@@ -150,7 +150,7 @@ def root_shell_kind() -> ShaperKind:
     """Return the kind of shaper that a phone's key `root_shell` describes.
 
     Raises:
-        LabNotReadyError: none is registered, or it cannot be imported.
+        LabNotReadyError: no such kind is registered, or it cannot be imported.
     """
     for kind in kinds_of("phones").values():
         if kind.root_shell:
@@ -159,7 +159,7 @@ def root_shell_kind() -> ShaperKind:
 
 
 def known_driver(section: Section) -> BeforeValidator:
-    """Check that an entry's `driver` is a registered kind of its section; the default kind of a section does so."""
+    """Return a validator for an entry's `driver`: a registered kind of the section. Default kinds use it."""
 
     def check(found: object) -> object:
         names = kinds_of(section)
@@ -180,9 +180,9 @@ def _why_not(found: str, names: Mapping[str, ShaperKind]) -> str:
 
 
 def entry_type(section: Section) -> object:
-    """Return the type of an entry of `routers` or `servers`: the model of the kind that its `driver` names.
+    """Return the type of an entry of `routers` or `servers`: the model of the kind that the entry's `driver` names.
 
-    One with another driver, or none, is read by the model whose `driver` has a default.
+    An entry with another driver, or without one, is validated by the model whose `driver` has a default.
     """
     models = {name: kind.settings for name, kind in kinds_of(section).items()}
     default = next(model for model in models.values() if not model.model_fields["driver"].is_required())
@@ -201,5 +201,5 @@ def entry_type(section: Section) -> object:
 
 @cache
 def abilities() -> Mapping[str, Abilities]:
-    """Return what each kind of shaper can do, without the kinds that cannot be imported."""
+    """Return the limits of each kind of shaper. Kinds that cannot be imported are left out."""
     return {name: kind.abilities for name, kind in _KINDS.importable().items()}

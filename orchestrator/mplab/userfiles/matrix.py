@@ -1,4 +1,4 @@
-"""Which combinations of scenario, transport and link condition an experiment has: all, some of them, all but some."""
+"""Combinations of scenario, transport and link condition that an experiment runs: `include` and `exclude`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,7 +11,7 @@ from mplab.format.experiment import FACTORS, Cells, Factor, Matrix
 
 
 def _one_or_more(found: object) -> object:
-    """Return one pattern, or a list of them, as a tuple: strict validation takes no list from a validator."""
+    """Return one pattern, or a list of patterns, as a tuple: strict validation accepts no list from a validator."""
     if isinstance(found, str):
         return (found,)
     return tuple(found) if isinstance(found, list) else found
@@ -26,7 +26,7 @@ Patterns = Annotated[
 
 
 class CellsFile(BaseModel):
-    """Some combinations: those that have one of each factor that is given; ``*`` and ``?`` stand for any letters."""
+    """A set of combinations: those that match a pattern of each given factor; ``*`` and ``?`` are wildcards."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,16 +41,16 @@ class CellsFile(BaseModel):
         return self
 
     def to_cells(self) -> Cells:
-        """As an experiment has it."""
+        """Return the set as an experiment has it."""
         return Cells(self.scenario, self.transport, self.link)
 
 
 def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable[tuple[tuple[str | int, ...], str]]:
-    """What is wrong with it, and where: names that nothing has, and names that are left without any cell.
+    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
 
     Args:
         matrix: as in the file.
-        labels: what the experiment has of each factor.
+        labels: labels of each factor of the experiment.
     """
     found = False
     for key, given in (("include", matrix.include), ("exclude", matrix.exclude)):

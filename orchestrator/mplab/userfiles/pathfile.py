@@ -1,4 +1,4 @@
-"""A path as written in a link file: keys of the path, keys of one direction, and what they set."""
+"""A path as written in a link file: keys of the path, keys of one direction, and the values that they set."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -39,14 +39,14 @@ from mplab.format.trace import Trace, parse_trace_name
 from mplab.format.units import DurationMs, Percent, format_duration_ms, format_rate, parse_rate_kbps, parse_size_bytes
 
 SMALLEST_QUEUE_BYTES = 1514
-"""One full Ethernet frame: a smaller queue lets no full packet pass."""
+"""Size of a full Ethernet frame: no full packet fits into a smaller queue."""
 
 _RATE_PATTERN = r"^\s*(unlimited|\+?[0-9]+(\.[0-9]+)?\s*[kMG]bit\/s)\s*$"
 _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\s*$"
 
 
 def _kind(found: object) -> str:
-    """Which of the two ways to write a value: the value alone, or a mapping."""
+    """Return the tag of the form of a value: text, or a mapping."""
     return MAPPING if isinstance(found, dict | BaseModel) else TEXT
 
 
@@ -60,7 +60,7 @@ def _parse_rate(found: object) -> float | None:
 
 
 def parse_queue(found: object) -> Queue:
-    """``"150 kB"``, ``"100 packets"``. Raises ValueError."""
+    """Parse ``"150 kB"``, ``"100 packets"``. Raises ValueError."""
     if isinstance(found, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", found, re.ASCII)):
         packets = int(match[1])
         if packets == 0:
@@ -95,7 +95,7 @@ TraceName = Annotated[
 
 
 class BurstLossFile(BaseModel):
-    """Losses in bursts, Gilbert-Elliott."""
+    """Burst losses (Gilbert-Elliott model)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -105,7 +105,7 @@ class BurstLossFile(BaseModel):
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
     def model(self) -> GilbertElliott:
-        """With units in the names."""
+        """Return the loss model, with units in the names."""
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 
@@ -130,7 +130,7 @@ class QueueFile(BaseModel):
         return self
 
     def queue(self) -> Queue:
-        """As one value."""
+        """Return the queue as one value."""
         return replace(self.length, discipline=self.discipline, target_ms=self.target, interval_ms=self.interval)
 
 
@@ -145,7 +145,7 @@ QueueKey = Annotated[
 
 
 class DirectionFile(BaseModel):
-    """One direction of a path. What is left out is as the path says."""
+    """One direction of a path. Missing keys have the values of the path."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -187,15 +187,15 @@ ATTRIBUTES: Mapping[str, str] = {
 """Key of a direction in a file → attribute of `Direction`."""
 
 PATH_KEYS = ("rtt", "loss", "jitter", "queue", "distribution", "reorder", "duplicate")
-"""Keys of a path that hold for both directions."""
+"""Keys of a path that apply to both directions."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One value that a file gives to one direction.
+    """One value that a file sets in one direction.
 
     Attributes:
-        key: where it stands: ``loss`` of the path, ``down``, ``down.loss``.
+        key: place of the value: ``loss`` of the path, ``down``, ``down.loss``.
     """
 
     way: Way
@@ -205,10 +205,10 @@ class Setting:
 
 
 def settings(file: BaseModel, traces: Path) -> list[Setting]:
-    """What the keys of a path give, those of the path first: what a direction says itself comes after it and counts.
+    """Return the values that the keys of a path set. Keys of a direction come last and so override those of the path.
 
     Args:
-        file: a `PathFile`, or another model with the same keys; those that are not given set nothing.
+        file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
         traces: folder of the traces.
     """
     found = []
@@ -248,7 +248,7 @@ def _value(key: str, given: Any, traces: Path) -> Any:  # noqa: ANN401 - as the 
 
 
 _NO_RTT = -1.0
-"""What no file can say."""
+"""Default that no file can contain."""
 
 
 class PathFile(BaseModel):
@@ -273,7 +273,7 @@ class PathFile(BaseModel):
     @field_validator("rtt", mode="wrap")
     @classmethod
     def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-        """There is an RTT, or both directions have a delay. One that could not be read may have one."""
+        """Require an RTT, or a delay in both directions. A direction that could not be parsed counts as having one."""
         if given != _NO_RTT:
             return read(given)
         ways = [info.data[way] for way in WAYS if way in info.data]
@@ -304,7 +304,7 @@ class PathFile(BaseModel):
         yield from condition.problems()
 
     def _delays(self) -> dict[str, float]:
-        """The delays that directions say themselves."""
+        """Return the delays that the directions give themselves."""
         ways = (("down", self.down), ("up", self.up))
         return {
             way: given.delay
@@ -313,7 +313,10 @@ class PathFile(BaseModel):
         }
 
     def condition(self, traces: Path) -> PathCondition:
-        """With units in the names; where one direction alone gives its delay, the other has what is left of the RTT."""
+        """Return the condition, with units in the names.
+
+        If only one direction gives its delay, the other one gets the rest of the RTT.
+        """
         values: dict[Way, dict[str, Any]] = {"down": {}, "up": {}}
         for setting in settings(self, traces):
             values[setting.way][setting.attribute] = setting.value

@@ -1,6 +1,6 @@
-"""Kinds of phone that a lab file can name as `driver`: what reading a lab file needs to know of one.
+"""Kinds of phone that a lab file can name as `driver`: the part that is needed to read lab files.
 
-They are found by name in the registry ``mplab.phones``, and imported when a lab file names them.
+Kinds are registered in ``mplab.phones`` and imported when a lab file names them.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -23,59 +23,59 @@ def unknown_driver(found: object) -> str:
 
 
 class PhoneKind:
-    """A kind of phone, as far as lab files and link conditions go; `mplab.lab.driver.PhoneDriver` has the rest.
+    """A kind of phone, for lab files and link conditions; `mplab.lab.driver.PhoneDriver` has the rest.
 
     The defaults are those of a phone that is a node of the virtual lab.
     """
 
     name: ClassVar[str] = ""
-    """The name that it is registered by, which a lab file gives as `driver`."""
+    """Name under which the kind is registered, the value of `driver` in a lab file."""
     title: ClassVar[str]
-    """For editors of lab files: ``an emulated Android device, by adb``."""
+    """Description for editors of lab files: ``an emulated Android device, by adb``."""
     settings: ClassVar[type["PhoneFile"]]
     """Model of such a phone in a lab file."""
     real: ClassVar[bool] = False
-    """Its packets take real networks: nothing of it is in namespaces, and a path without a place is not shaped."""
+    """True if its packets cross real networks: it is in no namespace, and a path without an attachment is unshaped."""
     same_clock: ClassVar[bool] = False
-    """The phone has the clock of its proxy: both are on this machine."""
+    """True if phone and proxy have the same clock, because both are on this machine."""
     android: ClassVar[bool] = False
-    """It has Android apps of its own."""
+    """True if it has real Android apps."""
     own_shell: ClassVar[bool] = False
-    """Runs have a root shell on it without `root_shell`, unless it is used without root."""
+    """True if runs have a root shell on it without `root_shell`, unless it is used without root."""
 
     def check_file(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Note what is wrong with such a phone in a lab file, beyond its own keys.
+        """Add the problems of such a phone in a lab file that its model does not find.
 
         Args:
-            lab: the lab file.
-            name: the phone's.
-            checker: takes the problems.
+            lab: lab file.
+            name: name of the phone.
+            checker: collects the problems.
         """
 
     def check_use(self, lab: "LabFile", name: str, checker: "Checker") -> None:
-        """Note what keeps a run from using such a phone; arguments as of `check_file`."""
+        """Add the problems that prevent a run from using such a phone; arguments as in `check_file`."""
 
     def refusals(
         self, link: "LinkCondition", name: str, settings: "PhoneFile", shaped: Collection[str]
     ) -> Iterator[str]:
-        """Yield what of a link condition no lab with such a phone can make, whatever shapes its paths.
+        """Yield the parts of a link condition that no lab with such a phone can make, with any shaper.
 
         Args:
-            link: the condition.
-            name: the phone's in the lab file.
-            settings: what the lab file says of it.
-            shaped: paths that something shapes: ``wifi``, ``lte``.
+            link: link condition.
+            name: name of the phone in the lab file.
+            settings: entry of the phone in the lab file.
+            shaped: paths that have a shaper: ``wifi``, ``lte``.
         """
         yield from ()
 
     def resources(self, name: str, settings: "PhoneFile") -> Iterator[str]:
-        """Yield the names that a run with such a real phone locks, without those of other shapers and of containers."""
+        """Yield the names of the locks that a run takes for a real phone, without those of shapers and containers."""
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
-        """Return what such a phone is beyond the namespaces of a virtual lab, as one phrase, or "".
+        """Return the access that such a phone needs outside the namespaces of a virtual lab, as one phrase, or "".
 
-        Users read it before they allow a lab file that came with a run or bundle.
+        Users read the phrase before they allow a lab file that came with a run or bundle.
         """
         return ""
 
@@ -84,20 +84,20 @@ _KINDS = Drivers(PHONES, PhoneKind)
 
 
 def phone_kind(name: str) -> PhoneKind:
-    """Return a kind of phone by the name that a lab file gives as `driver`.
+    """Return a kind of phone by the value of `driver` in a lab file.
 
     Raises:
-        InputError: there is none.
-        LabNotReadyError: it cannot be imported, or is no `PhoneKind` of this name.
+        InputError: no kind has this name.
+        LabNotReadyError: the kind cannot be imported, or is no `PhoneKind` of this name.
     """
     return _KINDS.load(name)
 
 
 def drivers_that(condition: Callable[[PhoneKind], bool]) -> list[str]:
-    """Return the names of the kinds for which a condition holds, sorted, without those that cannot be imported."""
+    """Return the names of the kinds that satisfy a condition, sorted. Kinds that cannot be imported are left out."""
     return [name for name, kind in _KINDS.importable().items() if condition(kind)]
 
 
 def drivers_text(names: Collection[str]) -> str:
-    """``'driver: adb' or 'driver: emulated'``."""
+    """Return ``'driver: adb' or 'driver: emulated'``."""
     return " or ".join(f"'driver: {name}'" for name in names)

@@ -1,4 +1,4 @@
-"""The part of a lab file that names the proxy, as far as it is the same for every kind of proxy."""
+"""Proxy section of a lab file: the part that all kinds of proxy share."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -29,7 +29,7 @@ Address = Annotated[str, BeforeValidator(_parse_address)]
 
 
 class ProxyFile(BaseModel):
-    """A proxy of a lab file; each kind of proxy has a model of its own with more keys."""
+    """Proxy of a lab file. Each kind of proxy has its own model with more keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,24 +43,24 @@ class ProxyFile(BaseModel):
 
     @property
     def upstream_names(self) -> bool:
-        """Whether names outside of the lab are resolved."""
+        """Return whether names outside the lab are resolved."""
         return self.internet is not None and self.internet.names == "upstream"
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """Return why a virtual phone cannot be wired to this proxy: the key that says so, and the problem; "" twice.
+        """Return why a virtual phone cannot be connected to this proxy: the key and its problem; "" twice: it can.
 
         Args:
-            phone: its name in the lab file.
-            others: kinds of phone that need no wire: ``'driver: adb'``.
+            phone: name of the phone in the lab file.
+            others: kinds of phone that need no such connection: ``'driver: adb'``.
         """
         return "", ""
 
 
 class ProxyKind:
-    """What reading a lab file needs of a proxy's driver; `mplab.drivers.proxy.driver` has the rest."""
+    """Part of a proxy's driver that is needed to read lab files; `mplab.drivers.proxy.driver` has the rest."""
 
     name: ClassVar[str] = ""
-    """The name that it is registered by, which a lab file gives as `driver`."""
+    """Name under which the kind is registered, the value of `driver` in a lab file."""
     settings: ClassVar[type[ProxyFile] | None] = None
     """Model of ``proxy`` in a lab file; None: lab files cannot name it."""
 
@@ -70,14 +70,14 @@ _KINDS = Drivers(PROXIES, ProxyKind)
 
 @cache
 def models() -> Mapping[str, type[ProxyFile]]:
-    """Return the models of the kinds that a lab file can name, by name, without those that cannot be imported."""
+    """Return the models of the kinds that a lab file can name, by name. Kinds that cannot be imported are left out."""
     return {name: kind.settings for name, kind in _KINDS.importable().items() if kind.settings is not None}
 
 
 def entry_type() -> object:
     """Return the type of ``proxy`` in a lab file: the model of the kind that its `driver` names.
 
-    One without driver is read by the model whose `driver` has a default.
+    A proxy without `driver` is validated by the model whose `driver` has a default.
     """
     known = models()
     if len(known) < 2:
@@ -88,7 +88,7 @@ def entry_type() -> object:
         driver = found.get("driver") if isinstance(found, dict) else None
         if isinstance(driver, str) and driver not in known:
             if driver in _KINDS:
-                _KINDS.load(driver)  # raises with the reason, unless it is no kind for lab files
+                _KINDS.load(driver)  # raises the reason, unless the kind has no model for lab files
             raise ValueError(unknown("driver", driver, known))
         return found
 

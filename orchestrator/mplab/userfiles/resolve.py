@@ -1,4 +1,4 @@
-"""From an experiment file to an experiment: names looked up, parameters read, combinations checked."""
+"""Turn an experiment file into an experiment: look up names, validate parameters, check combinations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -40,37 +40,37 @@ from mplab.userfiles.yaml import KeyPath
 
 
 class ScenarioInfo(Protocol):
-    """What has to be known of a scenario to plan it."""
+    """Properties of a scenario that are needed to plan it."""
 
     @property
     def parameters(self) -> type[BaseModel]:
-        """The model of its parameters; strict."""
+        """Strict model of the scenario's parameters."""
 
     @property
     def socks(self) -> bool:
-        """Whether what it runs can be told a SOCKS proxy."""
+        """Return whether the scenario's program can be configured to use a SOCKS proxy."""
 
     def time_limit_s(self, parameters: BaseModel, /) -> float:
-        """Return the longest time that a cell's scenario may take, seconds."""
+        """Return the maximum time of a cell's scenario, seconds."""
 
     def estimate_s(self, parameters: BaseModel, /) -> float:
-        """Return the usual time that a cell's scenario takes, seconds."""
+        """Return the usual time of a cell's scenario, seconds."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """What the names in an experiment file may stand for."""
+    """Objects that the names in an experiment file can refer to."""
 
     transports: Mapping[str, TransportInfo]
     scenarios: Mapping[str, ScenarioInfo]
     links_dir: Path
     shapers: Mapping[str, Abilities] = field(default_factory=dict)
-    """Kinds of shapers, and what each can do; nothing is refused for others."""
+    """Kind of shaper → its limits; conditions are not checked against other kinds."""
     android: Mapping[str, ScenarioInfo] = field(default_factory=dict)
-    """The scenarios that can be done on a phone on adb, as they are done there."""
+    """Scenarios that run on Android phones over adb, in their form for such phones."""
 
     def on(self, lab: LabUse) -> Mapping[str, ScenarioInfo]:
-        """The scenarios of a lab, as they are done with its phone."""
+        """Return the scenarios of a lab, in their form for its phone."""
         return self.android if lab.android else self.scenarios
 
 
@@ -98,19 +98,19 @@ def load_experiment(
     given: Mapping[str, Any] | None = None,
     kept: Path | None = None,
 ) -> Experiment:
-    """The experiment that the file at `path` asks for.
+    """Return the experiment that the file at `path` describes.
 
     Args:
-        path: of the file.
-        catalog: what its names may stand for.
-        lab: where it is run, whatever the file says; None: where the file says.
-        phone: of the lab file that the file names; see `mplab.userfiles.labuse.use_lab`.
-        given: values of its variables that go before its own.
-        kept: of a run directory: the folder with the files that the experiment file extends, and with its variables
-            that were given.
+        path: path of the file.
+        catalog: objects that its names can refer to.
+        lab: lab of the run, in place of the file's; None: the lab that the file names.
+        phone: phone in the lab file that the experiment file names; see `mplab.userfiles.labuse.use_lab`.
+        given: values of its variables; they override those of the file.
+        kept: folder of a run directory with the files that the experiment file extends, and with the values of
+            variables that were set outside the file.
 
     Raises:
-        InputError: with one line for every problem, first line of the file first.
+        InputError: the file is wrong. The message has one line for each problem, first line of the file first.
     """
     layers = read_layers(path, kept)
     given = {**(read_given(kept) if kept is not None else {}), **(given or {})}
@@ -162,7 +162,7 @@ def load_experiment(
 
 
 _RESOLVED = frozenset({"title", "links", "tolerance", "cell_timeout_s", "hooks", "claims", "budgets"})
-"""Fields of an experiment that are made of keys of its file. The others have the value of the key of their name."""
+"""Fields of an experiment that are derived from keys of its file. Each other field is the value of its key."""
 
 
 def _as_given(file: ExperimentFile) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _as_given(file: ExperimentFile) -> dict[str, Any]:
 
 
 class _Resolver:
-    """Looks up names; works on the raw data, so that one wrong key hides no other problem."""
+    """Looks up names in the raw data, so that a wrong key hides no other problem."""
 
     def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
         self._catalog = catalog
@@ -179,7 +179,7 @@ class _Resolver:
         self._checker = checker
         self._data = data
         self.file_problems: list[str] = []
-        """Of link and lab files that it names."""
+        """Problems of the link and lab files that the experiment names."""
         self._link_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
@@ -217,7 +217,7 @@ class _Resolver:
         ]
 
     def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
-        """The files that options name: those that the run directory has kept, else those of this checkout."""
+        """Return the files that options name, from the run directory if it has kept them, else from this checkout."""
         found = {}
         for option, folder in info.files.items():
             name = getattr(options, option)
@@ -234,7 +234,7 @@ class _Resolver:
         return found
 
     def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
-        """Whether the value after the colon is one of the transport's, and is not given below the name, too."""
+        """Return whether the value after the colon is a variant of the transport and is not given a second time."""
         if variant not in info.variants:
             self._checker.add(use.path, unknown(f"{info.variant_option} of {info.name}", variant, info.variants))
         elif info.variant_option in use.options:
@@ -274,7 +274,7 @@ class _Resolver:
         return found
 
     def links(self) -> list[LinkCondition]:
-        """Every condition, those of sweeps one by one."""
+        """Return every condition, with all members of sweeps."""
         found: dict[str, LinkCondition] = {}
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries("links")):
@@ -292,7 +292,7 @@ class _Resolver:
         return list(found.values())
 
     def lab(self, phone: str) -> LabUse:
-        """The lab that is named, relative to the file that names it; what is wrong with it is noted."""
+        """Return the lab that the file names, relative to that file; add a problem if it is wrong."""
         name = self._data.get("lab", VIRTUAL_NAME)
         folder = Path(self._checker.document.file_of(("lab",))).parent
         try:
@@ -325,7 +325,7 @@ class _Resolver:
             self._checker.add(("repetitions",), f"{factors} make {cells} cells: at most {MAX_CELLS} are allowed")
 
     def check_changes(self, timeout_s: float, links: Sequence[LinkCondition]) -> None:
-        """A change after the longest time that a cell may take would never happen."""
+        """Check that every change is possible within the cell timeout."""
         for link in links:
             late = next((moment for moment in link.changes if moment.at_s >= timeout_s), None)
             if late is not None:
@@ -337,7 +337,7 @@ class _Resolver:
                 self._checker.add(self._link_places[link.name], text)
 
     def check_shapers(self, lab: LabUse, links: Sequence[LinkCondition]) -> None:
-        """What the shapers of the lab cannot do is said before anything is touched."""
+        """Check that the shapers of the lab can make every condition."""
         for link in links:
             for problem in lab.refusals(link, self._catalog.shapers):
                 self._checker.add(self._link_places[link.name], f"link '{link.name}': {problem}")
@@ -357,7 +357,7 @@ class _Resolver:
         return ()
 
     def _uses(self, key: str, kind: str, options_word: str) -> Iterator[_Use]:
-        """The readable entries of a list; what is wrong with the others, and labels given twice, is noted."""
+        """Yield the valid entries of a list; add a problem for each other one and for each duplicate label."""
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries(key)):
             use = self._use((key, index), entry, kind, options_word)
@@ -423,21 +423,21 @@ def _claim(file: ClaimFile) -> Claim:
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
-    """Return the longest time for one attempt: what the file says, or what every scenario of it may need."""
+    """Return the maximum time of one attempt: that of the file, or the maximum time of all its scenarios."""
     if file.cell_timeout is not None:
         return file.cell_timeout
     return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])
 
 
 def _default_label(name: str) -> str:
-    """What an entry is called that has no label: the name, as a name may be written."""
+    """Return the label of an entry that gives none: its name in the form of a label."""
     return name.replace(":", "-")
 
 
 def _missing_internet(lab: LabUse, name: str) -> str:
-    """Return which destinations a scenario's app needs and the lab's proxy does not permit, and the remedy; "": none.
+    """Return the Internet access that a scenario's app needs and the lab's proxy lacks, with the remedy; "": none.
 
-    Only a real phone has real apps: those of an emulated one talk to the lab's own servers.
+    Only a real phone has real apps. The apps of an emulated phone connect to the lab's own servers.
     """
     app = chosen_app(name, lab.chosen_apps) if lab.real and lab.android else None
     if app is None or not app.internet:
@@ -455,11 +455,11 @@ def _missing_internet(lab: LabUse, name: str) -> str:
 
 
 def _takes_proxy(lab: LabUse, name: str, scenario: ScenarioInfo) -> bool:
-    """Whether what a scenario runs, or its app in this lab, can be told a proxy."""
+    """Return whether the scenario's program, or its app in this lab, can be configured to use a proxy."""
     app = chosen_app(name, lab.chosen_apps)
     return scenario.socks or (app is not None and app.proxy != "")
 
 
 def _taking_proxy(lab: LabUse, scenarios: Mapping[str, ScenarioInfo]) -> Iterator[str]:
-    """The names of those that phones without root can run."""
+    """Return the names of the scenarios that phones without root can run."""
     return (name for name, scenario in scenarios.items() if _takes_proxy(lab, name, scenario))

@@ -1,4 +1,4 @@
-"""Sweeps: one condition in several variants, as ``sweep: {lte: {rtt: 50..500 ms step 50 ms}}`` asks for them."""
+"""Sweeps: one condition in several variants, as in ``sweep: {lte: {rtt: 50..500 ms step 50 ms}}``."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from mplab.userfiles.inherit import PATHS
 from mplab.userfiles.pathfile import parse_queue
 
 MOST = 1000
-"""Conditions that one sweep may make."""
+"""Maximum number of conditions of one sweep."""
 
 _NUMBER = r"[+-]?[0-9]+(?:\.[0-9]+)?"
 _UNIT = r"[^\s0-9.][^\s.]*"
@@ -32,7 +32,7 @@ _TITLES = {"wifi": "WiFi", "lte": "LTE"}
 
 @dataclass(frozen=True)
 class SweepValue:
-    """One value of a sweep: as a file would say it, by its number, and by its unit ("" for words)."""
+    """One value of a sweep: its text in a file, its number, and its unit ("" for words)."""
 
     text: str
     number: str = ""
@@ -40,7 +40,7 @@ class SweepValue:
 
 
 def _values(check: Callable[[object], object]) -> Callable[[object], tuple[SweepValue, ...]]:
-    """Reads a range, or a list of values and ranges; `check` raises ValueError for a value that cannot be."""
+    """Return a validator for a range, or a list of values and ranges; `check` raises ValueError for a wrong value."""
 
     def parse(found: object) -> tuple[SweepValue, ...]:
         entries = found if isinstance(found, list) else [found]
@@ -150,7 +150,7 @@ SweptWay = Annotated[
 
 
 class SweptPath(BaseModel):
-    """Values of one path, or of both alike."""
+    """Values of one path, or of both paths alike."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -166,7 +166,7 @@ class SweptPath(BaseModel):
 
 
 class SweepFile(SweptPath):
-    """What is varied: keys of a path, below ``wifi`` or ``lte`` or, for both paths alike, by themselves."""
+    """Swept keys: keys below ``wifi`` or ``lte`` vary one path; keys outside them vary both paths alike."""
 
     wifi: SweptPath = Field(default_factory=SweptPath)
     lte: SweptPath = Field(default_factory=SweptPath)
@@ -185,18 +185,18 @@ class SweepFile(SweptPath):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One key that is varied, and where it stands: ``("lte", "down", "loss")``."""
+    """One swept key with its place: ``("lte", "down", "loss")``."""
 
     place: tuple[str, ...]
     values: tuple[SweepValue, ...]
 
     def names(self) -> list[str]:
-        """What each value is called in a condition's name: ``50``, ``0p5``; with its unit where units differ."""
+        """Return each value as a part of a condition's name: ``50``, ``0p5``; with its unit where units differ."""
         alike = len({value.unit for value in self.values}) == 1
         return [_slug(value, with_unit=not alike) for value in self.values]
 
     def words(self, value: SweepValue) -> str:
-        """``LTE rtt 50 ms``."""
+        """Return ``LTE rtt 50 ms``."""
         return " ".join([*(_TITLES.get(part, part) for part in self.place), value.text])
 
 
@@ -223,9 +223,9 @@ class Variant:
     """One condition of a sweep.
 
     Attributes:
-        suffix: of its name, after a hyphen.
-        words: what is different, for its title.
-        keys: what it says, as a file would.
+        suffix: end of the condition's name, after a hyphen.
+        words: difference from the other conditions, for the title.
+        keys: keys of the condition, as in a file.
     """
 
     suffix: str
@@ -234,7 +234,7 @@ class Variant:
 
 
 def variants(sweep: SweepFile) -> list[Variant]:
-    """Every combination of the values, the last key the fastest."""
+    """Return every combination of the values; the last key varies fastest."""
     axes = list(_axes(sweep))
     found = []
     for chosen in itertools.product(*(zip(axis.values, axis.names(), strict=True) for axis in axes)):
@@ -248,7 +248,7 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Where a swept key stands in a condition: one of a path by itself stands in both."""
+    """Return the places of a swept key in a condition: a key outside ``wifi`` and ``lte`` has a place in both."""
     return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
 
 

@@ -1,4 +1,4 @@
-"""A link condition over time: the value of each direction at each moment, and the outages of each path."""
+"""A link condition over time: values of each direction, and outages of each path."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from mplab.format.path import PathCondition
 from mplab.format.trace import PACKET_BYTES, Trace
 
 STILL_S = 10.0
-"""How long a condition is shown in which nothing happens."""
+"""Duration of the plot of a condition without changes, seconds."""
 
 _MOST_TRACE_S = 600.0
 _TRACE_BINS = 200
@@ -22,12 +22,12 @@ QUANTITIES: Mapping[str, Callable[[Direction], float | None]] = {
     "reorder": lambda way: way.reorder_percent,
     "duplicate": lambda way: way.duplicate_percent,
 }
-"""In kbit/s (None: unlimited), ms and percent."""
+"""Values in kbit/s (None: unlimited), ms and percent."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity of one direction, or of both where they are alike: its value from each time on."""
+    """A quantity of one direction, or of both if they are equal, as a step function of time."""
 
     path: PathName
     ways: tuple[Way, ...]
@@ -37,22 +37,22 @@ class Line:
 
     @property
     def changes(self) -> bool:
-        """Whether it has more than one value."""
+        """Return whether the quantity has more than one value."""
         return len({value for _, value in self.steps}) > 1
 
     def at(self, time_s: float) -> float | None:
-        """The value at a time."""
+        """Return the value at a time."""
         return next(value for begin, value in reversed(self.steps) if begin <= time_s)
 
 
 @dataclass(frozen=True)
 class LinkTimeline:
-    """What a link condition is like over time.
+    """A link condition over time.
 
     Attributes:
-        ends_s: how long it is worth showing.
-        outages: of each path, (from, to) in s: its interface is down, its radio off, its access point lost.
-        marks: (time in s, path, what) of what is no value and no outage: the default route, Multipath TCP.
+        ends_s: duration of the plot, seconds.
+        outages: (from, to) in seconds for each path: its interface is down, its radio off, or its access point lost.
+        marks: (time in seconds, path, text) of other changes: the default route, Multipath TCP.
     """
 
     ends_s: float
@@ -62,7 +62,7 @@ class LinkTimeline:
 
 
 def timeline_of(link: LinkCondition) -> LinkTimeline:
-    """The story of a link condition."""
+    """Return the timeline of a link condition. Raises ValueError: a trace file is wrong."""
     ends_s = _end(link)
     begins: dict[PathName, PathCondition] = {"wifi": link.wifi, "lte": link.lte}
     lines = [line for path, begin in begins.items() for line in _lines(path, begin, link.changes)]
@@ -98,7 +98,7 @@ def _lines(path: PathName, begin: PathCondition, changes: tuple[Moment, ...]) ->
 
 
 def _trace_steps(trace: Trace) -> Iterator[tuple[float, float | None]]:
-    """The rate of a trace, bin by bin."""
+    """Yield (time in seconds, rate in kbit/s) of each bin of a trace."""
     shown_ms = min(trace.profile().lasts_ms, _MOST_TRACE_S * 1000)
     width_ms = max(shown_ms / _TRACE_BINS, 100.0)
     counts: dict[int, int] = {}

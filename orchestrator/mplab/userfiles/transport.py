@@ -1,4 +1,4 @@
-"""What an experiment file needs to know of a transport: its name, its look, its options."""
+"""Properties of a transport that are needed to read experiment files: name, style, options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from mplab.base.paths import RMNET, WLAN
 
 @dataclass(frozen=True)
 class TransportStyle:
-    """How figures draw a transport."""
+    """Style of a transport in figures."""
 
     title: str
     colour: str
@@ -20,18 +20,19 @@ class TransportStyle:
 
 @dataclass(frozen=True)
 class TransportInfo:
-    """A transport that is installed.
+    """An installed transport.
 
     Attributes:
-        name: what experiment files call it.
-        title, colour, marker: how figures draw it.
-        options_model: its options, with defaults; strict. None: it has no options.
-        variant_option: the option whose value may follow the name after a colon (``mpflex:minrtt``); "": none may.
-        variants: each value of that option, and how it is drawn.
-        files: an option that names a YAML file → the folder of such files, whose name is part of `TransportUse.files`.
-        paths: interfaces of the phone that one connection uses while no path fails; the first one begins it.
-        sessions: application connections share lasting connections to the proxy, one per interface.
-        default: verbs use it over its paths when no transport is named.
+        name: name in experiment files.
+        title, colour, marker: style in figures.
+        options_model: strict model of its options, with defaults; None: it has no options.
+        variant_option: option whose value may follow the name after a colon (``mpflex:minrtt``); "": no option may.
+        variants: each value of that option → its style.
+        files: option that names a YAML file → folder of such files. The folder's name is part of `TransportUse.files`.
+        paths: interfaces of the phone that one connection uses while no path fails, starting with the interface that
+            opens it.
+        sessions: application connections share long-lived connections to the proxy, one per interface.
+        default: verbs use this transport over its paths when no transport is named.
     """
 
     name: str
@@ -47,7 +48,7 @@ class TransportInfo:
     default: bool = False
 
     def look(self, options: BaseModel | None) -> TransportStyle:
-        """Return how the transport is drawn with `options`."""
+        """Return the style of the transport with `options`."""
         own = TransportStyle(self.title, self.colour, self.marker)
         variant = options.model_dump().get(self.variant_option) if options is not None and self.variants else None
         return self.variants.get(variant, own) if isinstance(variant, str) else own

@@ -1,8 +1,8 @@
 """Variables of an experiment file: ``vars: {size: 10 MB}`` and ``${size}`` in values.
 
-A value that is ``${size}`` alone becomes the variable's value, whatever that is; within longer text, the variable's
-text or number takes its place. ``$${`` stands for ``${``. Variables are filled in once, and hold no other ones: a file
-cannot grow beyond what is read of any file.
+A value that is only ``${size}`` becomes the variable's value, of any type. Within longer text, ``${size}`` is replaced
+by the variable's text or number. ``$${`` is an escaped ``${``. Variables are expanded once and must not refer to other
+variables. The expanded values of a file together have the size limit of a file.
 """
 
 import json
@@ -18,13 +18,13 @@ from mplab.userfiles.yaml import SIZE_LIMIT_BYTES, Document, KeyPath, Problem, l
 
 KEY = "vars"
 GIVEN_FILE = "set.yaml"
-"""What a run directory keeps of the variables that were set from outside of the file."""
+"""File of a run directory with the variables that were set outside the file."""
 
 _USE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 
 
 def parse_given(texts: Sequence[str]) -> dict[str, object]:
-    """Variables as given on a command line, each ``NAME=VALUE``; values are YAML. Raises InputError."""
+    """Parse variables of a command line, each ``NAME=VALUE`` with a YAML value. Raises InputError."""
     found: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -40,12 +40,12 @@ def parse_given(texts: Sequence[str]) -> dict[str, object]:
 
 
 def render_given(given: Mapping[str, object]) -> bytes:
-    """Variables as `read_given` reads them: JSON, which is YAML."""
+    """Return the variables in the form that `read_given` reads: JSON, which is also YAML."""
     return (json.dumps(given, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def read_given(folder: Path) -> dict[str, object]:
-    """The variables that a run directory has kept in a folder. Raises InputError."""
+    """Return the variables that a run directory keeps in `folder`; {}: it keeps none. Raises InputError."""
     path = folder / GIVEN_FILE
     if not path.is_file():
         return {}
@@ -57,22 +57,22 @@ def read_given(folder: Path) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Filled:
-    """A document with its variables filled in, and the values in force of those that it has."""
+    """A document with its variables expanded, and the values in force of its variables."""
 
     document: Document
     values: Mapping[str, object]
 
 
 def fill(document: Document, layers: Sequence[Document], given: Mapping[str, object]) -> Filled:
-    """Fill in the variables of a document.
+    """Expand the variables of a document.
 
     Args:
-        document: the whole experiment file.
-        layers: the files that it is made of: a variable that one of them uses is of use.
-        given: values from outside, which go before those of the file.
+        document: the merged experiment file.
+        layers: files that it is made of. A variable counts as used if any of them uses it.
+        given: values from outside; they override those of the file.
 
     Raises:
-        InputError: one line for each: a variable is unknown, not used, or of no use where it stands.
+        InputError: a variable is unknown, unused, or has a value that does not fit its place. One line for each.
     """
     own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
     declared: Mapping[str, object] = own if isinstance(own, Mapping) else {}
@@ -97,14 +97,14 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
 
 
 def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Problem]:
-    """Variables with others in their values."""
+    """Yield a problem for each variable whose value refers to another one."""
     for name, value in declared.items():
         for inner in _names_in(value):
             yield document.problem((KEY, name), f"'${{{inner}}}' in a variable: variables hold no other ones")
 
 
 def _names_in(value: object) -> Iterator[str]:
-    """The variables that are used in a value."""
+    """Yield the names of the variables that a value uses."""
     if isinstance(value, str):
         yield from (found[2] for found in _USE.finditer(value) if found[1] is None)
     elif isinstance(value, Mapping):
@@ -121,7 +121,7 @@ def _without_variables(data: object) -> object:
 
 @dataclass
 class _Filler:
-    """Copies a document's data with its variables filled in."""
+    """Copies a document's data and expands its variables."""
 
     document: Document
     values: Mapping[str, object]
@@ -180,7 +180,7 @@ class _Filler:
         return str(self._sized(value if isinstance(value, str) else json.dumps(value), path))
 
     def _known(self, name: str, path: KeyPath) -> bool:
-        """Whether there is such a variable, with a value; else that is noted."""
+        """Return whether the variable exists and has a value; otherwise add a problem."""
         self.used.add(name)
         if name not in self.values:
             self.problems.append(self.document.problem(path, unknown("variable", name, self.values)))
@@ -192,7 +192,7 @@ class _Filler:
         return False
 
     def _note(self, name: str, path: KeyPath) -> None:
-        """Where the value is from, for messages about it."""
+        """Record the source of a value, for messages about the value."""
         place = (KEY, name)
         file, line = self.document.file_of(place), self.document.line(place)
         where = f"line {line}" if file == self.document.file_of(path) else f"{file}:{line}"
@@ -200,7 +200,7 @@ class _Filler:
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
-        """What is inside of the value stands where the variable is."""
+        """Record lines and files of the values inside a variable's value for the place where the variable is used."""
         for place in self._inner.get(name, ()):
             target = (*path, *place[2:])
             self.lines[target] = self.document.line(place)

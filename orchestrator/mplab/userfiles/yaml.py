@@ -1,8 +1,8 @@
-"""YAML 1.2 files read strictly, with the line of every key and value.
+"""Strict parser for YAML 1.2 files that records the line of every key and value.
 
-Only what an experiment needs is read: one document of mappings, lists, text, numbers, true, false and null.
-Anchors, aliases, tags, duplicate keys, and files beyond 1 MB or 20 levels are refused: a file can neither
-grow in memory nor build objects.
+It accepts one document of mappings, lists, text, numbers, true, false and null. It refuses anchors, aliases, tags,
+duplicate keys, and files of more than 1 MB or 20 levels. A file can therefore neither grow in memory nor construct
+objects.
 """
 
 import math
@@ -32,9 +32,10 @@ SIZE_LIMIT_BYTES = 1_000_000
 DEPTH_LIMIT = 20
 
 KeyPath = tuple[str | int, ...]
-"""Where in a file: ``("transports", 1, "mptcp")``."""
+"""Place in a file: ``("transports", 1, "mptcp")``."""
 
-# YAML 1.2.2 §10.3.2, core schema. Infinities and numbers nobody writes stay text, to be refused as such.
+# YAML 1.2.2 §10.3.2, core schema. Infinities and unusual numbers (very long, octal, hexadecimal) stay text, which
+# validation refuses.
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"true|True|TRUE")
 _FALSE = re.compile(r"false|False|FALSE")
@@ -44,7 +45,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing that is wrong in a file."""
+    """One problem in a file."""
 
     file: str
     line: int
@@ -52,42 +53,42 @@ class Problem:
     text: str
 
     def render(self) -> str:
-        """``experiments/x.yaml:12: transports[1]: unknown transport …``."""
+        """Return ``experiments/x.yaml:12: transports[1]: unknown transport …``."""
         where = f"{self.path}: " if self.path else ""
         return f"{self.file}:{self.line}: {where}{self.text}"
 
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML file: its data as plain Python values, and where each of them stands."""
+    """One YAML file: its data as plain Python values, and the line of each value."""
 
     file: str
-    """As the user named it."""
+    """Name of the file as the user gave it."""
     source: bytes
     data: Any
     lines: dict[KeyPath, int] = field(default_factory=dict)
-    """Path → line (1…) of the key, or of the item of a list."""
+    """Path → line (from 1) of the key, or of the item of a list."""
     problems: tuple[Problem, ...] = ()
-    """Keys given twice; the first one counts in `data`."""
+    """Duplicate keys; `data` has the value of the first one."""
     files: dict[KeyPath, str] = field(default_factory=dict)
-    """Path → the file that it stands in, as far as that is another one (``extends``)."""
+    """Path → file, for values that come from another file (``extends``)."""
     notes: dict[KeyPath, str] = field(default_factory=dict)
-    """Path → how its value came about, for messages (variables)."""
+    """Path → source of the value, for messages (variables)."""
 
     def line(self, path: KeyPath) -> int:
-        """The line of what stands at `path`, or of the nearest thing around it."""
+        """Return the line of the value at `path`, or of its nearest parent with a known line."""
         return self.lines.get(self._nearest(path), 1)
 
     def file_of(self, path: KeyPath) -> str:
-        """The file that this line is in."""
+        """Return the file of the value at `path`."""
         return self.files.get(self._nearest(path), self.file)
 
     def place(self, path: KeyPath) -> str:
-        """``experiments/x.yaml:12: stop.interval``."""
+        """Return ``experiments/x.yaml:12: stop.interval``."""
         return f"{self.file_of(path)}:{self.line(path)}: {path_text(path)}"
 
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
-        """What is wrong with what stands at `path`; the message calls the place `shown`, when given."""
+        """Return a problem of the value at `path`. The message names the place as `shown`, if it is given."""
         note = self.notes.get(self._nearest(path), "")
         said = f"{text} ({note})" if note else text
         return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)
@@ -98,12 +99,12 @@ class Document:
         return path
 
     def holds(self, path: KeyPath) -> bool:
-        """True when the file has a key or an item at `path`."""
+        """Return whether the file has a key or an item at `path`."""
         return path in self.lines
 
 
 def path_text(path: KeyPath) -> str:
-    """``("transports", 1, "mptcp")`` → ``transports[1].mptcp``."""
+    """Return ``transports[1].mptcp`` for ``("transports", 1, "mptcp")``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -111,16 +112,17 @@ def path_text(path: KeyPath) -> str:
 
 
 def load_yaml(path: Path) -> Document:
-    """The YAML document in `path`.
+    """Return the YAML document in `path`.
 
     Raises:
-        InputError: no such file, not a file, too large, not UTF-8, or not YAML as described above.
+        InputError: the file does not exist, is not a regular file, is too large, is not UTF-8, or is not YAML as
+            described above.
     """
     return parse_yaml(_read(path), str(path))
 
 
 def parse_yaml(source: bytes, file: str) -> Document:
-    """The YAML document in `source`; `file` is its name in messages. Raises InputError."""
+    """Return the YAML document in `source`; `file` is its name in messages. Raises InputError."""
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -190,7 +192,7 @@ def _explain(error: MarkedYAMLError, file: str, text: str) -> str:
 
 @dataclass
 class _Open:
-    """A mapping or list that has begun and not ended."""
+    """A mapping or list that has started and not ended."""
 
     value: dict[str, Any] | list[Any]
     path: KeyPath
@@ -199,7 +201,7 @@ class _Open:
 
 
 class _Builder:
-    """Makes data from the parser's events: no recursion, nothing that the file could call."""
+    """Builds the data from the parser's events, without recursion and without calling anything named in the file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -251,7 +253,7 @@ class _Builder:
                 *top.path,
                 f"{key} (line {line})",
                 len(self.problems),
-            )  # what is below it is not the first one's
+            )  # a separate path for the values below the duplicate key
         else:
             self.lines[path] = line
         top.key, top.key_path = key, path
