@@ -29,4 +29,5 @@ def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read (mode 600). Missing folders are created with mode 700."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.touch(mode=0o600)
+    path.chmod(0o600)  # of a file that was there before
     path.write_text(text)
