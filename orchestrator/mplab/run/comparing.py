@@ -37,11 +37,11 @@ class Comparison:
 
     @property
     def failed(self) -> tuple[GateCheck, ...]:
-        """The checks that failed."""
+        """Return the checks that failed."""
         return tuple(check for check in self.checks if check.state == "failed")
 
     def check(self) -> None:
-        """Raise GateError when a check failed."""
+        """Raise GateError if a check failed."""
         if not self.failed:
             return
         first = f"{self.failed[0].about}: {self.failed[0].text}"
@@ -63,13 +63,13 @@ def compare(
     Args:
         run: run directory.
         baseline: run directories; none: the runs of the same experiment before `run`.
-        runs: folder that has these.
-        window: number of earlier runs at most.
+        runs: folder in which these runs are searched.
+        window: maximum number of earlier runs.
         correction: of p-values for the number of metrics: ``holm``, ``bh``, ``none``.
 
     Raises:
         InputError: `run` is in the baseline, or there is no earlier run (NoBaselineError).
-        AnalysisError: a directory is no run, or was not analysed.
+        AnalysisError: a directory is not a run, or was not analysed.
     """
     now = read_run(Path(run))
     before = _named(now, [Path(path) for path in baseline]) if baseline else _earlier(now, Path(runs), window)
