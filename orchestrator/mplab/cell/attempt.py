@@ -46,19 +46,19 @@ class CellJob:
 
     @property
     def logs(self) -> Path:
-        """Folder for the logs of the cell; made when it is first needed."""
+        """Return the folder for the logs of the cell; it is made on first use."""
         folder = self.directory / "logs"
         folder.mkdir(exist_ok=True)
         return folder
 
     @property
     def use(self) -> ScenarioUse:
-        """The scenario's label, parameters and limits."""
+        """Return the scenario's label, parameters and limits."""
         return self.experiment.scenario(self.spec.scenario)
 
     @property
     def link(self) -> LinkCondition:
-        """The requested link condition."""
+        """Return the requested link condition."""
         return self.experiment.link(self.spec.link)
 
 

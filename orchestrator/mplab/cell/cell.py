@@ -94,7 +94,7 @@ class CellAttempt:
                 timings[name] = round(timings.get(name, 0.0) + clock() - started, 4)
 
     def _name_causes(self, error: CellError) -> None:
-        """If programs of the lab or the agent have ended, name them first: the cell's error is only a consequence."""
+        """Name ended programs of the lab, or an ended agent, first: the cell's error is only a consequence."""
         try:
             check_each(self._attempt.watch)
         except DeviceError as cause:

@@ -41,7 +41,7 @@ class PhoneLook:
     """The state of a phone before a cell.
 
     Attributes:
-        facts: for ``cell.json``: serial, condition, clock, versions, and what is not controlled.
+        facts: for ``cell.json``: serial, condition, clock, versions, and uncontrolled features.
         clock_offset_ms: offset of its clock from this host's; positive: it is ahead.
         warnings: possible disturbances of the cell.
         ways_past: see `AndroidSide.ways_past`.
@@ -357,7 +357,7 @@ def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """Return a phone's identity: name, model, system, kernel, serial, root, and what is not controlled."""
+    """Return a phone's identity: name, model, system, kernel, serial, root, and uncontrolled features."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 

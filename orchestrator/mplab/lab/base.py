@@ -133,7 +133,7 @@ class BaseLab:
         Args:
             transport: transport of the phone's TCP.
             logs: folder for the agent's logs.
-            undo: where every change registers its undo before it is made.
+            undo: every change registers its undo here before it is made.
         """
         if not self.endpoints.app_proxy:  # otherwise the phone cannot be changed, and only the agent binds its sockets
             transport.setup(self.phone, undo)

@@ -198,7 +198,7 @@ class Lab(Protocol):
         Args:
             transport: transport of the phone's TCP.
             logs: folder for the agent's logs.
-            undo: where every change registers its undo before it is made.
+            undo: every change registers its undo here before it is made.
         """
 
     def origin_congestion_control(self) -> str:

@@ -111,7 +111,7 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
 
 
 def set_deadline(events: EventLog, ends_by: float | None) -> None:
-    """Append the time by which a run must have ended (Unix seconds), unless it is None. Raises MplabError."""
+    """Append the deadline of a run (Unix seconds), if it has one. Raises MplabError."""
     if ends_by is not None:
         events.append(DeadlineSet(ends_by=ends_by))
 

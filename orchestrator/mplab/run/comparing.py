@@ -28,7 +28,7 @@ class Comparison:
     Attributes:
         runs: the change of each metric.
         checks: budgets, and headline metrics without a budget.
-        shifts: where the level of a headline metric changed.
+        shifts: changes of the level of a headline metric.
     """
 
     runs: ComparedRuns
@@ -65,7 +65,7 @@ def compare(
         baseline: run directories; none: the runs of the same experiment before `run`.
         runs: folder in which these runs are searched.
         window: maximum number of earlier runs.
-        correction: of p-values for the number of metrics: ``holm``, ``bh``, ``none``.
+        correction: correction of p-values for the number of metrics: ``holm``, ``bh`` or ``none``.
 
     Raises:
         InputError: `run` is in the baseline, or there is no earlier run (NoBaselineError).

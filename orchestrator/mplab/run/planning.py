@@ -27,7 +27,7 @@ class PlannedRun:
 
     Attributes:
         experiment: the experiment, with options applied.
-        plan: its cells in order, their estimated time, and the transports that this lab cannot run.
+        plan: cells in order, their estimated time, and the transports that this lab cannot run.
         runs: folder that gets the run directory.
         learnt: number of cells of earlier runs behind the estimate; 0: the estimate is from the scenarios.
     """
