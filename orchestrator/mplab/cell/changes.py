@@ -98,7 +98,7 @@ class Changer:
         return Effect("ends" if before and device not in self._out else "", none)
 
     def _move(self, moment: Moment) -> str:
-        """Make the part of a change that concerns the phone. Return why it had no effect, or ""."""
+        """Make the part of a change that concerns the phone. Return why it had no effect, or "". Raises DeviceError."""
         device = moment.device
         none = ""
         if moment.interface == "down" or moment.access_point == "lost":

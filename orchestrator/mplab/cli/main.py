@@ -57,7 +57,7 @@ def _options(
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """Handle SIGTERM like Ctrl-C, so that changes are undone. Further ones are ignored during that."""
+    """Raise KeyboardInterrupt on SIGTERM, so that changes are undone. Further ones are ignored during that."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

@@ -99,7 +99,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # SIGTERM to this program is not for it: apps on Android end at once, by SIGKILL
+            start_new_session=True,  # SIGTERM must not reach it: apps on Android end at once, by SIGKILL
         )
     try:
         yield process

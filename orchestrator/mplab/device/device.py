@@ -61,7 +61,7 @@ class Device:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # Ctrl-C ends what has started it, in its own order
+            start_new_session=True,  # Ctrl-C must not reach it: its parent ends it, in its own order
         )
         assert self._process.stdout is not None  # noqa: S101 - PIPE was asked for
         line = self._process.stdout.readline()

@@ -362,7 +362,7 @@ def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
 
 
 def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
-    """Return what cannot be controlled on the phone, if anything."""
+    """Return the features of the phone that cannot be controlled, if any."""
     return {} if phone.rooted else {"uncontrolled": list(WITHOUT_ROOT)}
 
 

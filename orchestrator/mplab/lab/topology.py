@@ -153,7 +153,7 @@ def neighbours_of(node: str) -> list[tuple[str, str, str]]:
 
 
 ROUTES: Final = {
-    # For the phone's own datagrams, which no transport carries; all other traffic must pass the proxy.
+    # For the phone's own datagrams, while no transport carries them; all other traffic must pass the proxy.
     "router": (f"route add {ECHO_ADDRESS}/32 via {PROXY}",),
     "proxy": (
         f"route add 10.64.0.0/16 via {ROUTER_LAN}",

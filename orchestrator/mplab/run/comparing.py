@@ -79,14 +79,14 @@ def compare(
 
 
 def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:
-    """Return the runs of a baseline, oldest first."""
+    """Return the runs of a baseline, oldest first. Raises InputError if one of them is the compared run."""
     if len({path.resolve() for path in (run.directory, *baseline)}) <= len(baseline):
         raise InputError("a run cannot be compared with itself: one is named twice")
     return sorted(map(read_run, baseline), key=started)
 
 
 def _earlier(run: Run, folder: Path, window: int) -> list[Run]:
-    """Return the last analysed runs of the same experiment before a run, oldest first."""
+    """Return the last analysed runs of the same experiment before a run, oldest first. Raises NoBaselineError."""
     name = run.manifest.experiment.name
     earlier = [
         other

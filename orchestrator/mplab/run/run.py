@@ -98,7 +98,7 @@ class RunLoop:
                 raise
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the first one stops the run; later ones do not disturb the clean-up."""
+        """Handle a signal: the first one raises KeyboardInterrupt; later ones do not disturb the clean-up."""
         if not self._stopping:
             self._stopping = True
             raise KeyboardInterrupt

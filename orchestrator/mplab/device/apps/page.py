@@ -42,7 +42,7 @@ def main() -> int:
     if objects:
         urls = [word for url, _ in objects for word in ("-o", "/dev/null", url)]
         written = ["-w", "%{url_effective} %{size_download}\n"]
-        # The number of URLs is limited only by the kernel's limit of a command line: 128 kB.
+        # curl does not limit the number of URLs; the kernel limits the length of the command line (execve(2)).
         rest = subprocess.run(
             [*curl, "--parallel", "--parallel-immediate", "--parallel-max", str(_PARALLEL), *written, *urls],
             capture_output=True,

@@ -43,7 +43,7 @@ async def _su(device: Android, call: Call) -> int:
 
 
 def _parse(words: list[str]) -> tuple[int, list[str]]:
-    """Return uid and command of ``su -c CMD``, ``su root CMD ARG…``, ``su 0 -c CMD``, ``su 0 sh -c CMD`` or ``su``."""
+    """Return uid and command of ``su -c CMD``, ``su root CMD ARG…``, ``su 0 -c CMD``, …. Raises CommandError."""
     uid, shell = 0, "/system/bin/sh"
     named = False
     while words:
