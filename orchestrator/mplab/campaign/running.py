@@ -44,7 +44,7 @@ class RunningTry:
         return progress_of(self._directory)
 
     def order(self, *, wait: bool) -> None:
-        """Pause or continue the run. Sent only once and after the run has started, which revokes earlier orders."""
+        """Pause or continue the run. Sent once per change, and only after the run has started: that revokes orders."""
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
             order(self._directory.events_file, PauseAsked() if wait else ContinueAsked())

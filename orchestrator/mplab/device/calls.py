@@ -81,7 +81,7 @@ class Call:
         return await asyncio.get_running_loop().run_in_executor(self.writers, os.read, self.streams[0], 65536)
 
     async def read_all(self, limit: int | None = None) -> bytes:
-        """Return its standard input to the end; with `limit`, stop after the block that reaches so many bytes."""
+        """Return its standard input to the end; with `limit`, stop after the block that reaches that many bytes."""
         parts, size = [], 0
         while (limit is None or size < limit) and (block := await self.read()):
             parts.append(block)

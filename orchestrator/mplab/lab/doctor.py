@@ -1,4 +1,4 @@
-"""Check everything that a run needs, one finding each, with a remedy for what is missing."""
+"""Check everything that a run needs, one finding each, with a remedy if it is missing."""
 
 import contextlib
 import os
@@ -29,11 +29,7 @@ _BUSY_LOAD_PER_CPU = 0.5
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """Check everything; yield each finding as soon as it is made.
-
-    Args:
-        runs_dir: folder for runs.
-    """
+    """Check everything; yield each finding immediately."""
     yield from (_program(program) for program in programs.ALL)
     yield from _optional_programs()
     yield _appium()

@@ -1,4 +1,4 @@
-"""Check everything that a lab file names, one finding each, with a remedy for what is missing."""
+"""Check everything that a lab file names, one finding each, with a remedy if it is missing."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from mplab.userfiles.lab import LabFile
 
 
 def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
-    """Check every router, server and phone of a lab; yield each finding as soon as it is made. Changes nothing.
+    """Check every router, server and phone of a lab; yield each finding immediately. Changes nothing.
 
     Args:
         lab: the lab file.

@@ -161,7 +161,7 @@ class HookRunner:
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:
-        """Run a command and return how it failed, or "". Its background processes continue until this process ends."""
+        """Run a command; return how it failed, or "". It dies with this process, its background processes do not."""
         parent = os.getpid()
         try:
             process = subprocess.Popen(

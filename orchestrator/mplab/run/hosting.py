@@ -31,7 +31,7 @@ _INTERRUPTED = InterruptedRunError.exit_code
 
 
 class _Follower:
-    """Follows the events of a run as they are appended: passes them on and tracks progress."""
+    """Follows the events of a run: passes new ones on and tracks progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
         self._tail = EventTail(file, RunEvent)
