@@ -1,1 +1,1 @@
-"""Campaigns: several experiments, night after night, over all phones, routers and proxies of a laboratory."""
+"""Run campaigns: several experiments, every night, on all phones, routers and proxies of a laboratory."""

@@ -1,4 +1,4 @@
-"""When a resource that goes wrong again and again is left alone: for a while, then until somebody has looked at it."""
+"""Stop using a resource after repeated failures: for a time, then until someone has checked it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,9 +11,9 @@ class Breaker:
     """A circuit breaker of a phone, router, server or lab.
 
     Attributes:
-        failures: after so many tries in a row that went wrong it rests.
-        rest_s: so long, seconds; then one try decides.
-        rests: so often in a row; then it is in quarantine.
+        failures: number of consecutive bad tries after which the resource rests.
+        rest_s: duration of a rest, seconds; the next try decides whether it rests again.
+        rests: number of consecutive rests after which the resource is in quarantine.
     """
 
     failures: int
@@ -21,13 +21,13 @@ class Breaker:
     rests: int
 
     def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
-        """What becomes of a resource after the try that `status` has counted."""
+        """Decide on a resource after a bad try, which `status` already counts."""
         if status.failures < self.failures:
             return "use"
         return "rest" if status.rests < self.rests else "quarantine"
 
     @staticmethod
     def usable(status: ResourceStatus, now: float) -> bool:
-        """Whether it may be used at `now`, Unix seconds."""
+        """Return whether the resource may be used at `now`, Unix seconds."""
         rests = status.rests_until is not None and now < status.rests_until
         return not (status.job or status.quarantined or rests)

@@ -1,4 +1,4 @@
-"""The campaign directory: where a campaign keeps what it asked for, and what happened. Its runs are among all runs."""
+"""Read and write the campaign directory: the requested campaign and its events. Its runs are in the folder of runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class CampaignDirectory:
     """One campaign's directory: ``campaign.yaml``, ``campaign.json``, ``events.jsonl``, ``logs/``, ``report/``.
 
     Attributes:
-        path: the directory itself.
+        path: path of the directory.
     """
 
     path: Path
@@ -34,11 +34,11 @@ class CampaignDirectory:
         Args:
             root: folder of campaigns.
             source: the campaign file.
-            record: ``campaign.json``, which is written last: without it, there is no campaign.
+            record: ``campaign.json``. It is written last: a directory without it is not a campaign.
             planned: the first events.
 
         Raises:
-            MplabError: it cannot be made ("disk full: …").
+            MplabError: the directory cannot be made ("disk full: …").
         """
         directory = cls(root / record.campaign)
         with explained(directory.path):
@@ -54,7 +54,7 @@ class CampaignDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "CampaignDirectory":
-        """An existing one. Raises InputError when `path` is none, or of another format."""
+        """Open an existing directory. Raises InputError if `path` is not a campaign directory of this format."""
         directory = cls(path)
         if not directory.manifest_file.is_file():
             found = "no campaign.json in it" if path.is_dir() else "no such directory"
@@ -64,69 +64,69 @@ class CampaignDirectory:
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """Return the name of the directory."""
         return self.path.resolve().name
 
     @property
     def lock_name(self) -> str:
-        """What a process that runs this campaign locks (`mplab.base.lock`)."""
+        """Return the lock of a process that runs this campaign (`mplab.base.lock`)."""
         return f"campaign-{self.id}"
 
     @property
     def campaign_file(self) -> Path:
-        """The campaign as asked."""
+        """Return the path of the campaign file, an unchanged copy."""
         return self.path / "campaign.yaml"
 
     @property
     def manifest_file(self) -> Path:
-        """Where it was asked, and by what it is run."""
+        """Return the path of the record: where the campaign file is, and which host and versions run it."""
         return self.path / "campaign.json"
 
     @property
     def events_file(self) -> Path:
-        """What happened."""
+        """Return the path of the event log."""
         return self.path / "events.jsonl"
 
     @property
     def logs(self) -> Path:
-        """What the runs said, a file for each try."""
+        """Return the folder with the output of the runs, one file for each try."""
         return self.path / "logs"
 
     @property
     def page(self) -> Path:
-        """How far it is, for people."""
+        """Return the path of the status page."""
         return self.path / "report" / "index.html"
 
     @property
     def junit_file(self) -> Path:
-        """The jobs as continuous integration reads them."""
+        """Return the path of the job outcomes for continuous integration."""
         return self.path / "junit.xml"
 
     def read_record(self) -> CampaignRecord:
-        """What ``campaign.json`` says. Raises InputError."""
+        """Read ``campaign.json``. Raises InputError."""
         return read_record(self.manifest_file, CampaignRecord)
 
     def read_file(self) -> CampaignFile:
-        """What was asked. Raises InputError."""
+        """Read the campaign file. Raises InputError."""
         return read_campaign_file(self.campaign_file)[0]
 
     @property
     def runs(self) -> Path:
-        """Folder of its runs, and of others. Raises InputError."""
+        """Return the folder of its runs, which may hold other runs too. Raises InputError."""
         return Path(self.read_record().runs)
 
     @property
     def asked_in(self) -> Path:
-        """Folder of the campaign file, which other files in it are relative to. Raises InputError."""
+        """Return the original folder of the campaign file, to which its relative paths refer. Raises InputError."""
         return Path(self.read_record().file).parent
 
     def read_state(self) -> CampaignState:
-        """How far it is. Raises InputError."""
+        """Compute the state of the campaign. Raises InputError."""
         return state_of(read_events(self.events_file, CampaignEvent))
 
 
 def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, str]:
-    """Of some resources those that the newest campaign with them has left in quarantine, and why.
+    """Return resource → reason for those that the newest campaign using them left in quarantine.
 
     Raises:
         InputError: the events of a campaign are damaged.

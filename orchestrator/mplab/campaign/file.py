@@ -1,4 +1,4 @@
-"""Reads a campaign file, and plans the campaign that it asks for."""
+"""Read a campaign file and plan its campaign."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -21,39 +21,39 @@ from mplab.userfiles.layers import kept_files
 from mplab.userfiles.yaml import load_yaml
 
 Load = Callable[[Path, str, str, Mapping[str, object]], Experiment]
-"""An experiment file, a lab file ("": what it names), a phone ("": the lab's only one), variables → the experiment."""
+"""Function that reads an experiment from its file, a lab file ("": its own), a phone ("": the only one), variables."""
 MakePlan = Callable[[Experiment], Plan]
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is to be run."""
+    """A campaign file with its planned jobs."""
 
     path: Path
     source: bytes
-    """The file, byte for byte."""
+    """Content of the campaign file, byte for byte."""
     file: CampaignFile
     jobs: tuple[Job, ...]
-    """As written."""
+    """Jobs in the order of the file."""
 
     @property
     def name(self) -> str:
-        """Part of the campaign directory's name."""
+        """Return the name, which is part of the campaign directory's name."""
         return self.file.name
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Return the title, or the name."""
         return self.file.title or self.file.name
 
     @property
     def ending(self) -> Ending:
-        """What ends it before everything is done."""
+        """Return the limits that end the campaign before everything is done."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
-    """What a campaign file says, and what further problems of it are noted with. Raises InputError."""
+    """Read a campaign file. Return it with the checker for further problems. Raises InputError."""
     document = load_yaml(path)
     check_kind(document, "campaign")
     checker = Checker(document)
@@ -64,12 +64,12 @@ def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
 
 
 def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
-    """The campaign that the file at `path` asks for, every experiment of it read and planned.
+    """Read the campaign file at `path`, and read and plan every experiment in it.
 
     Args:
-        path: of the file.
+        path: path of the campaign file.
         load: reads experiments.
-        plan: plans them.
+        plan: plans experiments.
 
     Raises:
         InputError: with one line for every problem of the campaign file and of all files that it names.
@@ -99,7 +99,7 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
 
 
 def fingerprint(experiment: Experiment) -> str:
-    """SHA-256, hex, of everything that an experiment was read from."""
+    """Return the SHA-256, in hex, of all sources of an experiment."""
     digest = hashlib.sha256(experiment.source)
     read = {**kept_files(experiment.parents, experiment.given), "lab": experiment.lab.source}
     for name, content in read.items():
@@ -112,7 +112,7 @@ class _NoSuchFileError(Exception):
 
 
 def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> tuple[list[Job], float]:
-    """The jobs of an entry, of which there are `before` already; and how long a cell of them may take, seconds."""
+    """Return the jobs of an entry, numbered after `before` earlier ones, and the longest cell timeout, seconds."""
     path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")

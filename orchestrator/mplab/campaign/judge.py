@@ -1,4 +1,4 @@
-"""What a try at a job was worth: a pure reading of its exit code and of its run."""
+"""Judge a try at a job, only from its exit code and its run."""
 
 import signal
 from dataclasses import dataclass
@@ -16,32 +16,32 @@ _GOOD = (0, GateError.exit_code)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What follows from a try."""
+    """The consequence of a try."""
 
     next: Next
     reason: str = ""
-    """Why it was not good."""
+    """Why the try was not good."""
     resources: Literal["good", "bad", "unknown"] = "unknown"
-    """What it says of the phone, routers, servers that it had."""
+    """Verdict on the phone, routers and servers that the try used."""
     busy: bool = False
-    """Somebody else was there a moment earlier."""
+    """Another process took a resource just before this try."""
 
 
 def cells_of(progress: RunProgress | None) -> CellCounts:
-    """Outcomes of a run so far; None: it has none."""
+    """Count the current outcomes of a run; None: there is no run."""
     if progress is None:
         return CellCounts()
     return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
 
 
 def judge(code: int, said: str, before: CellCounts, after: CellCounts) -> Verdict:
-    """What follows from a try that ended by itself.
+    """Judge a try that ended by itself.
 
     Args:
         code: its exit code; negative: the signal that killed it.
-        said: its error, "" without.
-        before: outcomes of the run when it began.
-        after: when it had ended.
+        said: its error message, "" without one.
+        before: outcomes of the run when the try began.
+        after: outcomes of the run when it ended.
     """
     if code in _GOOD:
         return Verdict("done", resources="good" if after.ok else "unknown")

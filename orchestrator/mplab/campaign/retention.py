@@ -1,11 +1,12 @@
-"""What of old runs is compressed or removed: the owner's explicit wish alone, off unless asked for.
+"""Compress or remove data of old runs by the owner's retention rules; without rules, nothing is done.
 
 Exports `Action`, `Result`, `plan_retention`, `apply_retention`, `LOG`; the rules are a
 `mplab.format.retention.RetentionFile`.
 
-A run is touched only when it is a run directory of this format that bears its own name, has finished, and nobody holds
-its lock. Before anything goes, it is written down: of captures in the run's own ``retention.jsonl``, of whole runs in
-the one beside the runs. A run is first renamed out of sight, then removed; what a kill leaves, the next time removes.
+A run is changed only if it is a run directory of this format whose name is its run id, has finished, and is not
+locked. Every removal is logged before it happens: of captures in the run's own ``retention.jsonl``, of whole runs in
+the one in the folder of runs. A run is first moved into `ASIDE`, then removed. If a kill interrupts this, the next
+call removes the rest.
 """
 
 import gzip
@@ -37,9 +38,9 @@ from mplab.run.run_directory import RunDirectory
 Kind = Literal["compress", "captures", "run"]
 
 LOG = "retention.jsonl"
-"""In a run directory: what was done to its captures; beside the runs: which of them were removed."""
+"""Log in a run directory: changes of its captures; in the folder of runs: removed runs."""
 ASIDE = ".removed-by-mplab"
-"""Beside the runs: where a run is while it is removed. Nobody looks for runs in there."""
+"""Folder in the folder of runs that holds a run during its removal. No reader looks for runs in it."""
 
 _RUN = re.compile(r"(?P<stamp>[0-9]{8}T[0-9]{6}Z)-(?P<name>[a-z0-9-]{1,40})-[0-9a-f]{6}")
 _CAPTURE = re.compile(r"[^.].*\.pcapng(\.gz)?")
@@ -52,13 +53,13 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Action:
-    """Something that the rules ask for.
+    """A change that the rules require.
 
     Attributes:
         kind: ``compress`` or remove the ``captures`` of a run, or remove the ``run``.
-        run: its directory.
-        rule: as the file has it: ``captures: 30 d``.
-        size_bytes: of what it is about, now.
+        run: directory of the run.
+        rule: the rule in the form of the file: ``captures: 30 d``.
+        size_bytes: current size of the affected files.
         files: captures, relative to `run`; none for a whole run.
     """
 
@@ -70,7 +71,7 @@ class Action:
 
     @property
     def text(self) -> str:
-        """For people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
+        """Return a line for people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
         many = f"{len(self.files)} capture{'s' if len(self.files) != 1 else ''}"
         what = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[self.kind]
         return f"{self.run.name}: {what}, {space(self.size_bytes)} ({self.rule})"
@@ -78,12 +79,12 @@ class Action:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of an action.
+    """The outcome of an action.
 
     Attributes:
-        action: what was asked.
-        freed_bytes: so much less is on the disk.
-        problem: why it was not done, or not to the end; "".
+        action: the action.
+        freed_bytes: disk space that it freed.
+        problem: why it was not done, or not completed; "" if there was no problem.
     """
 
     action: Action
@@ -92,12 +93,12 @@ class Result:
 
 
 def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -> tuple[Action, ...]:
-    """What the rules ask for, oldest run first; nothing is changed: this is the dry run.
+    """Return the actions that the rules require, oldest run first. Nothing is changed: this is the dry run.
 
     Args:
         runs: folder of the runs.
-        rules: how long what is kept.
-        now: unix seconds; default: now.
+        rules: retention rules.
+        now: Unix seconds; default: the current time.
     """
     now = time.time() if now is None else now
     by_experiment: dict[str, list[Path]] = defaultdict(list)
@@ -112,12 +113,12 @@ def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -
 
 
 def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
-    """Do what was planned, and finish what a kill has left of an earlier time. It goes on after a problem.
+    """Apply planned actions, and complete removals that a kill interrupted. A problem does not stop the others.
 
     Args:
-        actions: of `plan_retention`.
+        actions: actions from `plan_retention`.
         runs: folder of the runs.
-        lock_directory: where the locks of runs are; default: where they are.
+        lock_directory: folder of the locks of runs; default: the usual one.
     """
     results = [_apply(action, runs, lock_directory) for action in actions]
     _sweep(runs)
@@ -133,7 +134,7 @@ def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """Of a run that is as this program makes them and bears its own name; None of any other."""
+    """Read the manifest of a run of this format whose name is its run id; None for others."""
     try:
         manifest = RunDirectory.open(path).read_manifest()
     except MplabError:
@@ -142,7 +143,7 @@ def _manifest(path: Path) -> Manifest | None:
 
 
 def _ended(path: Path) -> float | None:
-    """When a run finished, unix seconds; None: it has not, or is no run of ours."""
+    """Return when a run finished, Unix seconds; None: it has not finished, or is not a valid run."""
     if _manifest(path) is None:
         return None
     try:
@@ -153,7 +154,7 @@ def _ended(path: Path) -> float | None:
 
 
 def _actions(path: Path, rules: RetentionFile, now: float, *, protected: bool) -> list[Action]:
-    """What is asked for of a finished run: one thing at most."""
+    """Return the actions for a finished run: at most one."""
     manifest, ended = _manifest(path), _ended(path)
     if manifest is None or ended is None or set(rules.keep) & set(manifest.experiment.tags):
         return []
@@ -174,13 +175,13 @@ def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> li
 
 
 def _begun(path: Path) -> float:
-    """By its name: a clock that was wrong while it ran does not make it older than that."""
+    """Return the start of a run according to its name, which bounds its age if the clock was wrong during the run."""
     match = _RUN.fullmatch(path.name)
     return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0
 
 
 def _analysed(path: Path) -> bool:
-    """Whether what the captures say is in tables: what has not been looked at is not removed."""
+    """Return whether the content of the captures is in tables: captures that were not analysed are kept."""
     if not (path / _SUMMARY).is_file():
         return False
     directory = RunDirectory(path)
@@ -193,7 +194,7 @@ def _analysed(path: Path) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Regular files below; no link is followed."""
+    """Yield the regular files below a folder; links are not followed."""
     for name, _, files in os.walk(folder):
         for file in sorted(files):
             path = Path(name, file)
@@ -202,7 +203,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _captures(path: Path) -> Iterator[Path]:
-    """All captures of a run, those of attempts that failed too, cell by cell."""
+    """Return all captures of a run, cell by cell, including those of failed attempts."""
     cells = path / "cells"
     return (file for file in _files(cells) if _CAPTURE.fullmatch(file.name)) if not cells.is_symlink() else iter(())
 
@@ -247,7 +248,7 @@ def _remove_run(action: Action, runs: Path) -> None:
 
 
 def _removed(action: Action, log: EventLog) -> Iterator[int]:
-    """Removes captures; bytes freed by each. All of them are written down first: readers of tables heed it."""
+    """Remove captures; yield the bytes freed by each. All are logged first, because readers of tables need the log."""
     there = [file for name in action.files if (file := action.run / name).is_file()]
     sizes = {file: file.stat().st_size for file in there}
     for file in there:
@@ -262,7 +263,7 @@ def _removed(action: Action, log: EventLog) -> Iterator[int]:
 
 
 def _compressed(action: Action, log: EventLog) -> Iterator[int]:
-    """Compresses captures; bytes freed by each. The original goes when the other has been read back whole."""
+    """Compress captures; yield the bytes freed by each. An original is removed after its copy was verified."""
     for name in action.files:
         file = action.run / name
         target = file.with_name(f"{file.name}{_COMPRESSED}")
@@ -291,12 +292,12 @@ def _compressed(action: Action, log: EventLog) -> Iterator[int]:
 
 
 def _unfinished(file: Path) -> Path:
-    """Where a capture is while it is compressed."""
+    """Return the path of a capture's copy during compression."""
     return file.with_name(f".{file.name}{_COMPRESSED}{_UNFINISHED}")
 
 
 def _compress(file: Path, target: Path) -> str:
-    """Write `target`, on disk and read back; SHA-256 of `file`, hex. Raises MplabError when they are not the same."""
+    """Write `target`, sync it, verify it. Return the SHA-256 of `file`, in hex. Raises MplabError if they differ."""
     with file.open("rb") as original, target.open("wb") as made:
         with gzip.GzipFile(filename="", mode="wb", fileobj=made, compresslevel=6, mtime=0) as packed:
             shutil.copyfileobj(original, packed, _CHUNK)
@@ -324,7 +325,7 @@ def _digest(content: BinaryIO | gzip.GzipFile) -> str:
 
 
 def _sweep(runs: Path) -> None:
-    """Remove what a kill has left: runs that were renamed out of sight."""
+    """Remove runs in `ASIDE` that a killed process left."""
     aside = runs / ASIDE
     if not aside.is_dir() or aside.is_symlink():
         return

@@ -1,4 +1,4 @@
-"""A try at a job that goes on: its process, its run, its signs of life."""
+"""Follow a running try at a job: its process, its run, its signs of life."""
 
 import time
 from pathlib import Path
@@ -13,13 +13,13 @@ from mplab.run.run_directory import RunDirectory
 
 
 class RunningTry:
-    """One of the tries that go on.
+    """One of the running tries.
 
     Args:
-        job: what is tried.
-        directory: of its run, which may not be there yet.
+        job: the job.
+        directory: directory of its run, which need not exist yet.
         worker: its process.
-        before: outcomes of the run's cells when it began.
+        before: outcomes of the run's cells when the try began.
     """
 
     def __init__(self, job: Job, directory: RunDirectory, worker: Worker, before: CellCounts) -> None:
@@ -27,7 +27,7 @@ class RunningTry:
         self.worker = worker
         self.before = before
         self.stalled = False
-        """It was ended because it showed no sign of life."""
+        """The try was ended because it showed no sign of life."""
         self._directory = directory
         self._alive = time.monotonic()
         self._sign: object = None
@@ -36,23 +36,23 @@ class RunningTry:
 
     @property
     def run(self) -> str:
-        """Name of the run directory."""
+        """Return the name of the run directory."""
         return self._directory.path.name
 
     def progress(self) -> RunProgress | None:
-        """How far its run is; None: there is none yet."""
+        """Return the progress of its run; None: there is no run yet."""
         return progress_of(self._directory)
 
     def order(self, *, wait: bool) -> None:
-        """Tell its run to wait, or to go on; once, and not before it has begun: that takes earlier orders back."""
+        """Pause or continue the run. Sent once per change, and only after the run has started: that revokes orders."""
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
             order(self._directory.events_file, PauseAsked() if wait else ContinueAsked())
 
     def end_when_dead(self, stall_s: float) -> None:
-        """End it when it has shown no sign of life for `stall_s` seconds.
+        """End the try if it has shown no sign of life for `stall_s` seconds.
 
-        That is an event; where no cell is measured also the work of a processor, and to wait when it was told to.
+        Signs of life are: a new event; CPU time, if no cell is being measured; the state paused.
         """
         now = time.monotonic()
         sign = self._look(closely=now - self._alive > stall_s / 2)
@@ -73,7 +73,7 @@ class RunningTry:
 
 
 def progress_of(directory: RunDirectory) -> RunProgress | None:
-    """How far a run is; None: it has not been begun."""
+    """Return the progress of a run; None: it has not started."""
     if not directory.manifest_file.is_file() or not directory.events_file.is_file():
         return None
     return RunProgress.from_events(read_events(directory.events_file, RunEvent))

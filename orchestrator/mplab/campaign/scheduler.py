@@ -1,4 +1,4 @@
-"""The life of a campaign: which job is begun when, what becomes of it, and who is told."""
+"""Execute a campaign: start its jobs, judge them, and notify people."""
 
 import json
 import shutil
@@ -46,20 +46,20 @@ from mplab.run.run_directory import RunDirectory, new_run_id
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
 _POLL_S = 0.5
 _BUSY_S = 10.0
-"""So often it is looked whether somebody else has given back what a job needs."""
+"""Interval, in seconds, of checks whether another process has released the resources of a job."""
 
 
 class Scheduler:
-    """Begins jobs as soon as nobody has what they need, and goes on with them until they are done.
+    """Starts jobs as soon as their resources are free, and repeats them until they are done.
 
-    It knows nothing but what is in the campaign's events; others steer it by events, too: ``campaign_paused``,
+    All its state is in the campaign's events. Other processes steer it by events, too: ``campaign_paused``,
     ``campaign_continued``, ``resource_released``.
 
     Args:
-        directory: of the campaign; its jobs are planned in the events.
-        on_state: is shown the state whenever it may have changed.
-        changed: whether a job's experiment is another one than was planned.
-        program: what is called for ``mplab``.
+        directory: directory of the campaign; its events contain the planned jobs.
+        on_state: called with the state whenever it may have changed.
+        changed: returns whether a job's experiment differs from the planned one.
+        program: command line of ``mplab``.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class Scheduler:
 
     @property
     def state(self) -> CampaignState:
-        """How far it is."""
+        """Return the current state."""
         return self._tracker.state
 
     def execute(self) -> CampaignState:
-        """Go on until every job is done or left out; the state at the end.
+        """Run until every job is done or left out. Return the final state.
 
         Raises:
-            InputError: it has no jobs, or its events are damaged.
-            InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` goes on.
-            LabNotReadyError: somebody else runs this campaign; there is no space left for its runs.
-            MplabError: its events cannot be written.
+            InputError: the campaign has no jobs, or its events are damaged.
+            InterruptedRunError: SIGINT or SIGTERM; ``mplab nightly resume`` continues.
+            LabNotReadyError: another process runs this campaign, or there is no disk space left for its runs.
+            MplabError: an event cannot be written.
         """
         directory = self._directory
         if not directory.read_state().jobs:
@@ -134,7 +134,7 @@ class Scheduler:
         self._tell("finished", f"{self.state.title}: finished", _summary(self.state))
 
     def _goes_on(self) -> bool:
-        """One round; whether there is another one. Raises as `execute`."""
+        """Do one round. Return whether another one is needed. Raises the errors of `execute`."""
         self._follow()
         self._take_ended()
         for running in self._running.values():
@@ -150,7 +150,7 @@ class Scheduler:
         return bool(self._running or self._comparing or next(self._waiting(), None))
 
     def _append(self, event: CampaignEvent) -> None:
-        """Write an event; on a disk that is full, as soon as there is space. Raises MplabError: there is none."""
+        """Write an event. If the disk is full, wait for space. Raises MplabError if it stays full."""
         until = time.monotonic() + self._file.stall
         while True:
             try:
@@ -163,14 +163,14 @@ class Scheduler:
         self._follow()
 
     def _follow(self) -> None:
-        """Take in what has happened, and what others have said."""
+        """Read new events, those of other processes included."""
         for event in self._tail.poll():
             self._tracker.feed(event)
 
     # --- Begin ---------------------------------------------------------------------------------------------------
 
     def _waiting(self) -> Iterator[JobStatus]:
-        """Jobs that are to be begun, or gone on with, in their order."""
+        """Yield the jobs that wait for a first or further try, in order."""
         jobs = {status.job.id: status for status in self.state.jobs}
         order_of = list(jobs)
         if self._file.order == "shuffled":
@@ -180,7 +180,7 @@ class Scheduler:
                 yield jobs[job_id]
 
     def _begin(self) -> None:
-        """Begin every job that can be begun."""
+        """Start every job that can start."""
         for status in list(self._waiting()):
             if self._is_good(status):
                 if status.tries[-1].code == GateError.exit_code and not status.worse:
@@ -194,7 +194,7 @@ class Scheduler:
 
     @staticmethod
     def _is_good(status: JobStatus) -> bool:
-        """Its run is complete; it was killed before that was said."""
+        """Return whether its run is complete: the campaign was killed before it logged that."""
         return bool(status.tries) and status.tries[-1].code in (0, GateError.exit_code)
 
     def _may_begin(self, status: JobStatus) -> bool:
@@ -232,7 +232,7 @@ class Scheduler:
         self._running[job.id] = RunningTry(job, directory, worker, before)
 
     def _leave_out(self) -> None:
-        """Give up on jobs that cannot be begun any more."""
+        """Give up jobs that can no longer be started."""
         late = []
         for status in [status for status in self._waiting() if not self._is_good(status)]:
             bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
@@ -291,7 +291,7 @@ class Scheduler:
         self._tell("failed", f"{status.job.id} failed", reason, run=status.run, tries=len(status.tries))
 
     def _done(self, job: Job, run: str) -> None:
-        """A run is complete: compare it with those before it, if that is asked for."""
+        """Finish a job whose run is complete; first compare the run with earlier ones if the campaign requests it."""
         if self._file.compare is None or self._stop:
             self._append(JobFinished(job=job.id, state="done", reason=""))
             return
@@ -332,10 +332,10 @@ class Scheduler:
     # --- Watch ---------------------------------------------------------------------------------------------------
 
     def _look_at_disk(self) -> None:
-        """Let everything wait while there is too little space for runs.
+        """Pause all runs while there is too little disk space.
 
         Raises:
-            LabNotReadyError: it has not become more for as long as a run may show no sign of life.
+            LabNotReadyError: there is still too little after the time that a run may go without a sign of life.
         """
         free = shutil.disk_usage(self._runs).free
         low = free < self._file.keep_free
@@ -352,7 +352,7 @@ class Scheduler:
             raise LabNotReadyError(f"{self.state.disk_low}; make space, then: {where}")
 
     def _tidy(self) -> None:
-        """Remove and compress what the owner of the runs has said, now that nothing is analysed."""
+        """Apply the retention rules. Call only while no analysis is running."""
         if self._file.retention is None:
             return
         for result in apply_retention(plan_retention(self._runs, self._file.retention), self._runs):
@@ -368,7 +368,7 @@ class Scheduler:
         self._tell("interrupted", f"{self.state.title}: interrupted", f"{reason}\n{_summary(self.state)}")
 
     def _end_all(self) -> None:
-        """End what goes on, and wait for it."""
+        """End all processes and wait for them."""
         for worker in (*(running.worker for running in self._running.values()), *self._comparing.values()):
             worker.stop()
         while self._running or self._comparing:
@@ -386,7 +386,7 @@ class Scheduler:
 
 
 def _summary(state: CampaignState) -> str:
-    """One line a job."""
+    """Return a line for each job."""
     return "\n".join(_line(status) for status in state.jobs)
 
 

@@ -1,4 +1,4 @@
-"""How far a campaign is: a pure reading of its events, for the scheduler, ``mplab nightly status`` and its page."""
+"""Compute the state of a campaign from its events only, for the scheduler, ``mplab nightly status`` and the page."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -27,11 +27,11 @@ from mplab.format.campaignevents import (
 )
 
 KEPT_FAILURES = 20
-"""So many of the last failures are kept."""
+"""Number of last failures that are kept."""
 
 
 def state_of(events: Iterable[CampaignEvent]) -> CampaignState:
-    """Return the state after `events`; kinds that it does not know change nothing."""
+    """Return the state after `events`; unknown events change nothing."""
     tracker = CampaignTracker()
     for event in events:
         tracker.feed(event)
@@ -40,18 +40,18 @@ def state_of(events: Iterable[CampaignEvent]) -> CampaignState:
 
 @dataclass
 class CampaignTracker:
-    """Follows a campaign event by event."""
+    """The state of a campaign, updated event by event."""
 
     state: CampaignState = field(default_factory=CampaignState)
 
     def feed(self, event: CampaignEvent) -> None:
-        """Take the next event into account."""
+        """Update the state with the next event."""
         self.state = replace(self.state, updated=event.t)
         self._take(event)
 
     @singledispatchmethod
     def _take(self, event: CampaignEvent) -> None:
-        """Change nothing: of an event of another kind."""
+        """Ignore an event of an unknown kind."""
 
     @_take.register
     def _campaign_planned(self, event: CampaignPlanned) -> None:
@@ -66,7 +66,7 @@ class CampaignTracker:
 
     @_take.register
     def _campaign_started(self, event: CampaignStarted) -> None:
-        """Also of one that goes on: what ran when it was killed waits again."""
+        """Start or resume: jobs that were running when the campaign was killed wait again."""
         started = self.state.started if self.state.started is not None else event.t
         jobs = tuple(
             replace(status, state="waiting") if status.state in {"running", "left out"} else status
@@ -123,7 +123,7 @@ class CampaignTracker:
 
     @_take.register
     def _job_ended(self, event: JobEnded) -> None:
-        """A try is over; the job waits for the next one, or `_job_finished` follows."""
+        """End a try: the job waits for the next one, unless `_job_finished` follows."""
         status = self.state.job(event.job)
         last = replace(status.tries[-1], ended=event.t, code=event.code, reason=event.reason)
         last = replace(last, blamed=event.blamed)
@@ -147,7 +147,7 @@ class CampaignTracker:
 
     @_take.register
     def _resource_used(self, event: ResourceUsed) -> None:
-        """What a job has said of a resource that it held."""
+        """Count the result of a job for the resources that it used."""
         for name in event.resources:
             status = replace(self.state.resource(name), rests_until=None, reason="")
             if event.good:

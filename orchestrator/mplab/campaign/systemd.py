@@ -1,8 +1,8 @@
-"""systemd units that begin a campaign every day: ``mplab-NAME.service`` and ``mplab-NAME.timer``.
+"""Write systemd units that start a campaign every day: ``mplab-NAME.service`` and ``mplab-NAME.timer``.
 
-A third one, ``mplab-NAME-resume.service``, goes on after a power loss with a campaign that was at work.
+A third unit, ``mplab-NAME-resume.service``, resumes a running campaign after a power loss.
 
-Exports `Nightly` (what they are made of), `Scope`, `units` (their texts), `folder_of`, `install`, `uninstall`.
+Exports `Nightly` (settings of the units), `Scope`, `units` (their texts), `folder_of`, `install`, `uninstall`.
 """
 
 import os
@@ -23,12 +23,12 @@ Scope = Literal["user", "system"]
 _MARK = "# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it."
 _STOP_MIN = 10
 _KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME")
-"""Which say where programs of the lab are, or what is kept from one run to the next."""
+"""Variables with the places of lab programs and of state that is kept between runs."""
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 def usual_environment() -> dict[str, str]:
-    """What a campaign finds when it is begun from here: PATH with this installation first, where programs are."""
+    """Return the environment of a campaign started from here: PATH with this installation first, and kept variables."""
     here = (str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))
     path = [folder for folder in (*here, *_SYSTEM_PATH) if folder.startswith("/")]
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if os.environ.get(name)}
@@ -36,24 +36,24 @@ def usual_environment() -> dict[str, str]:
 
 
 def usual_program() -> tuple[str, ...]:
-    """How ``mplab`` is called by its whole path: the command beside this Python, or the module."""
+    """Return the command line of ``mplab`` by absolute path: the command next to this Python, or the module."""
     command = Path(sys.executable).parent / "mplab"
     return (str(command),) if command.is_file() else (sys.executable, "-m", "mplab")
 
 
 @dataclass(frozen=True)
 class Nightly:
-    """What the units are made of.
+    """The settings of the units.
 
     Attributes:
-        name: of the campaign: a-z, 0-9, ``-``.
+        name: name of the campaign: a-z, 0-9, ``-``.
         file: the campaign file, absolute.
-        at: when it begins, by this host's clock.
+        at: daily start, by this host's clock.
         runs: folder of the runs, absolute.
         campaigns: folder of the campaigns, absolute.
-        scope: ``user``: of whoever installs it; ``system``: of root.
-        program: first words of the command line, the first with its whole path.
-        environment: variables.
+        scope: ``user``: the installing user; ``system``: root.
+        program: first words of the command line, the first one an absolute path.
+        environment: environment variables.
     """
 
     name: str
@@ -67,15 +67,15 @@ class Nightly:
 
     @property
     def unit(self) -> str:
-        """``mplab-NAME``."""
+        """Return ``mplab-NAME``."""
         return f"mplab-{self.name}"
 
 
 def units(nightly: Nightly) -> dict[str, str]:
-    """File name → text.
+    """Return file name → text of each unit.
 
     Raises:
-        InputError: a path is relative, or has a character in it that a unit cannot hold.
+        InputError: a path is relative, or has a character that a unit cannot hold.
     """
     for path in (nightly.file, nightly.runs, nightly.campaigns, Path(nightly.program[0])):
         if not path.is_absolute():
@@ -97,7 +97,7 @@ def _service(nightly: Nightly, verb: Sequence[str]) -> str:
     arguments = (*first, "nightly", *verb, "--campaigns", str(nightly.campaigns))
     command = " ".join([quoted(program), *(quoted(word, argument=True) for word in arguments)])
     environment = "\n".join(f"Environment={quoted(f'{key}={text}')}" for key, text in nightly.environment.items())
-    # Only the system's manager knows of these.
+    # These units exist only in the system's manager.
     order = "Wants=network-online.target\nAfter=network-online.target docker.service\n" * (nightly.scope == "system")
     return f"""{_MARK}
 [Unit]
@@ -143,14 +143,14 @@ WantedBy=timers.target
 
 
 def quoted(text: str, *, argument: bool = False) -> str:
-    """`text` as one word of a unit file (systemd.syntax(7), systemd.service(5) "command lines").
+    """Quote `text` as one word of a unit file (systemd.syntax(7), systemd.service(5) "command lines").
 
     Args:
-        text: any, but without control characters.
-        argument: of a command line, where ``$`` begins a variable; not its first word, nor elsewhere.
+        text: any text without control characters.
+        argument: the word is an argument of a command line, where ``$`` starts a variable; not its first word.
 
     Raises:
-        InputError: there is a control character in it.
+        InputError: `text` has a control character.
     """
     if not all(character.isprintable() for character in text):
         raise InputError(f"{text!r}: a systemd unit cannot hold such a character: rename it")
@@ -159,7 +159,7 @@ def quoted(text: str, *, argument: bool = False) -> str:
 
 
 def folder_of(scope: Scope) -> Path:
-    """Where units of that scope lie."""
+    """Return the folder of the units of a scope."""
     if scope == "system":
         return Path("/etc/systemd/system")
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -167,20 +167,20 @@ def folder_of(scope: Scope) -> Path:
 
 
 def install(texts: Mapping[str, str], folder: Path, *, scope: Scope = "user", enable: bool = False) -> tuple[str, ...]:
-    """Write units, each whole or not at all, in place of earlier ones of ours.
+    """Write units atomically, replacing earlier ones written by mplab.
 
     Args:
-        texts: of `units`.
-        folder: `folder_of` the scope.
-        scope: whose manager it is.
-        enable: also tell it to use them.
+        texts: texts from `units`.
+        folder: folder from `folder_of`.
+        scope: scope of the systemd manager.
+        enable: also reload and enable the units.
 
     Returns:
-        The commands that are left to be given; none with `enable`.
+        The commands that the user must still run; none with `enable`.
 
     Raises:
-        InputError: there is a unit of that name that is not ours.
-        LabNotReadyError: systemctl refuses, or is not there.
+        InputError: there is a unit of that name that mplab did not write.
+        LabNotReadyError: systemctl fails, or does not exist.
         MplabError: a file cannot be written.
     """
     for name in texts:
@@ -197,25 +197,25 @@ def install(texts: Mapping[str, str], folder: Path, *, scope: Scope = "user", en
         _give(commands)
         return ()
     texts_of = [" ".join(command) for command in commands]
-    # Without it a user's units end with the last session.
+    # Without lingering, a user's units end with the last session.
     return (*texts_of, *(("loginctl enable-linger",) if scope == "user" else ()))
 
 
 def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool = False) -> tuple[str, ...]:
-    """Remove the units of a campaign; a campaign that is at work goes on.
+    """Remove the units of a campaign. A running campaign continues.
 
     Args:
-        name: of the campaign.
-        folder: `folder_of` the scope.
-        scope: whose manager it is.
-        disable: also tell it to forget them; before they are removed.
+        name: name of the campaign.
+        folder: folder from `folder_of`.
+        scope: scope of the systemd manager.
+        disable: also disable the units, before they are removed.
 
     Returns:
-        The commands that are left to be given; none with `disable`.
+        The commands that the user must still run; none with `disable`.
 
     Raises:
-        InputError: there are none, or they are not ours.
-        LabNotReadyError: systemctl refuses, or is not there.
+        InputError: there are no such units, or mplab did not write them.
+        LabNotReadyError: systemctl fails, or does not exist.
         MplabError: a file cannot be removed.
     """
     files = [folder / f"mplab-{name}{kind}" for kind in (".timer", ".service", "-resume.service")]

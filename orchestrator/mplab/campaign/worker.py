@@ -1,4 +1,4 @@
-"""One ``mplab`` command as a child of a campaign: begun, watched, and ended in an orderly way."""
+"""Run one ``mplab`` command as a child of a campaign: start it, watch it, end it in an orderly way."""
 
 import os
 import signal
@@ -14,18 +14,18 @@ from mplab.base.enter import die_with_parent
 from mplab.base.errors import HAS_PLACE
 
 _PATIENCE_S = 180.0
-"""So long a command has after each signal before the next one."""
+"""Time, in seconds, that a command has after each signal before the next one."""
 MPLAB = (sys.executable, "-m", "mplab")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 
 
 class Worker:
-    """A command that goes on. When this process dies, however it dies, the command is told to end.
+    """A running command. If this process dies, for any reason, the command receives SIGTERM.
 
     Args:
-        arguments: of ``mplab``.
-        log: file that gets what it says.
-        program: what the arguments are given to.
+        arguments: arguments of ``mplab``.
+        log: file that receives its output.
+        program: command line that precedes the arguments.
     """
 
     def __init__(self, arguments: Sequence[str], log: Path, program: Sequence[str] = MPLAB) -> None:
@@ -33,7 +33,7 @@ class Worker:
         self._stops: list[float] = []
         parent = os.getpid()
         with log.open("ab") as file:
-            # A process group of its own: Ctrl-C comes to it from here, once.
+            # Its own process group: Ctrl-C reaches it only through this process, once.
             self._process = subprocess.Popen(
                 [*program, *arguments],
                 stdin=subprocess.DEVNULL,
@@ -45,28 +45,28 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """Return the id of its process."""
         return self._process.pid
 
     @property
     def stopping(self) -> bool:
-        """It has been told to end."""
+        """Return whether it was signalled to end."""
         return bool(self._stops)
 
     def poll(self) -> int | None:
-        """Its exit code, negative after a signal; None while it goes on."""
+        """Return its exit code, negative after a signal; None while it runs. Repeats an ignored signal to end."""
         code = self._process.poll()
         if code is None and self._stops and time.monotonic() - self._stops[-1] > _PATIENCE_S:
             self._signal()
         return code
 
     def stop(self) -> None:
-        """Tell it to end; as long as it does not, `poll` tells it again, and at last kills it."""
+        """Signal it to end. While it does not, `poll` sends stronger signals, SIGKILL last."""
         if not self._stops:
             self._signal()
 
     def cpu_s(self) -> float:
-        """Processor time that it and its children have had, seconds."""
+        """Return the CPU time of the command and its children, seconds."""
         total = 0.0
         try:
             process = psutil.Process(self.pid)
@@ -82,7 +82,7 @@ class Worker:
         return total
 
     def said(self) -> str:
-        """What its error was, in one line; "" when it said none."""
+        """Return its last error message in one line; "" if it logged none."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [
             line.removeprefix("mplab:").strip() for line in lines if line.startswith("mplab:") or HAS_PLACE.match(line)

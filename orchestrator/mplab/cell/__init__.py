@@ -1,1 +1,1 @@
-"""The life of one cell: its steps, its evidence, its verdict."""
+"""Run one cell: its steps, its evidence, its verdict."""

@@ -1,4 +1,4 @@
-"""One attempt at a cell: the lab it is in, what is requested, what its steps share."""
+"""Define one attempt at a cell: its lab, its requested treatment, and the state that its steps share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,17 +22,17 @@ from mplab.userfiles.experiment import Experiment, ScenarioUse
 
 @dataclass(frozen=True)
 class CellJob:
-    """What one attempt at a cell needs to know.
+    """The specification of one attempt at a cell.
 
     Attributes:
         spec: the cell.
-        experiment: what it belongs to.
-        scenario: what is run.
-        transport: how the phone's TCP travels.
-        app: the Android app that it is done with, or None.
-        directory: where everything is written.
-        attempt: from 1.
-        on_step: told the name of each step as it begins.
+        experiment: experiment of the cell.
+        scenario: scenario to run.
+        transport: transport of the phone's TCP.
+        app: the Android app that the scenario uses, or None.
+        directory: folder for all files of the attempt.
+        attempt: number of the attempt, from 1.
+        on_step: called with the name of each step when it starts.
     """
 
     spec: CellSpec
@@ -46,37 +46,37 @@ class CellJob:
 
     @property
     def logs(self) -> Path:
-        """Folder for the logs of the cell; made when it is first needed."""
+        """Return the folder for the logs of the cell; it is made on first use."""
         folder = self.directory / "logs"
         folder.mkdir(exist_ok=True)
         return folder
 
     @property
     def use(self) -> ScenarioUse:
-        """The scenario's label, parameters and limits."""
+        """Return the scenario's label, parameters and limits."""
         return self.experiment.scenario(self.spec.scenario)
 
     @property
     def link(self) -> LinkCondition:
-        """The requested link condition."""
+        """Return the requested link condition."""
         return self.experiment.link(self.spec.link)
 
 
 @dataclass
 class Attempt:
-    """What the steps of an attempt share.
+    """State that the steps of an attempt share.
 
     Attributes:
-        lab: is up.
-        job: what is to be done.
-        instruments: what it is measured with.
-        undo: where every change registers its undo before it is made.
-        apps: that are open.
-        treatment: what is requested.
-        observe: ``scenario.jsonl``.
-        watch: raise DeviceError when parts of the lab, or the agent, have ended.
-        report: filled in on the way.
-        evidence: of an attempt that went through all its steps; else None.
+        lab: a lab that is up.
+        job: specification of the attempt.
+        instruments: measuring instruments.
+        undo: every change registers its undo here before it is made.
+        apps: open apps.
+        treatment: the requested treatment.
+        observe: writes ``scenario.jsonl``.
+        watch: functions that raise DeviceError if parts of the lab, or the agent, have ended.
+        report: filled in by the steps.
+        evidence: evidence of an attempt that completed all its steps; otherwise None.
     """
 
     lab: Lab

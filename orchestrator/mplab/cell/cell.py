@@ -1,4 +1,4 @@
-"""Running one attempt at a cell: its steps in their order, their ends in reverse order, the verdict."""
+"""Run one attempt at a cell: start its steps in order, end them in reverse order, judge."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -25,14 +25,14 @@ class CellAttempt:
     def __init__(self, lab: Lab, job: CellJob, instruments: Instruments) -> None:
         self._attempt = Attempt(lab, job, instruments)
         self._doing = ""
-        """The step that it is at."""
+        """The current step."""
         self._causes: list[str] = []
 
     def run(self) -> CellReport:
-        """Run it; everything it changed is undone before this returns or raises.
+        """Run the attempt. Everything that it changed is undone before this returns or raises.
 
         Returns:
-            The report, whatever the outcome. KeyboardInterrupt alone passes through.
+            The report, whatever the outcome. KeyboardInterrupt and unexpected errors pass through.
         """
         report, instruments = self._attempt.report, self._attempt.instruments
         instruments.cpu_percent()
@@ -57,7 +57,7 @@ class CellAttempt:
         return report
 
     def _run_steps(self) -> None:
-        """Start the steps. Whatever happens, end those that were started, last one first; then undo all changes."""
+        """Start the steps. In any case, end those that were started, last one first; then undo all changes."""
         with ExitStack() as stack:
             stack.enter_context(self._attempt.undo)
             for step in steps_of(self._attempt):
@@ -78,7 +78,7 @@ class CellAttempt:
             error.add_note(str(problem))
 
     def _do(self, name: str, action: Callable[[], None]) -> None:
-        """Do a part of a step, reported and timed by `name`. Several in a row may have the same name."""
+        """Do a part of a step, reported and timed under `name`. Consecutive parts may share a name."""
         if name and name != self._doing:
             self._attempt.job.on_step(name)
         self._doing = name or self._doing
@@ -94,7 +94,7 @@ class CellAttempt:
                 timings[name] = round(timings.get(name, 0.0) + clock() - started, 4)
 
     def _name_causes(self, error: CellError) -> None:
-        """If programs of the lab or the agent have ended, name them first: the cell's error is only a consequence."""
+        """Name ended programs of the lab, or an ended agent, first: the cell's error is only a consequence."""
         try:
             check_each(self._attempt.watch)
         except DeviceError as cause:

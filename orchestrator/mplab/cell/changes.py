@@ -1,4 +1,4 @@
-"""The changes of a link condition, carried out beside the scenario at their times."""
+"""Make the changes of a link condition at their times, in parallel with the scenario."""
 
 import threading
 import time
@@ -22,18 +22,18 @@ from mplab.format.path import PathCondition
 from mplab.scenarios.base.protocol import Observer
 
 LATE_S = 0.1
-"""A change that begins so much behind its time is flagged."""
+"""Delay, in seconds, above which a change is flagged as late."""
 
 _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change did.
+    """The effect of a change.
 
     Attributes:
-        outage: ``begins`` or ``ends`` when the path could be used until now, or can be from now on; else "".
-        none: why the change had no effect; "" when it had.
+        outage: ``begins`` or ``ends``, if the change made the path unusable or usable; otherwise "".
+        none: why the change had no effect; "" if it had one.
     """
 
     outage: str = ""
@@ -41,14 +41,14 @@ class Effect:
 
 
 class Changer:
-    """Carries out single changes on phone and links.
+    """Makes single changes on phone and links.
 
     Args:
-        phone: the phone, its transport set up.
-        shaper: what the paths are made by.
-        endpoints: of the lab.
-        paths: the conditions that the paths are under, by interface.
-        undo: where every change registers its undo before it is made; that of the conditions is there already.
+        phone: the phone, with its transport set up.
+        shaper: shapes the paths.
+        endpoints: endpoints of the lab.
+        paths: current condition of each interface.
+        undo: every change registers its undo here before it is made; the undo of the conditions is already registered.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Changer:
         self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:
-        """Look at the interfaces, when one of the changes moves any; what they are now will be again after the cell."""
+        """Read the interfaces if a change moves any of them, and register that they are restored after the cell."""
         if not any(m.interface or m.access_point or m.default_route or m.multipath for m in moments):
             return
         for name in self._phone.interfaces:
@@ -80,7 +80,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """After a change: see what it made of the phone, as the next one begins from that."""
+        """Read the phone's state after a change: the next change starts from it."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()
@@ -88,7 +88,7 @@ class Changer:
             self._interfaces[moment.device].read()
 
     def carry_out(self, moment: Moment) -> Effect:
-        """Make a change. Raises DeviceError: phone or emulator did not do it."""
+        """Make a change. Raises DeviceError if phone or emulator did not make it."""
         device = moment.device
         before = device in self._out
         none = self._move(moment)
@@ -98,7 +98,7 @@ class Changer:
         return Effect("ends" if before and device not in self._out else "", none)
 
     def _move(self, moment: Moment) -> str:
-        """What concerns the phone itself; why it had no effect, or ""."""
+        """Make the part of a change that concerns the phone. Return why it had no effect, or "". Raises DeviceError."""
         device = moment.device
         none = ""
         if moment.interface == "down" or moment.access_point == "lost":
@@ -120,7 +120,7 @@ class Changer:
         return none
 
     def _settle(self, device: str) -> None:
-        """The interface is up again; the path works when its radio does."""
+        """Mark the path usable after its interface came up, unless its radio is off."""
         if device not in self._dark:
             self._out.discard(device)
 
@@ -141,14 +141,14 @@ class Changer:
 
 
 class ChangeSchedule:
-    """Carries changes out at their times, counted from the beginning of its ``with`` block, and until its end.
+    """Makes changes at their times, counted from the start of its ``with`` block, until the block ends.
 
-    A change that fails ends the schedule; the block then ends with that error, unless it has one of its own.
+    A change that fails ends the schedule. The block then ends with that error, unless it raises another error.
 
     Args:
         moments: the changes, first one first.
-        changer: what makes them.
-        observe: told each change as the observation ``change``.
+        changer: makes the changes.
+        observe: called with each change as the observation ``change``.
         monotonic: clock of the changes' times, s.
         wall: Unix time, s.
     """
@@ -175,7 +175,7 @@ class ChangeSchedule:
         self.warnings: list[str] = []
 
     def __enter__(self) -> Self:
-        """The time begins."""
+        """Prepare the changes, then start the clock."""
         self._changer.prepare(self._moments)
         self._begun_s = self._monotonic()
         if self._moments:
@@ -185,13 +185,13 @@ class ChangeSchedule:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """No further change; one that is being made is waited for."""
+        """Make no further change; wait for a change in progress. Raises CellError if a change failed."""
         self._ended.set()
         if self._moments:
             try:
                 self._thread.join()
             except BaseException:
-                self._thread.join()  # an interrupt: what is undone next must not meet a change
+                self._thread.join()  # after an interrupt, too: the undo that follows must not overlap with a change
                 raise
         if self._error is None:
             return
@@ -240,7 +240,7 @@ class ChangeSchedule:
         elif moment.interface == "up" or moment.access_point == "new":
             story.come_back(device, done_s)
         if moment.multipath and not effect.none:
-            # Not an outage for the application, but a time in which MPTCP is told to leave the path alone.
+            # Not an outage for the application, but MPTCP is ordered not to use the path during this time.
             if moment.multipath == "on":
                 story.end(device, done_s)
             else:

@@ -1,4 +1,4 @@
-"""What a scenario may touch in a cell: its `Context`."""
+"""Make the `Context` of a cell's scenario: everything that the scenario may use."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,13 +17,13 @@ from mplab.scenarios.base.protocol import AppFactory, Tools
 from mplab.userfiles.app import AndroidApp
 
 TLS_KEYS = "tls-keys.txt"
-"""In a cell's ``logs``: the keys of the browser's TLS connections, when captures keep payload."""
+"""File in a cell's ``logs``: the keys of the browser's TLS connections, if captures keep payload."""
 SCREENSHOTS = {"phone": "screenshots", "peer": "screenshots-peer"}
-"""Whose browser → the folder in a cell for what its failed steps leave. Each browser counts its own steps."""
+"""Node of a browser → folder in a cell for files of its failed steps. Each browser counts its own steps."""
 
 
 def make_context(attempt: Attempt, scratch: Path) -> Context:
-    """Return what the scenario of a cell may touch; `scratch` is removed after the cell."""
+    """Return the context of a cell's scenario; `scratch` is removed after the cell."""
     lab, job = attempt.lab, attempt.job
     needs_ui = job.scenario.needs_ui
     return Context(
@@ -47,9 +47,9 @@ def make_context(attempt: Attempt, scratch: Path) -> Context:
 
 
 def open_browsers(attempt: Attempt, node: str) -> BrowserFactory:
-    """Return what opens browsers on ``phone`` or ``peer``; each must begin clean."""
+    """Return a factory of browsers on the node ``phone`` or ``peer``; it raises if a new browser is not clean."""
     job, screenshots = attempt.job, attempt.job.directory / SCREENSHOTS[node]
-    # Without payload in the captures there is nothing that the keys would open.
+    # Without payload in the captures the keys would decrypt nothing.
     keep = node == "phone" and job.experiment.capture == "payload"
     factory = attempt.lab.open_ui(
         screenshots,

@@ -1,4 +1,4 @@
-"""What was requested of a cell, and what was measured in it: all that its verdict depends on."""
+"""Define the requested treatment of a cell and the measured evidence: all that its verdict depends on."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,13 +20,13 @@ Counters = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True)
 class Treatment:
-    """What the experiment requests of a cell.
+    """The treatment that the experiment requests of a cell.
 
     Attributes:
-        transport: with its options.
+        transport: transport with its options.
         paths: interface → link condition.
-        congestion_control: of every sender.
-        handed_over: apps are given the agent's address; nothing else leads to the agent.
+        congestion_control: congestion control of every sender.
+        handed_over: apps are configured with the agent's address, because nothing redirects their TCP to the agent.
     """
 
     transport: Transport
@@ -37,17 +37,17 @@ class Treatment:
 
 @dataclass(frozen=True)
 class CellEvidence:
-    """What was measured in a cell that went through all its steps.
+    """The measurements of a cell that completed all its steps.
 
     Attributes:
         active: the test connection before the scenario.
-        changed: how much each counter has grown; see `Counters`.
-        captures: each capture.
+        changed: growth of each counter; see `Counters`.
+        captures: result of each capture.
         captured: the phone's interfaces were captured.
-        connections, subflows: of the phone's captures, without what began before them.
+        connections, subflows: rows from the phone's captures, without connections that began before them.
         agent_log, proxy_log: records of the cell.
-        disturbances: what the experiment did to the paths meanwhile.
-        parts: why steps of the lab find the cell invalid.
+        disturbances: changes that the experiment made to the paths during the scenario.
+        parts: reasons of the lab's steps to find the cell invalid.
     """
 
     active: ActiveCheck
@@ -62,7 +62,7 @@ class CellEvidence:
     parts: Sequence[str] = ()
 
     def of_transport(self, paths: Mapping[str, PathCondition]) -> TransportEvidence:
-        """Return what a transport needs to prove itself under the requested link conditions."""
+        """Return the evidence for a transport's verdict under the requested link conditions."""
         return TransportEvidence(
             active=self.active,
             phone_counters=self.changed["phone"],
@@ -76,7 +76,7 @@ class CellEvidence:
 
     @property
     def proxy_algorithms(self) -> list[str]:
-        """Congestion control that the proxy's sockets used, sorted."""
+        """Return the congestion controls that the proxy's sockets used, sorted."""
         records = (record for record in self.proxy_log if record["event"] == "connection")
         return sorted({name for record in records if (name := record.get("congestion_control", ""))})
 
@@ -84,7 +84,7 @@ class CellEvidence:
 def begun_in(tables: CapturedTables) -> tuple[list[ConnectionRow], list[SubflowRow]]:
     """Return the connections whose SYN was captured, and their subflows.
 
-    The last packets of the test connection before the cell are in the captures, too.
+    Others are dropped: the captures also contain the last packets of the test connection before the cell.
     """
     connections = [row for row in tables["connections"] if row["syn_seen"]]
     ids = {row["connection_id"] for row in connections}
@@ -92,7 +92,7 @@ def begun_in(tables: CapturedTables) -> tuple[list[ConnectionRow], list[SubflowR
 
 
 def grown(before: Counters, after: Counters) -> Counters:
-    """Return the counters that changed, by how much."""
+    """Return the growth of every counter, by node."""
     return {node: difference(before[node], after[node]) for node in before}
 
 

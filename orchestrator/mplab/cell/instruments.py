@@ -1,4 +1,4 @@
-"""What a cell measures with, apart from its lab: clocks, this host's load, the decoder of captures, a time limit."""
+"""Define the measuring instruments of a cell: clocks, this host's load, the decoder of captures, a time limit."""
 
 import os
 import time
@@ -16,17 +16,17 @@ from mplab.format.captured import CapturedTables
 
 @dataclass(frozen=True)
 class Instruments:
-    """The defaults are those of a real run on this host.
+    """Measuring instruments. The defaults are those of a real run on this host.
 
     Attributes:
-        limit: bounds the time of a scenario.
+        limit: limits the time of a scenario.
         monotonic: clock for durations, s.
         wall: Unix time, s.
-        sleep: waits so many seconds.
+        sleep: waits for a number of seconds.
         load: samples this host's counters.
-        load_average: of the last minute.
-        cpu_percent: CPU use of this host since the call before, percent.
-        cpus: processors of this host.
+        load_average: load average of the last minute.
+        cpu_percent: CPU use of this host since the previous call, percent.
+        cpus: number of processors of this host.
         read_trace: decodes capture files.
     """
 

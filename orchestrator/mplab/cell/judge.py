@@ -1,4 +1,4 @@
-"""Whether a cell was what was asked: pure judgements on what was measured. Nothing here reads a file or a device."""
+"""Judge whether a cell had the requested treatment. Every function is pure: none reads a file or a device."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,11 +15,11 @@ from mplab.format.path import PathCondition
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """Of a cell.
+    """The verdict on a cell.
 
     Attributes:
-        reasons: why it is invalid; empty: it is ok.
-        warnings: what disturbed it; it counts all the same.
+        reasons: why the cell is invalid; empty: it is ok.
+        warnings: disturbances that do not make the cell invalid.
     """
 
     reasons: Sequence[str]
@@ -27,7 +27,7 @@ class CellVerdict:
 
 
 def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
-    """Judge a cell that went through all its steps."""
+    """Judge a cell that completed all its steps."""
     links, absent = evidence.changed["links"], evidence.disturbances.devices
     reasons = [
         *_judge_proxy(evidence.proxy_algorithms, treatment.congestion_control),
@@ -40,7 +40,7 @@ def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
 
 
 def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
-    """Why the test connection before the scenario is not what was asked; empty when it is."""
+    """Return why the test connection before the scenario was not as requested; empty if it was."""
     reasons = treatment.transport.check_active(active)
     found = active.get("congestion_control", "")
     if found != treatment.congestion_control:
@@ -58,7 +58,7 @@ def _judge_proxy(used: Sequence[str], asked: str) -> list[str]:
 def judge_links(
     asked: Mapping[str, PathCondition], measured: Mapping[str, PathMeasurement], tolerance: Tolerance
 ) -> list[str]:
-    """Why the links are not what was asked; empty when they are."""
+    """Return why the measured links are not the requested ones; empty if they are."""
     return [
         reason
         for interface, path in asked.items()
@@ -86,43 +86,46 @@ _MOST_LOSS_OF_RATE_PERCENT = 20.0
 
 
 def _judged_rate(way: Direction) -> float | None:
-    """The rate that a probe has to find; None: it cannot tell.
+    """Return the rate that a probe must measure, in kbit/s; None: a probe cannot measure it.
 
-    It sends 1.3 times as much (docs/linkem.md): where more is lost before the bottleneck, the link is not always busy.
+    A probe sends 1.3 times the rate (docs/linkem.md). If more than that is lost before the bottleneck, the link is not
+    always busy.
     """
     return way.rate_kbps if way.loss_percent <= _MOST_LOSS_OF_RATE_PERCENT else None
 
 
 _MOST_REORDERED = 0.25
 _JITTER_SPREAD = {"uniform": 0.8, "normal": 1.0, "pareto": 1.0, "paretonormal": 1.0}
-"""How far off the median of 15 echoes may be, in parts of the jitter: three standard errors of the median, which are
-1 / (2 f sqrt(n)) each, f being the density there: 1 / 2 of ± 1, and 0.4 where the jitter is the standard deviation."""
+"""Tolerance of the median of 15 echoes, as a multiple of the jitter: three standard errors of the median. One standard
+error is 1 / (2 f sqrt(n)), where f is the density at the median: 1 / 2 for uniform ± 1, and 0.4 where the jitter is the
+standard deviation.
+"""
 
 
 def _judge_rtt(asked: PathCondition, found: PathMeasurement, tolerance: Tolerance) -> list[str]:
     wanted, value = asked.rtt_ms, found.rtt_ms_median
     overtaking = 1 - (1 - asked.down.reorder_percent / 100) * (1 - asked.up.reorder_percent / 100)
     if not wanted or overtaking > _MOST_REORDERED:
-        return []  # with many echoes that skip the delay, the median is not that of the others
+        return []  # if many echoes skip the delay, the median is not that of the delayed ones
     spread_ms = math.hypot(*(way.jitter_ms * _JITTER_SPREAD[way.distribution] for way in (asked.down, asked.up)))
     if abs(value - wanted) <= wanted * tolerance.rtt_percent / 100 + spread_ms:
         return []
     if value > wanted and (asked.down.trace or asked.up.trace):
-        return []  # packets wait for their opportunity
+        return []  # packets wait for a delivery opportunity of the trace
     allowed = f"{tolerance.rtt_percent:g} %" + (f" and {spread_ms:.3g} ms for the jitter" if spread_ms else "")
     off = abs(value - wanted) / wanted
     return [f"RTT {value:.4g} ms measured, {wanted:.4g} ms asked (off by {off:.0%}, {allowed} allowed)"]
 
 
 _CHANCE = 1e-4
-"""How rare, on either side, a number of losses must be to be no chance."""
+"""Probability, on either side, below which a number of losses is not explained by chance."""
 
 
 def _judge_loss(asked: PathCondition, found: PathMeasurement) -> list[str]:
-    """Losses of echoes follow the binomial distribution; those in bursts count as fewer echoes.
+    """Compare the loss of echoes with the binomial distribution; bursts reduce the effective number of echoes.
 
-    The variance of the mean of n values of a two-state Markov chain is that of n (1 - c) / (1 + c) independent ones, c
-    being the correlation of two in a row.
+    The variance of the mean of n values of a two-state Markov chain equals that of n (1 - c) / (1 + c) independent
+    values, where c is the correlation of two consecutive values.
     """
     wanted = asked.round_trip_loss_percent
     correlation = max(
@@ -141,7 +144,7 @@ def _judge_loss(asked: PathCondition, found: PathMeasurement) -> list[str]:
 
 
 def _likely_losses(count: int, share: float) -> tuple[int, int]:
-    """The fewest and the most of `count` that are lost, but for `_CHANCE` on either side."""
+    """Return the smallest and largest likely number of losses among `count`: each tail has at most `_CHANCE`."""
     if share >= 1:
         return count, count
     below, low, high = 0.0, 0, count
@@ -161,11 +164,11 @@ _UNASKED_LOSSES = ("kernel_dropped", "dropped_send", "dropped_memory")
 
 
 def judge_emulation(counters: Mapping[str, int], absent: Collection[str] = ()) -> list[str]:
-    """What the link emulator lost without being asked to; empty when nothing.
+    """Return the losses of the link emulator that were not requested, one sentence for each; empty if there are none.
 
     Args:
-        counters: how much each of the shaper's counters has grown during the cell.
-        absent: interfaces of the phone that were down for a time: what was sent to them then is lost at their door.
+        counters: growth of each of the shaper's counters during the cell.
+        absent: interfaces of the phone that were down for a time; packets sent to them then are lost on sending.
     """
     return [
         f"the link emulator lost {lost} packets that it should not have ({name}): the host is too busy"
@@ -183,10 +186,10 @@ _LATE_SHARE = 0.01
 
 
 def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
-    """Where the link emulator was often late (by more than 1 ms), which is jitter that nobody asked for.
+    """Return where the link emulator was often late (by more than 1 ms), which is unrequested jitter.
 
     Args:
-        counters: how much each of the shaper's counters has grown during the cell.
+        counters: growth of each of the shaper's counters during the cell.
     """
     late = {name.rpartition(".")[0]: count for name, count in counters.items() if name.endswith(".late_packets")}
     return [
@@ -197,12 +200,12 @@ def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
 
 
 def judge_captures(captures: Sequence[CaptureResult]) -> list[str]:
-    """Which captures miss packets; empty when none does."""
+    """Return a sentence for each capture that missed packets."""
     return [f"{c.file}: {c.dropped} packets were dropped by the capture" for c in captures if c.dropped]
 
 
 def judge_handed_over(log: Iterable[LogRecord]) -> list[str]:
-    """Why apps that had to be told the agent's address did not come to it; empty when they did.
+    """Return why apps that were configured with the agent's address did not use it; empty if they did.
 
     Args:
         log: records of the agent's log. Its own connections, to the name server, have no source.

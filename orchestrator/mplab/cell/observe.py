@@ -1,6 +1,6 @@
-"""Writing a cell's observations, one JSON object a line.
+"""Write a cell's observations, one JSON object a line.
 
-Each observation ``warning`` (``text``) is also remembered: it becomes one of the cell's warnings.
+The text of each observation ``warning`` is also stored: it becomes one of the cell's warnings.
 """
 
 import json
@@ -17,7 +17,7 @@ class ObservationLog:
     """``scenario.jsonl`` of one cell; call it to record an event.
 
     Args:
-        path: of the file, which is not there yet.
+        path: path of the file, which must not exist yet.
         clock: Unix time, s.
     """
 
@@ -26,7 +26,7 @@ class ObservationLog:
         self._clock = clock
         self._file: IO[str] | None = None
         self.warnings: list[str] = []
-        """The texts of the observations ``warning``, each once."""
+        """Texts of the observations ``warning``, without duplicates."""
 
     def __enter__(self) -> Self:
         """Open the file."""
@@ -36,12 +36,12 @@ class ObservationLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
     def __call__(self, event: str, **fields: object) -> None:
-        """Record `event` with the wall-clock time and `fields`, each a JSON value."""
+        """Record `event` with the wall-clock time and `fields`, each a JSON value. Raises RuntimeError if not open."""
         if self._file is None:
             raise RuntimeError(f"{self._path} is not open")
         record = {"t": round(self._clock(), 6), "event": event, **fields}

@@ -1,4 +1,4 @@
-"""The report of one attempt at a cell, which becomes its ``cell.json``."""
+"""Define the report of one attempt at a cell, which becomes its ``cell.json``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from mplab.format.plan import CellSpec
 
 @dataclass
 class CellReport:
-    """Filled in by the steps of a cell, as far as the cell gets; see `CellRecord` for the fields."""
+    """Report that the steps of a cell fill in, as far as the cell gets; see `CellRecord` for the fields."""
 
     spec: CellSpec
     attempt: int
@@ -38,16 +38,16 @@ class CellReport:
 
     @property
     def duration_s(self) -> float:
-        """Time of all steps."""
+        """Return the time of all steps, in seconds."""
         return sum(self.timings_s.values())
 
     @property
     def reason(self) -> str:
-        """All reasons in one line."""
+        """Return all reasons in one line."""
         return "; ".join(self.reasons)
 
     def as_attempt(self) -> AttemptRecord:
-        """Return what ``cell.json`` keeps of an attempt."""
+        """Return the entry of an attempt in ``cell.json``."""
         return AttemptRecord(attempt=self.attempt, outcome=self.outcome, reason=self.reason)
 
     def record(self, attempts: Sequence[AttemptRecord]) -> CellRecord:

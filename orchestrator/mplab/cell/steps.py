@@ -1,7 +1,7 @@
-"""The steps of a cell, in the order of `steps_of`.
+"""Define the steps of a cell, in the order of `steps_of`.
 
-`mplab.cell.cell` starts them in this order and ends them in reverse order. Names are those of ``cell_step`` events and
-of ``timings_s``.
+`mplab.cell.cell` starts them in this order and ends them in reverse order. Their names are used in ``cell_step``
+events and in ``timings_s``.
 """
 
 import json
@@ -42,8 +42,8 @@ class Step:
     """A step of one attempt at a cell.
 
     Attributes:
-        name: of its start; "": the start is neither reported nor timed.
-        end_name: of `collect` and `finish`; "": they are neither reported nor timed.
+        name: name of its start; "": the start is neither reported nor timed.
+        end_name: name of `collect` and `finish`; "": they are neither reported nor timed.
     """
 
     name = ""
@@ -52,13 +52,13 @@ class Step:
     attempt: Attempt
 
     def start(self) -> None:
-        """Do the step. Raises CellError: the cell ends here."""
+        """Do the step. Raises CellError, which ends the cell."""
 
     def collect(self) -> None:
-        """Collect what was measured. Called only if every step has gone well. Raises CellError."""
+        """Collect the step's measurements. Called only if every step succeeded. Raises CellError."""
 
     def finish(self) -> None:
-        """Release what `start` took. Called once for each `start`, also when that has raised. Raises CellError."""
+        """Release what `start` acquired. Called once for each `start`, even if that raised. Raises CellError."""
 
     def end(self) -> None:
         """Collect and finish. Raises CellError."""
@@ -96,10 +96,10 @@ def steps_of(attempt: Attempt) -> list[Step]:
         ProbeStep(attempt),
         transport,
         proof,
-        *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that began in them
+        *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that started after them
         captures,
         *in_captures,
-        RunAgent(attempt, transport),  # in the captures from its SYN on
+        RunAgent(attempt, transport),  # started after the captures, which so contain its first SYN
         counters,
         RunScenario(attempt, session, changes),
         CountAfter(attempt, transport, counters),
@@ -108,7 +108,7 @@ def steps_of(attempt: Attempt) -> list[Step]:
 
 @dataclass
 class Rest(Step):
-    """Wait, so that radios and hosts come to rest after the cell or attempt before."""
+    """Wait, so that radios and hosts become idle after the previous cell or attempt."""
 
     name = "rest"
 
@@ -119,17 +119,17 @@ class Rest(Step):
 
 @dataclass
 class Observe(Step):
-    """Open ``scenario.jsonl``; ask the phone who it is."""
+    """Open ``scenario.jsonl``; read the phone's identity."""
 
     end_name = _CLEAN_UP
 
     def start(self) -> None:
-        """Open the file."""
+        """Read the identity, and open the file."""
         self.attempt.report.phone |= asdict(self.attempt.lab.phone.identity())
         self.attempt.observe.__enter__()
 
     def finish(self) -> None:
-        """Close the file; take the scenario's warnings over."""
+        """Close the file; add the scenario's warnings to the report."""
         self.attempt.report.warnings += self.attempt.observe.warnings
         self.attempt.observe.__exit__(None, None, None)
 
@@ -142,7 +142,7 @@ class PartStart(Step):
     started: bool = False
 
     def __post_init__(self) -> None:
-        """Take its name over."""
+        """Use the name of the lab's step."""
         self.name = self.part.name
 
     def start(self) -> None:
@@ -153,7 +153,7 @@ class PartStart(Step):
 
 @dataclass
 class PartEnd(Step):
-    """Finish a step of the lab, if it was started; its place in the list is where that happens."""
+    """Finish a step of the lab if it was started. Its place in the list decides when."""
 
     end_name = _CLEAN_UP
 
@@ -167,7 +167,7 @@ class PartEnd(Step):
 
 @dataclass
 class KeepSession(Step):
-    """Hold the scenario's session, which `Prepare` opens: it ends when the logs of the services are in the cell."""
+    """Hold the scenario's session, which `Prepare` opens. It is closed after the logs of the services were copied."""
 
     end_name = _CLEAN_UP
 
@@ -194,7 +194,7 @@ class KeepSession(Step):
 
 @dataclass
 class ServicesStep(Step):
-    """Check the services that the scenario uses; keep what they and the origin log during the cell."""
+    """Check the services that the scenario uses; copy what they and the origin log during the cell."""
 
     name = "services"
     end_name = _CLEAN_UP
@@ -208,21 +208,21 @@ class ServicesStep(Step):
         self._marks = [lab.services.mark(names), LogMark.of(lab.origin_logs())]
 
     def finish(self) -> None:
-        """Keep the logs from the marks on."""
+        """Copy the logs from the marks on."""
         for mark in self._marks:
             mark.keep(self.attempt.job.logs)
 
 
 @dataclass
 class CheckStep(Step):
-    """The scenario's own check: the cell's transport over open links, with an agent of its own."""
+    """Run the scenario's own check: with the cell's transport and a separate agent, before the links are shaped."""
 
     name = "check"
 
     session: KeepSession
 
     def start(self) -> None:
-        """Check; the transport is taken back at once."""
+        """Run the check; the transport is undone right after it."""
         attempt, job, context = self.attempt, self.attempt.job, self.session.context
         logs = job.logs / "check"
         logs.mkdir()
@@ -253,7 +253,7 @@ class ShapeStep(Step):
     name = "shape"
 
     def start(self) -> None:
-        """Shape them."""
+        """Apply the link condition, and register its undo."""
         shaper = self.attempt.lab.shaper
         self.attempt.undo.register("links", shaper.clear)
         apply_links(self.attempt)
@@ -261,7 +261,7 @@ class ShapeStep(Step):
 
 
 def apply_links(attempt: Attempt) -> None:
-    """Apply the link condition; the sequence of losses begins at the seed of the cell."""
+    """Apply the link condition; the random losses start from the seed of the cell."""
     link = attempt.job.link
     attempt.lab.shaper.apply(attempt.treatment.paths, seed=attempt.job.spec.seed, core_rtt_ms=link.core_rtt_ms)
 
@@ -273,7 +273,7 @@ class ProbeStep(Step):
     name = "probe"
 
     def start(self) -> None:
-        """Raise InvalidCellError when the paths are not as requested."""
+        """Raise InvalidCellError if the measured paths are not as requested."""
         attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
         shaper, paths = attempt.lab.shaper, attempt.treatment.paths
         probes = []
@@ -292,7 +292,7 @@ class ProbeStep(Step):
             raise InvalidCellError(*reasons)
         if len(probes) > 1:
             report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
-        # The probe's last packets leave the queues, and the losses of the cell begin at the seed again.
+        # The probe's last packets leave the queues, and the random losses restart from the seed.
         apply_links(attempt)
 
 
@@ -308,7 +308,7 @@ def _link_proof(path: PathCondition, measured: PathMeasurement, where: str) -> L
 
 @dataclass
 class SetUpTransport(Step):
-    """Prepare phone and proxy for the transport, and the agent, which is not started yet."""
+    """Prepare phone, proxy and agent for the transport. `RunAgent` starts the agent."""
 
     name = "transport"
 
@@ -323,7 +323,7 @@ class SetUpTransport(Step):
 
 @dataclass
 class Prove(Step):
-    """Open a test connection: it must be what was requested."""
+    """Open a test connection and check that it is as requested."""
 
     name = "prove"
 
@@ -331,7 +331,7 @@ class Prove(Step):
     active: ActiveCheck = field(init=False)
 
     def start(self) -> None:
-        """Raise InvalidCellError when it is not."""
+        """Raise InvalidCellError if the test connection is not as requested."""
         attempt, report = self.attempt, self.attempt.report
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
         report.proof = TransportProof.model_validate({"active": self.active})
@@ -356,11 +356,11 @@ class Capture(Step):
         """Start the captures."""
         attempt, job = self.attempt, self.attempt.job
         self._captures = Captures(attempt.lab.capture_points(), job.experiment.capture, job.directory)
-        attempt.undo.register("captures", self._captures.stop)  # those that `finish` could not stop
+        attempt.undo.register("captures", self._captures.stop)  # for captures that `finish` could not stop
         self._captures.start()
 
     def finish(self) -> None:
-        """Stop them."""
+        """Stop the captures."""
         if self._captures is not None:
             self.results = self._captures.stop()
 
@@ -392,7 +392,7 @@ class CountBefore(Step):
     proxy_mark: int = 0
 
     def start(self) -> None:
-        """Read them."""
+        """Read the counters."""
         self.before = read_counters(self.attempt)
         self.proxy_mark = self.attempt.lab.proxy.log_end()
 
@@ -405,7 +405,7 @@ class CountAfter(Step):
     counters: CountBefore
 
     def start(self) -> None:
-        """Read them; the agent must have lived until now."""
+        """Read the counters. Raises if the agent has ended."""
         attempt = self.attempt
         before, after = self.counters.before, read_counters(attempt)
         self.counters.after = after
@@ -415,13 +415,13 @@ class CountAfter(Step):
 
 
 def read_counters(attempt: Attempt) -> Counters:
-    """Return the counters of phone, proxy and links now."""
+    """Return the current counters of phone, proxy and links."""
     lab = attempt.lab
     return {"phone": lab.phone.counters(), "proxy": lab.proxy.counters(), "links": lab.shaper.counters()}
 
 
 def _changes_of(attempt: Attempt) -> ChangeSchedule:
-    """Return the changes of the link condition, which begin with the scenario."""
+    """Return the schedule of the link condition's changes, which starts with the scenario."""
     lab, instruments = attempt.lab, attempt.instruments
     changer = Changer(lab.phone, lab.shaper, endpoints=lab.endpoints, paths=attempt.treatment.paths, undo=attempt.undo)
     return ChangeSchedule(
@@ -431,7 +431,7 @@ def _changes_of(attempt: Attempt) -> ChangeSchedule:
 
 @dataclass
 class RunScenario(Step):
-    """What the user does, while the link condition changes and the load of the host is measured."""
+    """Run the scenario while the link condition changes and the load of the host is measured."""
 
     name = "scenario"
 
@@ -447,7 +447,7 @@ class RunScenario(Step):
 
     @contextmanager
     def _host_load(self) -> Iterator[None]:
-        """Record how busy the host is meanwhile; warn when that is too much for the scenario."""
+        """Record the load of the host during the scenario; warn if it is too high for the scenario."""
         instruments, report = self.attempt.instruments, self.attempt.report
         needed, cpus = self.attempt.job.scenario.cpus, instruments.cpus
         before = instruments.load()
@@ -463,7 +463,7 @@ class RunScenario(Step):
 
 @dataclass
 class EvidenceStep(Step):
-    """Collect what the verdict depends on, when all else is over; the lab must still be alive."""
+    """Collect the evidence for the verdict after all other steps have ended; the lab must still be alive."""
 
     end_name = "evidence"
 
@@ -475,7 +475,7 @@ class EvidenceStep(Step):
     changes: ChangeSchedule
 
     def collect(self) -> None:
-        """Collect it, and fill in the report."""
+        """Collect the evidence, and complete the report."""
         attempt, lab, report = self.attempt, self.attempt.lab, self.attempt.report
         counters = self.counters
         keep_counters(attempt.job.directory, counters.before, counters.after)

@@ -1,4 +1,4 @@
-"""What a cell's captures and counters say of what was carried."""
+"""Read from a cell's captures and counters what was carried."""
 
 import json
 import subprocess
@@ -15,10 +15,11 @@ NO_TRACE = CapturedTables(connections=[], subflows=[])
 
 
 def read_trace(files: Sequence[Path]) -> CapturedTables:
-    """Connections and subflows in captures, by `mptrace`.
+    """Decode the connections and subflows in captures with `mptrace`.
 
     Raises:
-        DeviceError: they cannot be read.
+        DeviceError: `mptrace` cannot read them.
+        subprocess.TimeoutExpired: `mptrace` takes more than 60 s.
     """
     argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
@@ -37,9 +38,9 @@ def read_trace(files: Sequence[Path]) -> CapturedTables:
 def traffic(
     before: Mapping[str, int], after: Mapping[str, int], interfaces: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """What each interface carried meanwhile: ``{bytes_up, bytes_down, packets_up, packets_down}``, with all headers.
+    """Return the traffic of each interface, headers included: ``{bytes_up, bytes_down, packets_up, packets_down}``.
 
-    Without root, phones may show no counters of an interface: then it is left out.
+    An interface without counters is left out: without root, a phone may hide them.
     """
     names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
     return {
@@ -50,7 +51,7 @@ def traffic(
 
 
 def count_subflows(subflows: Iterable[SubflowRow]) -> dict[str, dict[str, int]]:
-    """Per interface: established subflows, and bytes up and down."""
+    """Return per interface: number of established subflows, and bytes up and down."""
     counts: dict[str, dict[str, int]] = {}
     for flow in subflows:
         entry = counts.setdefault(flow["interface"], {"established": 0, "bytes_up": 0, "bytes_down": 0})

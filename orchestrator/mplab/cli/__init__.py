@@ -1,1 +1,1 @@
-"""The command line: ``mplab VERB``."""
+"""Parse the command line ``mplab VERB``, call the layers below, print results."""

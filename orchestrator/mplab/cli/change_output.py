@@ -1,11 +1,11 @@
-"""The change of a metric, as JSON."""
+"""Convert the change of a metric to JSON."""
 
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.verdicts.compare import MetricChange
 
 
 def change_content(change: MetricChange) -> dict[str, object]:
-    """A change for programs."""
+    """Return a change as JSON, for programs."""
     return {
         **change.key._asdict(),
         "title": change.metric.title,

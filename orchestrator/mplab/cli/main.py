@@ -1,4 +1,4 @@
-"""``mplab``: the verbs, and how errors end a command."""
+"""Run the command ``mplab``: add its verbs, and turn errors into messages and exit codes."""
 
 import importlib.metadata
 import os
@@ -57,20 +57,20 @@ def _options(
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """SIGTERM is Ctrl-C: what was begun is undone; further ones do not disturb that."""
+    """Raise KeyboardInterrupt on SIGTERM, so that changes are undone. Further ones are ignored during that."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _explain(text: str) -> None:
-    """Print an error; lines that begin with a file and its line stay as they are, for editors."""
+    """Print an error. A line that begins with a file and line number stays unchanged, for editors."""
     if not HAS_PLACE.match(text):
         err.print("mplab:", style="bold red", end=" ")
     err.print(text, markup=False, soft_wrap=True)
 
 
 def main() -> None:
-    """Entry point of the command: errors that mplab explains end with their own exit code."""
+    """Run the command. Errors that mplab explains end it with their exit codes."""
     signal.signal(signal.SIGTERM, _interrupt)
     logs.configure(for_people=True)
     try:
@@ -86,7 +86,7 @@ def main() -> None:
     except KeyboardInterrupt:
         err.print("mplab: interrupted")
         sys.exit(130)
-    except Exception as error:  # a defect of mplab: its traceback is for who repairs it
+    except Exception as error:  # a defect of mplab: its traceback is for developers
         err.print("mplab:", style="bold red", end=" ")
         text = f"unexpected error: {type(error).__name__}: {error}. Report it with {logs.keep_traceback(error)}"
         err.print(text, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Options and arguments that several verbs share."""
+"""Define options and arguments that several verbs share."""
 
 import os
 from collections.abc import Iterable
@@ -64,22 +64,22 @@ EndsByOption = Annotated[
 
 
 def complete_scenarios(incomplete: str) -> list[str]:
-    """Names of scenarios, for the shell."""
+    """Complete the name of a scenario."""
     return [name for name in scenario_names() if name.startswith(incomplete)]
 
 
 def complete_links(incomplete: str) -> list[str]:
-    """Names of link conditions, those of sweeps too, for the shell."""
+    """Complete the name of a link condition, including those of sweeps."""
     return [name for name in link_names(LINKS_DIR) if name.startswith(incomplete)]
 
 
 def complete_transports(incomplete: str) -> list[str]:
-    """Names of transports, for the shell."""
+    """Complete the name of a transport."""
     return [name for name in transport_names() if name.startswith(incomplete)]
 
 
 def complete_services(incomplete: str) -> list[str]:
-    """A comma-separated list of services, for the shell."""
+    """Complete a comma-separated list of services."""
     before, comma, last = incomplete.rpartition(",")
     names = [*service_names(), *([] if before else ["all"])]
     return [f"{before}{comma}{name}" for name in names if name.startswith(last) and name not in before.split(",")]
@@ -104,22 +104,22 @@ TransportOption = Annotated[
 
 
 def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
-    """Raise InputError, with a suggestion, when `found` is none of `allowed`."""
+    """Raise InputError, with a suggestion, unless `found` is in `allowed`."""
     names = list(allowed)
     if found not in names:
         raise InputError(unknown(what, found, names))
 
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
-    """Raise InputError when a lab cannot make a link condition."""
+    """Raise InputError if a lab cannot make a link condition."""
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
 
 
 def one_link(given: str) -> LinkCondition:
-    """The link condition of a name, or of a file's path.
+    """Load a link condition by its name or the path of its file.
 
     Raises:
-        InputError: no such condition, several, or the file is wrong.
+        InputError: there is no such condition, there are several, or the file is wrong.
     """
     if not _is_file(given):
         return load_link(given, LINKS_DIR)
@@ -130,10 +130,10 @@ def one_link(given: str) -> LinkCondition:
 
 
 def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
-    """Return a link condition as an experiment file has it: its name, or all of it when `given` is a file's path.
+    """Return a link condition in the form of an experiment file: its name, or its content if `given` is a path.
 
     Raises:
-        InputError: no such condition, several, the file is wrong, or the lab cannot make it.
+        InputError: there is no such condition, there are several, the file is wrong, or the lab cannot make it.
     """
     check_shapeable(one_link(given), lab)
     return {"name": Path(given).stem, **load_yaml(Path(given)).data} if _is_file(given) else given
@@ -144,10 +144,10 @@ def _is_file(given: str) -> bool:
 
 
 def find_run(name: str, runs: Path) -> Path:
-    """The run directory that `name` means: a path, part of a name in `runs`, or "" for the newest.
+    """Return the run directory for `name`: a path, the start or end of a name in `runs`, or "" for the newest run.
 
     Raises:
-        InputError: there is none, or more than one.
+        InputError: no run matches, or more than one.
     """
     if name and (Path(name) / "manifest.json").is_file():
         return Path(name)

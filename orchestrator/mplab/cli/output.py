@@ -1,7 +1,7 @@
-"""Where words go: results to standard output, progress and errors to standard error.
+"""Print results to standard output, and progress and errors to standard error.
 
-Texts may come from runs, bundles and captures of other users: nothing in them is markup or an emoji, and no
-character of them steers the terminal.
+Texts may come from runs, bundles and captures of other users. They are printed without markup and emoji, and with
+control characters escaped.
 """
 
 import contextlib
@@ -25,19 +25,19 @@ _PIPE_WIDTH = 120
 
 
 def escaped(text: str) -> str:
-    r"""``text`` with the escape of JSON, ``\u001b``, for each character that would steer a terminal."""
+    r"""Return ``text`` with the JSON escape, like ``\u001b``, for each character that could control a terminal."""
     return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class _Console(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """As that of rich, with `escaped` text; what rich itself writes to steer the terminal stays."""
+        """Render like rich, with `escaped` text; control codes of rich itself stay."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else escaped(text), style, control)
 
 
 def _console(*, stderr: bool) -> Console:
-    """A console as wide as the terminal; where there is none, wide enough for our tables."""
+    """Return a console as wide as the terminal; without a terminal, wide enough for our tables."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else _PIPE_WIDTH
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=width)
@@ -57,18 +57,18 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def check_folder(file: Path) -> None:
-    """Raise MplabError when the folder of an output file is not there: before the work, not after it."""
+    """Raise MplabError if the folder of an output file does not exist. Call before the work that makes the file."""
     if not file.parent.is_dir():
         raise MplabError(f"{file}: cannot be written: there is no folder {file.parent}")
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
+    """Print a JSON document."""
     out.print_json(json.dumps(value, default=str), indent=1)
 
 
 def table(*columns: str, title: str | None = None) -> Table:
-    """An empty table in the style of all our tables."""
+    """Return an empty table in the style of all our tables."""
     made = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold")

@@ -7,7 +7,7 @@ from mplab.run.planning import PlannedRun
 
 
 def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
-    """Print a plan, or its JSON."""
+    """Print a plan as a table or as JSON."""
     experiment = planned.experiment
     uses = resources_of(experiment)
     if as_json:
@@ -36,13 +36,13 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
 
 
 def about(planned: PlannedRun) -> str:
-    """How long a plan takes, and how that is known."""
+    """Return the estimated time of a plan, and the source of the estimate."""
     learnt = planned.learnt
     source = f" (estimated from {counted(learnt, 'cell')} of earlier runs)" if learnt else ""
     return f"about {duration(planned.estimate_s)}{source}"
 
 
 def announce_skipped(planned: PlannedRun) -> None:
-    """Say which transports a plan leaves out, and why."""
+    """Print the transports that a plan leaves out, with the reasons."""
     for skipped in planned.plan.skipped:
         err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")

@@ -1,4 +1,4 @@
-"""Make the report of a run, and print its summary. Importing it imports the analysis, which is slow."""
+"""Make the report of a run, and print its summary. Imports the analysis, which is slow."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from mplab.run.concluding import analyze, summary_of
 
 
 def show_report(path: Path, *, as_json: bool) -> None:
-    """Print the summary of an analysed run, or its JSON."""
+    """Print the summary of an analysed run, as text or JSON."""
     if as_json:
         typer.echo(escaped((path / "report" / "summary.json").read_text(encoding="utf-8").rstrip()))
     else:
@@ -18,6 +18,6 @@ def show_report(path: Path, *, as_json: bool) -> None:
 
 
 def analyze_with_progress(path: Path) -> None:
-    """Analyse a run, showing what is being made."""
+    """Analyse a run and show the current step."""
     with err.status("Analysing …") as status:
         analyze(path, lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))

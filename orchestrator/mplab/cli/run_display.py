@@ -1,4 +1,4 @@
-"""Showing a run while it goes on, from what it calls."""
+"""Show the progress of a run as it happens."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
 class RunDisplay:
-    """Shows a live line on a terminal, a line per cell elsewhere; or only the cells that are not ok."""
+    """Shows a live line on a terminal; elsewhere a line per cell, or with `quiet` only cells that are not ok."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -39,7 +39,7 @@ class RunDisplay:
         self._live = Live(console=err, get_renderable=self._render, transient=True) if shown else None
 
     def __enter__(self) -> Self:
-        """Show nothing before the first event."""
+        """Return this display, which shows nothing before the first event."""
         return self
 
     def __exit__(
@@ -50,7 +50,7 @@ class RunDisplay:
             self._live.stop()
 
     def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> Watch:
-        """Return the functions for a run to call; `begun` is called when its lab is locked."""
+        """Return the functions for a run to call; `begun` is called when the lab is locked."""
         return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 
     def _event(self, event: RunEvent) -> None:
@@ -113,8 +113,8 @@ def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool)
     """Print the outcome of a run.
 
     Raises:
-        typer.Exit: 1, when the run has cells that are not ok.
-        GateError: budgets are broken.
+        typer.Exit: with code 1, if cells that the run reached are not ok.
+        GateError: a budget is broken.
     """
     progress = result.progress
     if result.resumed and err.is_terminal and not quiet:

@@ -1,6 +1,6 @@
-"""JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs that read or write runs.
+"""Write the JSON Schemas in docs/schema/: of users' files, for editors; of records, for programs with runs.
 
-``python -m mplab.cli.schema`` writes them again.
+``python -m mplab.cli.schema [FOLDER]`` writes all of them.
 """
 
 import json
@@ -44,13 +44,13 @@ from mplab.userfiles.schemafiles import (
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 Schema = dict[str, Any]
-"""A JSON Schema, which has no schema here."""
+"""A JSON Schema as parsed JSON."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def experiment_schema() -> Schema:
-    """Of an experiment file. The names that exist, and their parameters, are not in it."""
+    """Return the schema of an experiment file. It does not list scenarios, transports, links or their parameters."""
     schema = _schema(
         ExperimentFile, ToleranceFile, HooksFile, StopFile, IntervalFile, ClaimFile, InlineLinkFile, *_OF_PATHS
     )
@@ -65,7 +65,7 @@ def experiment_schema() -> Schema:
 
 
 def link_schema() -> Schema:
-    """Of a link condition's file."""
+    """Return the schema of a file with a link condition."""
     schema = _schema(LinkFile, *_OF_PATHS)
     _paths_partly(schema)
     _complete_unless_extended(schema)
@@ -73,7 +73,7 @@ def link_schema() -> Schema:
 
 
 def lab_schema() -> Schema:
-    """Of a lab file. That a phone's router is one of the routers is not in it."""
+    """Return the schema of a lab file. It does not check that a phone's router is among the routers."""
     fields = (*LabFile.model_fields.items(), *PhoneFile.model_fields.items())
     entries = [model for name, field in fields if name in _OF_SHAPERS for model in models_in(field.annotation)]
     parts = [
@@ -86,11 +86,11 @@ def lab_schema() -> Schema:
 
 
 _OF_SHAPERS = ("routers", "servers", "root_shell")
-"""Keys of a lab file below which the drivers of shapers say what may stand."""
+"""Keys of a lab file whose values are defined by the drivers of shapers."""
 
 
 def _all_phones(schema: Schema) -> None:
-    """A phone may have the keys of every kind; which go with its driver is not in it."""
+    """Allow a phone to have the keys of every kind: the schema does not connect keys and drivers."""
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
         of_kind = _schema(phone_kind(name).settings)
@@ -103,7 +103,7 @@ def _all_phones(schema: Schema) -> None:
 
 
 def campaign_schema() -> Schema:
-    """Of a campaign file."""
+    """Return the schema of a campaign file."""
     return _schema(CampaignFile, ExperimentEntry, BreakerFile, CompareFile)
 
 
@@ -126,7 +126,7 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
 
 
 def _defaults(model: type[BaseModel]) -> dict[str, object]:
-    """Return the defaults as a file would have them: "0 %", not 0.0."""
+    """Return the defaults in the form of a file: "0 %", not 0.0."""
     found: dict[str, object] = {}
     for name, field in model.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
@@ -137,17 +137,17 @@ def _defaults(model: type[BaseModel]) -> dict[str, object]:
 
 
 def _paths_partly(schema: Schema) -> None:
-    """Of a path, only what is said where it is not whole."""
+    """Remove titles and defaults from partial paths, and the requirements of complete paths."""
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
-            for word in ("title", "default"):  # what one does not name stays as it is: it has no default
+            for word in ("title", "default"):  # an omitted key keeps its earlier value: it has no default
                 entry.pop(word, None)
     path = schema["$defs"][PathFile.__name__]
     del path["required"], path["properties"]["rtt"]["default"]  # see _complete_unless_extended
 
 
 def _complete_unless_extended(link: Schema) -> None:
-    """A condition needs both paths whole, but not one that inherits, nor a key that a sweep gives."""
+    """Require both paths complete, unless a condition inherits, or a sweep supplies the key."""
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
     whole = {"required": ["down", "up"]}
@@ -157,13 +157,13 @@ def _complete_unless_extended(link: Schema) -> None:
 
 _NOT_INHERITED = ("mplab", "name")
 _FIXED = ("mplab", "extends", "vars")
-"""What is read before variables are."""
+"""Keys that are read before variables are."""
 _VARIABLE = "Variable"
 _ABOUT = ("title", "description", "default", "examples")
 
 
 def _with_variables(schema: Schema) -> None:
-    """A variable may stand for every value that is no free text."""
+    """Allow a variable as every value that is not free text."""
     for owner in (schema, *schema["$defs"].values()):
         entries = owner.get("properties", {})
         for name, entry in entries.items():
@@ -186,12 +186,12 @@ def _described(entry: Schema) -> Schema:
 
 
 def record_schema(model: type[Record]) -> Schema:
-    """Of a file that is one record, as this version writes it."""
+    """Return the schema of a file with one record, in the form that this version writes."""
     return _untitled({"$schema": _DIALECT, **model.model_json_schema(mode="serialization")})
 
 
 def events_schema(base: type[Event], title: str) -> Schema:
-    """Of one line of a log of events. Kinds that this version does not know are valid."""
+    """Return the schema of one line of an event log. Kinds that this version does not know are valid."""
     kinds = kinds_of(base)
     _, made = models_json_schema([(kind, "serialization") for kind in (base, *kinds.values())])
     defs = _untitled(made)["$defs"]
@@ -218,7 +218,7 @@ def _untitled(schema: Schema) -> Schema:
 
 
 def schema_files() -> dict[str, str]:
-    """File name → text."""
+    """Return file name → text of all schemas."""
     schemas = {
         EXPERIMENT: experiment_schema(),
         LINK: link_schema(),

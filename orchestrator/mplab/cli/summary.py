@@ -1,4 +1,4 @@
-"""What is printed of an analysed run."""
+"""Print the summary of an analysed run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_summary(summary: "RunSummary", run: Path) -> None:
-    """Print the headline metrics, the answers, and where the report is."""
+    """Print the headline metrics, the answers, and the path of the report."""
     rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
     for row in summary.rows:
         if row.headline:

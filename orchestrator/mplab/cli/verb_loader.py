@@ -1,8 +1,8 @@
 """Find verbs by their files, and import a verb when it is called or when its own help is shown.
 
-A verb is a module, with the name of the verb; a keyword of Python has a ``_`` at its end (``continue_``). The docstring
-of the module is the help of the verb, and its first line is shown in the list of verbs. The module defines a function
-with the name of the module, or ``app`` for a group of verbs.
+A verb is a module with the name of the verb; if that is a keyword of Python, ``_`` is appended (``continue_``). The
+module's docstring is the help of the verb, and its first line is shown in the list of verbs. The module defines a
+function with the name of the module, or ``app`` for a group of verbs.
 """
 
 import importlib
@@ -45,7 +45,7 @@ def add_verb(app: typer.Typer, module: str, *, panel: str | None = None) -> None
 
 
 def short_help(module: str) -> str:
-    """Return the first line of the docstring of a module, which is not imported."""
+    """Return the first line of a module's docstring without importing the module."""
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return ""

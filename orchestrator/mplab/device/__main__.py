@@ -1,4 +1,4 @@
-"""``python -m mplab.device``."""
+"""Run ``python -m mplab.device``."""
 
 import sys
 

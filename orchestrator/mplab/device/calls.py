@@ -1,6 +1,6 @@
-"""Commands of the device that its own process answers: who calls, with which streams; what comes back.
+"""Answer commands of the device in its own process, with the caller's streams.
 
-The applet sends one packet, with its three standard streams beside it, and waits for an exit code.
+The applet sends one packet with its three standard streams attached, and waits for an exit code.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _EXIT_KILLED = 128 + signal.SIGKILL
 
 
 class CommandError(Exception):
-    """A command fails: `text` on its standard error, and an exit code."""
+    """A command fails: `text` goes to its standard error, `code` is its exit code."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -34,14 +34,14 @@ class CommandError(Exception):
 
 
 class Call:
-    """One command that somebody has called on the device.
+    """A command that was called on the device.
 
     Attributes:
         argv: its name and arguments.
-        cwd: folder it was called in.
-        env: environment of who calls.
-        uid: user; root is 0.
-        root: it has root's rights, not only root's number.
+        cwd: folder of the caller.
+        env: environment of the caller.
+        uid: user id of the caller; root is 0.
+        root: the caller has root's capabilities, not only uid 0.
         streams: descriptors of standard input, output and error.
         writers: threads that wait for slow readers.
         handles_signals: set by a handler that uses `wait_signal`; other handlers are cancelled by a signal.
@@ -69,19 +69,19 @@ class Call:
         self._signals: asyncio.Queue[int] = asyncio.Queue()
 
     async def out(self, data: str | bytes) -> None:
-        """Write to its standard output. Raises BrokenPipeError when nobody reads it."""
+        """Write to its standard output. Raises BrokenPipeError if the reader has closed it."""
         await self._write(self.streams[1], data)
 
     async def err(self, data: str | bytes) -> None:
-        """Write to its standard error."""
+        """Write to its standard error. Raises BrokenPipeError if the reader has closed it."""
         await self._write(self.streams[2], data)
 
     async def read(self) -> bytes:
-        """The next bytes of its standard input; b"" at its end."""
+        """Return the next bytes of its standard input; b"" at the end."""
         return await asyncio.get_running_loop().run_in_executor(self.writers, os.read, self.streams[0], 65536)
 
     async def read_all(self, limit: int | None = None) -> bytes:
-        """Its standard input to the end, or `limit` bytes of it."""
+        """Return its standard input to the end; with `limit`, stop after the block that reaches that many bytes."""
         parts, size = [], 0
         while (limit is None or size < limit) and (block := await self.read()):
             parts.append(block)
@@ -89,11 +89,11 @@ class Call:
         return b"".join(parts)
 
     def signalled(self, number: int) -> None:
-        """A signal has reached it."""
+        """Deliver a signal to the command."""
         self._signals.put_nowait(number)
 
     async def wait_signal(self) -> int:
-        """The next signal that reaches it."""
+        """Wait for the next signal, and return its number."""
         return await self._signals.get()
 
     async def _write(self, descriptor: int, data: str | bytes) -> None:
@@ -109,15 +109,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 Handler = Callable[[Call], Awaitable[int]]
-"""Answers a call; returns the exit code."""
+"""Function that answers a call and returns the exit code."""
 
 
 class CallServer:
-    """Takes calls at a unix socket while it runs.
+    """A server of calls at a unix socket.
 
     Args:
-        path: of the socket.
-        handlers: command name → what answers it.
+        path: path of the socket.
+        handlers: command name → handler.
     """
 
     def __init__(self, path: Path, handlers: Mapping[str, Handler]) -> None:
@@ -128,7 +128,7 @@ class CallServer:
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="streams")
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         self._socket.bind(str(self._path))
@@ -137,7 +137,7 @@ class CallServer:
         asyncio.get_running_loop().add_reader(self._socket, self._accept)
 
     async def stop(self) -> None:
-        """Stop listening; end what is being answered."""
+        """Stop listening, and cancel running calls."""
         if self._socket is not None:
             asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
@@ -211,7 +211,7 @@ async def _run(handler: Handler, call: Call) -> int:
 
 
 async def _listen(call: Call, conn: socket.socket) -> int:
-    """Until the caller is gone: what its exit code would be. A handler that waits for signals gets them first."""
+    """Wait until the caller has gone or is signalled. Return its exit code. Handlers that wait for signals get them."""
     while True:
         await _readable(conn)
         try:
@@ -237,13 +237,13 @@ async def _readable(sock: socket.socket) -> None:
 
 
 async def _no_reader(descriptor: int) -> None:
-    """Until nobody reads what is written to a pipe; for ever when it is a file or a terminal."""
+    """Wait until a pipe has no reader; wait forever for a file or a terminal."""
     loop = asyncio.get_running_loop()
     gone: asyncio.Future[None] = loop.create_future()
     poll = select.epoll()
     try:
         try:
-            poll.register(descriptor, 0)  # errors are always told
+            poll.register(descriptor, 0)  # errors are always reported
         except PermissionError:  # a regular file
             await gone
         loop.add_reader(poll.fileno(), partial(_settle, gone))

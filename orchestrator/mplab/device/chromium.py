@@ -1,8 +1,8 @@
-"""What the scripted Chrome loads its pages with: this machine's Chromium, behind the socket that Android's Chrome has.
+"""Run this machine's Chromium for the scripted Chrome, behind the socket of Android's Chrome.
 
-``python -m mplab.device.chromium serve NAME`` runs it, without a screen, in the network that it is started in:
-its DevTools are at the abstract socket NAME there. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N
-seconds=S`` once that has its load event, as ``page.py`` does. With an empty NAME `serve` ends at once.
+``python -m mplab.device.chromium serve NAME`` runs it without a screen in the caller's network, with its DevTools at
+the abstract socket NAME. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N seconds=S`` after its load
+event, like ``page.py``. With an empty NAME `serve` ends at once.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _POLL_S = 0.05
 
 
 def connect(name: str) -> socket.socket:
-    """A connection to an abstract socket. Raises OSError."""
+    """Connect to an abstract socket. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX)
     try:
         sock.connect(b"\0" + name.encode())
@@ -44,22 +44,22 @@ def connect(name: str) -> socket.socket:
 
 
 async def serve(name: str, cacert: str, proxy: str) -> None:
-    """Run the browser until it or this program's parent ends, or SIGTERM comes.
+    """Run the browser until the browser or this program's parent ends, or until SIGTERM.
 
     Args:
-        name: of the socket. Whoever connects before the browser is up, waits.
-        cacert: the certificate authority that it trusts, PEM; the system's list: its own.
-        proxy: its HTTP proxy, ``HOST:PORT``; "": none. Chrome on Android changes it while it runs.
+        name: name of the socket. A client that connects before the browser is up waits.
+        cacert: certificate authority that it trusts, PEM; with the path of the system's list it uses its built-in list.
+        proxy: its HTTP proxy, ``HOST:PORT``; "": none. Chrome on Android can change it while it runs.
 
     Raises:
-        LabNotReadyError: it, or what it needs, is missing.
-        MplabError: it has ended by itself.
-        OSError: the socket is somebody else's.
+        LabNotReadyError: the browser, or a program that it needs, is missing.
+        MplabError: the browser has ended by itself.
+        OSError: the socket is in use.
     """
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection; it waits until the browser is up."""
+        """Relay a connection after the browser is up."""
         with contextlib.suppress(OSError), contextlib.closing(writer):
             to_browser = await asyncio.open_connection("127.0.0.1", await port)
             with contextlib.closing(to_browser[1]):
@@ -84,7 +84,7 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
 
 @contextlib.contextmanager
 def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Chromium, with all that it writes in `folder`; it ends with this program, however that ends."""
+    """Start Chromium with all its files in `folder`; it ends with this program, for any reason."""
     home, profile = folder / "home", folder / "profile"
     (profile / "Default").mkdir(parents=True)
     (profile / "Default" / "Preferences").write_text(json.dumps(PREFERENCES))
@@ -99,7 +99,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # SIGTERM to this program is not for it: apps on Android end at once, by SIGKILL
+            start_new_session=True,  # SIGTERM must not reach it: apps on Android end at once, by SIGKILL
         )
     try:
         yield process
@@ -109,7 +109,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
 
 
 def _port(profile: Path) -> int:
-    """Where its DevTools listen; 0: not yet."""
+    """Return the port of its DevTools; 0: not yet known."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((profile / PORT_FILE).read_text().splitlines()[0])
     return 0
@@ -124,9 +124,9 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 def load(name: str, url: str) -> str:
-    """Open a page; what came. Raises MplabError: nobody answers, or it did not come."""
+    """Open a page and return what was loaded. Raises MplabError if the browser does not answer or the page fails."""
     began = time.monotonic()
-    while True:  # the browser may just have been started
+    while True:  # the browser may still be starting
         try:
             connect(name).close()
             break
@@ -144,7 +144,7 @@ def load(name: str, url: str) -> str:
 
 
 def main() -> int:
-    """Exit code: 0, or 1 when the browser could not be started or the page did not come."""
+    """Return the exit code: 0, or 1 if the browser could not be started or the page was not loaded."""
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=("serve", "load"))
     parser.add_argument("name")

@@ -1,4 +1,4 @@
-"""The way to a running device: an abstract unix socket, one JSON object a line each way; it leaves no file behind."""
+"""Control a running device over an abstract unix socket, with one JSON object a line each way; it leaves no file."""
 
 import asyncio
 import json
@@ -18,17 +18,17 @@ _TIMEOUT_S = 60.0
 _CREDENTIALS = struct.Struct("3i")
 
 Message = dict[str, Any]
-"""Request or answer of a device's control socket: JSON, whose keys depend on the operation."""
+"""Request or answer of a device's control socket: JSON; the keys depend on the operation."""
 Operation = Callable[[Message], Awaitable[Message]]
 
 
 def control_name(pid: int, serial: str) -> str:
-    """Of a device's socket, without the zero byte in front."""
+    """Return the name of a device's socket, without the leading zero byte."""
     return f"{_PREFIX}{pid}/{serial}"
 
 
 class ControlServer:
-    """Answers whoever has the same user as this process."""
+    """A server that answers root and processes of this process's user."""
 
     def __init__(self, name: str, operation: Operation) -> None:
         self._name = name
@@ -36,13 +36,13 @@ class ControlServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         sock = socket.socket(socket.AF_UNIX)
         sock.bind(b"\0" + self._name.encode())
         self._server = await asyncio.start_unix_server(self._connected, sock=sock)
 
     async def stop(self) -> None:
-        """Stop."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 
@@ -67,10 +67,10 @@ class ControlServer:
 
 
 def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Message:
-    """Ask a running device.
+    """Send a request to a running device, and return the answer.
 
     Raises:
-        DeviceError: it is not there, or it refuses.
+        DeviceError: it does not answer, or it refuses.
     """
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(timeout_s)
@@ -87,7 +87,7 @@ def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Messag
 
 
 def running_devices() -> dict[str, str]:
-    """Serial → control socket of the devices that run in this network namespace."""
+    """Return serial → control socket of the devices that run in this network namespace."""
     found = {}
     for line in Path("/proc/net/unix").read_text().splitlines():
         if match := _LISTED.search(line):
@@ -96,10 +96,10 @@ def running_devices() -> dict[str, str]:
 
 
 def find_device(serial: str = "") -> str:
-    """Control socket of the device `serial`; of the only one when "".
+    """Return the control socket of the device `serial`, or with "" that of the only device.
 
     Raises:
-        LabNotReadyError: there is none, or there are several.
+        LabNotReadyError: no such device runs, or several run and `serial` is "".
     """
     devices = running_devices()
     if serial in devices:

@@ -1,4 +1,4 @@
-"""`Device`: an emulated device for as long as its context."""
+"""Run an emulated device as a context."""
 
 import contextlib
 import json
@@ -20,12 +20,13 @@ _STOP_TIMEOUT_S = 15.0
 
 
 class Device:
-    """Starts an emulated device in a process of its own.
+    """An emulated device in its own process, started on entry.
 
     Args:
-        settings: what it is.
-        node: a node of a lab whose network it shall have, e.g. the lab's ``phone``; without one it has a network of its
-            own, with ``wlan0`` and ``rmnet0`` that lead to a router each, and no farther.
+        settings: settings of the device.
+        node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node it has its own
+            network: ``wlan0`` and ``rmnet0``, each with a router that leads no further.
+            ``wlan0`` and ``rmnet0``, each with a router that leads no further.
     """
 
     def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:
@@ -35,7 +36,7 @@ class Device:
         self._facts: Message = {}
 
     def __enter__(self) -> Self:
-        """Start it, and wait until adb can connect.
+        """Start the device, and wait until adb can connect.
 
         Raises:
             LabNotReadyError: a program that it needs is missing.
@@ -48,11 +49,11 @@ class Device:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """Stop the device."""
         self.stop()
 
     def start(self) -> None:
-        """Start it; see `__enter__`."""
+        """Start the device; see `__enter__`."""
         for program in NEEDED:
             program.path()
         self._process = subprocess.Popen(
@@ -60,7 +61,7 @@ class Device:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,  # Ctrl-C ends what has started it, in its own order
+            start_new_session=True,  # Ctrl-C must not reach it: its parent ends it, in its own order
         )
         assert self._process.stdout is not None  # noqa: S101 - PIPE was asked for
         line = self._process.stdout.readline()
@@ -73,7 +74,7 @@ class Device:
         self._facts = facts
 
     def stop(self) -> None:
-        """End it; nothing is left of it."""
+        """Stop the device; nothing of it remains."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -89,44 +90,44 @@ class Device:
 
     @property
     def running(self) -> bool:
-        """It has not ended by itself."""
+        """Return whether it is running: started, and not ended by itself."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Return the id of its process."""
         return int(self._facts["pid"])
 
     @property
     def address(self) -> str:
-        """For ``adb connect``, and its serial there: ``127.0.0.1:40123``."""
+        """Return the address for ``adb connect``, which is also its serial there, like ``127.0.0.1:40123``."""
         return str(self._facts["address"])
 
     @property
     def serial(self) -> str:
-        """What ``getprop ro.serialno`` says."""
+        """Return the value of ``getprop ro.serialno``."""
         return str(self._facts["serial"])
 
     @property
     def facts(self) -> Message:
-        """Serial, address, model, …"""
+        """Return serial, address, model and other facts."""
         return dict(self._facts)
 
     def fault(self, name: str, **parameters: object) -> Message:
-        """Make a fault happen; ``clear`` ends them. Raises DeviceError."""
+        """Cause a fault; ``clear`` ends faults. Raises DeviceError."""
         return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
 
     def state(self) -> Message:
-        """Radios, battery, what is in front, which agents run, the last lines of the log."""
+        """Return radios, battery, app in front, running agents and last lines of the log. Raises DeviceError."""
         return self.ask({"op": "state"})
 
     def ask(self, request: Message) -> Message:
-        """Ask its control socket. Raises DeviceError."""
+        """Send a request to its control socket. Raises DeviceError."""
         return ask(self._facts["control"], request)
 
 
 def device_argv(settings: DeviceSettings) -> list[str]:
-    """The command that runs a device in the foreground."""
+    """Return the command that runs a device in the foreground."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     python = [sys.executable, "-m", "mplab.device", "serve", json.dumps(settings.to_json())]
     return [str(UNSHARE.path()), *user, "--mount", "--", *python]

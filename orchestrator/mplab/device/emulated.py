@@ -1,4 +1,4 @@
-"""The emulated device itself: adbd, system, network and Android, put together."""
+"""Assemble the emulated device from adbd, system, network and Android."""
 
 import asyncio
 import contextlib
@@ -30,18 +30,18 @@ Result = TypeVar("Result")
 _FEATURES = ("shell_v2", "cmd", "stat_v2", "ls_v2", "fixed_push_mkdir", "apex", "fixed_push_symlink_timestamp")
 _ADBD_RETURNS_S = 0.3
 _SERVICES_LATER = 0.3
-"""Part of a boot during which adbd answers already, and Android's services do not."""
+"""Share of a boot during which adbd already answers, but Android's services do not."""
 
 
 class EmulatedDevice:
-    """One device; what adbd asks of it is `mplab.device.adbd.Backend`.
+    """A device. It implements `mplab.device.adbd.Backend` for adbd.
 
     Args:
-        settings: how it is reached, where it lives.
-        model: what it is.
-        screen: what it shows.
+        settings: its address and network.
+        model: phone that it emulates.
+        screen: its screen.
         agents: programs of UI frameworks on it.
-        runtime: an empty folder in a file system that goes with this process.
+        runtime: empty folder in a file system that ends with this process.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class EmulatedDevice:
     # --- its life
 
     async def start(self) -> None:
-        """Switch it on. Raises DeviceError, OSError."""
+        """Switch the device on. Raises DeviceError, OSError."""
         await self.system.prepare()
         await self._boot()
         await self._put_files()
@@ -92,7 +92,7 @@ class EmulatedDevice:
         await self.adbd.start()
 
     async def stop(self) -> None:
-        """Switch it off; a network that was given is left as it was found."""
+        """Switch the device off; a lab's network is restored."""
         for task in self._works:
             task.cancel()
         await asyncio.gather(*self._works, return_exceptions=True)
@@ -124,16 +124,16 @@ class EmulatedDevice:
             await self.system.files(root=True).run(partial(put, path, text))
 
     def reboot(self, reason: str = "", *, seconds: float | None = None) -> None:
-        """Begin a reboot; with the reason ``poweroff`` it stays off.
+        """Start a reboot; with the reason ``poweroff`` the device stays off.
 
         Args:
-            reason: what follows ``adb reboot``.
-            seconds: how long it takes, instead of what the phone file says.
+            reason: argument of ``adb reboot``.
+            seconds: duration of the reboot, instead of that in the phone file.
         """
         self._work(self._reboot(reason, self.state.model.boot_s if seconds is None else seconds))
 
     async def _reboot(self, reason: str, seconds: float) -> None:
-        await asyncio.sleep(0.05)  # whoever asked for it gets an answer
+        await asyncio.sleep(0.05)  # the caller gets an answer first
         await self.adbd.stop()
         await self._halt()
         await self.network.forget()
@@ -150,7 +150,7 @@ class EmulatedDevice:
         self.android.start()
 
     def restart_adbd(self, *, seconds: float = _ADBD_RETURNS_S, port: int | None = None) -> None:
-        """adbd ends and comes back, at another port perhaps."""
+        """Restart adbd after `seconds`, optionally at another port."""
 
         async def work() -> None:
             await asyncio.sleep(0.05)
@@ -171,12 +171,12 @@ class EmulatedDevice:
 
     @property
     def features(self) -> frozenset[str]:
-        """What adbd announces."""
+        """Return the features that adbd announces."""
         return frozenset(_FEATURES)
 
     @property
     def banner(self) -> bytes:
-        """Payload of its CNXN."""
+        """Return the payload of adbd's CNXN message."""
         product = self.state.model.product
         parts = [
             f"ro.product.name={product}",
@@ -188,24 +188,24 @@ class EmulatedDevice:
 
     @property
     def trusted_keys(self) -> Sequence[str] | None:
-        """Public keys of the hosts it trusts."""
+        """Return the public keys of trusted hosts."""
         return [] if self.trust == "nobody" else self._keys
 
     def offer_key(self, key: str) -> bool:
-        """A host shows its key."""
+        """Return whether the device's user accepts a host's key; an accepted key is stored."""
         if self.trust == "any":
             self._keys.append(key)
             return True
         return False
 
     def distrust(self) -> None:
-        """Forget every host."""
+        """Forget all trusted hosts."""
         self._keys.clear()
 
     async def spawn(
         self, command: str, *, terminal: bool, merged: bool, env: Mapping[str, str] | None = None
     ) -> Channel:
-        """Start a command line in the device's shell."""
+        """Start a command line in the device's shell. Raises DeviceError if the device is down."""
         uid = 0 if self.state.adb_root else SHELL_UID
         argv = ["/system/bin/sh", "-c", command] if command else ["/system/bin/sh", "-"]
         if not terminal:
@@ -221,11 +221,11 @@ class EmulatedDevice:
         return Channel(process, ours)
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` where paths are the device's, as adb's user."""
+        """Run `action` where paths are the device's, as adb's user. Raises DeviceError if the device is down."""
         return await self.system.files(root=self.state.adb_root).run(action)
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect inside the device."""
+        """Connect to a socket inside the device. Raises OSError, ValueError."""
         kind, _, name = address.partition(":")
         if kind == "tcp":
             port = _port(name)
@@ -249,7 +249,7 @@ class EmulatedDevice:
             raise
 
     def listen(self, address: str) -> socket.socket:
-        """A listening socket inside the device."""
+        """Return a listening socket inside the device. Raises OSError, ValueError."""
         kind, _, name = address.partition(":")
         if kind == "tcp":
             sock = socket_in(self.system.pid, socket.AF_INET)
@@ -270,7 +270,7 @@ class EmulatedDevice:
         return sock
 
     def request(self, service: str) -> str:
-        """``reboot:``, ``root:``, …"""
+        """Handle a service of adbd itself: ``reboot:``, ``root:``, …. Raises ValueError."""
         kind, _, rest = service.partition(":")
         if kind == "reboot":
             self.reboot(rest)
@@ -304,7 +304,7 @@ class EmulatedDevice:
         return "restarting adbd as non root\n"
 
     async def delay(self) -> None:
-        """Wait as long as it is slow."""
+        """Wait for the delay of a slow device."""
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
 

@@ -1,4 +1,4 @@
-"""Faults on demand."""
+"""Cause faults on demand. The docstring of a fault is its description for users."""
 
 import asyncio
 import inspect
@@ -156,14 +156,14 @@ FAULTS: Mapping[str, Fault] = {
     "screen-off": _screen_off,
     "clear": _clear,
 }
-"""Name → what makes it happen; ``clear`` ends them."""
+"""Name → fault; ``clear`` ends faults."""
 
 
 async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]) -> dict[str, object]:
-    """Make a fault happen.
+    """Cause a fault, and return its result.
 
     Raises:
-        InputError: there is no such fault, or it has no such parameter.
+        InputError: there is no such fault, it has no such parameter, or a parameter is missing.
     """
     if name not in FAULTS:
         raise InputError(unknown("fault", name, FAULTS))
@@ -178,11 +178,11 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
 
 
 def parameters_of(name: str) -> dict[str, object]:
-    """Parameter → default of a fault."""
+    """Return parameter → default of a fault."""
     found = inspect.signature(FAULTS[name]).parameters.values()
     return {parameter.name: parameter.default for parameter in found if parameter.kind is parameter.KEYWORD_ONLY}
 
 
 def describe(name: str) -> str:
-    """What a fault does, one sentence."""
+    """Return the description of a fault, one sentence."""
     return inspect.getdoc(FAULTS[name]) or ""

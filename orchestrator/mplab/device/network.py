@@ -1,4 +1,4 @@
-"""The device's interfaces: ``wlan0`` and ``rmnet0`` in its network namespace, up and down as its radios are."""
+"""Manage ``wlan0`` and ``rmnet0`` in the device's network namespace; they follow its radios."""
 
 import asyncio
 import json
@@ -31,13 +31,13 @@ _SYSCTLS = (
     "net.mptcp.pm_type",
     "net.mptcp.checksum_enabled",
 )
-"""What a reboot sets back in a namespace that has been given."""
+"""Kernel parameters that a reboot resets in a lab's namespace."""
 _KERNELS_OWN = ("local", "broadcast", "multicast", "anycast", "unreachable")
 
 
 @dataclass(frozen=True)
 class _Configuration:
-    """What an interface gets whenever it comes up."""
+    """The configuration that an interface gets whenever it comes up."""
 
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
@@ -46,12 +46,12 @@ class _Configuration:
 
 @dataclass
 class Network:
-    """The interfaces of one device.
+    """The interfaces of a device.
 
     Attributes:
-        system: whose they are.
-        private: the namespace is the device's own: interfaces and the routers behind them are made at every boot.
-        configurations: of each interface, as found when the device was switched on.
+        system: system of the device.
+        private: the device has its own namespace: interfaces and their routers are made at every boot.
+        configurations: configuration of each interface, as found at power-on.
     """
 
     system: System
@@ -62,7 +62,7 @@ class Network:
     _nft: str = ""
 
     async def begin(self) -> None:
-        """After a boot: make what is the device's own, or remember what has been given."""
+        """Make a private network after a boot, or store the configuration of a lab's network."""
         if self.private:
             await self._make_private()
         await self._namespace(["sysctl", "-q", "-w", "net.ipv4.ping_group_range=0 2147483647"], check=False)
@@ -77,7 +77,7 @@ class Network:
                 self._nft = (await self._namespace([str(NFT.path()), "list", "ruleset"], check=False))[1]
 
     async def forget(self) -> None:
-        """At a reboot: what was changed since the device was switched on is lost; both links are down."""
+        """Revert changes of a lab's network at a reboot, except that both links stay down."""
         if self.private:
             return
         for interface in self.configurations:
@@ -94,7 +94,7 @@ class Network:
         await self._namespace(["sysctl", "-q", "-e", "-w", *self._sysctls], check=False)
 
     async def up(self, interface: str) -> None:
-        """Bring an interface up, with its addresses and routes; nothing when there is no such interface."""
+        """Bring an interface up with its addresses and routes. Does nothing if there is no such interface."""
         if found := self.configurations.get(interface):
             await self._ip([f"link set {interface} mtu {found.mtu} up"])
             addresses = [f"addr replace {address} dev {interface}" for address in found.addresses]
@@ -102,24 +102,24 @@ class Network:
             await self._ip([*addresses, *routes], force=True)
 
     async def down(self, interface: str) -> None:
-        """Take an interface down; its addresses and routes are gone."""
+        """Take an interface down, which removes its addresses and routes."""
         if interface in self.configurations:
             await self._ip([f"addr flush dev {interface}", f"link set {interface} down"])
 
     async def restore(self) -> None:
-        """Leave a namespace that was given as it was found."""
+        """Restore a lab's network to the state at power-on."""
         if not self.private and self.system.pid:
             await self.forget()
             for interface in self.configurations:
                 await self.up(interface)
 
     def address(self, interface: str) -> str:
-        """``10.64.1.2/24``, or ""."""
+        """Return the address of an interface, like ``10.64.1.2/24``, or ""."""
         found = self.configurations.get(interface)
         return next((address for address in found.addresses if ":" not in address), "") if found else ""
 
     def gateway(self, interface: str) -> str:
-        """``10.64.1.1``, or ""."""
+        """Return the gateway of an interface, like ``10.64.1.1``, or ""."""
         found = self.configurations.get(interface)
         for route in found.routes if found else ():
             words = route.split()
@@ -128,7 +128,7 @@ class Network:
         return ""
 
     async def counters(self) -> dict[str, tuple[int, int, int, int]]:
-        """Interface → bytes and packets received, bytes and packets sent."""
+        """Return interface → bytes and packets received, bytes and packets sent."""
         _code, text, _err = await self._namespace([str(IP.path()), "-j", "-s", "link"], check=False)
         found = {}
         for link in json.loads(text or "[]"):
@@ -174,7 +174,7 @@ class Network:
                 f"route add default via {router} dev {interface} table {_TABLES[interface]}",
                 f"rule add from {address.split('/')[0]} table {_TABLES[interface]} priority {_TABLES[interface]}",
             ]
-        # Links that wait for their other end have no routes: first the routers, then the phone.
+        # A link whose other end is down has no routes: first configure the routers, then the phone.
         await self._ip([line for line in lines if line.startswith("link add")])
         routers = ["link set lo up"]
         for interface, (address, router) in _PRIVATE.items():
@@ -191,7 +191,7 @@ class Network:
     async def _namespace(
         self, argv: Sequence[str], *, stdin: str = "", check: bool = True, pid: int | None = None
     ) -> tuple[int, str, str]:
-        """Run a program of this machine in the device's network."""
+        """Run a program of this machine in the device's network. Raises DeviceError if `check` and it fails."""
         pid = pid or self.system.pid
         process = await asyncio.create_subprocess_exec(
             *[str(NSENTER.path()), f"--net=/proc/{pid}/ns/net", "--", *argv],
@@ -209,6 +209,6 @@ class Network:
 
 
 def _rule(line: str) -> str:
-    """``101:\tfrom 10.64.1.2 lookup 101`` → what ``ip rule add`` takes."""
+    """Convert ``101:\tfrom 10.64.1.2 lookup 101`` to arguments of ``ip rule add``."""
     priority, _, rest = line.partition(":")
     return f"{rest.strip().replace('[detached] ', '')} priority {priority}"

@@ -1,7 +1,7 @@
-"""The device's process: ``python -m mplab.device serve SETTINGS`` (JSON), in a mount namespace of its own.
+"""Run the device's process: ``python -m mplab.device serve SETTINGS`` (JSON), in its own mount namespace.
 
-It prints one line of JSON when the device is up, and ends on SIGTERM, SIGINT, or when its standard input ends: with
-whoever has started it. Then nothing of it is left: files are in its own tmpfs, processes in its own PID namespace.
+It prints one line of JSON when the device is up. It ends on SIGTERM or SIGINT, and when its standard input ends, that
+is with its parent. Nothing remains: files are in its own tmpfs, processes in its own PID namespace.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _OWN = Path("/dev/shm")  # noqa: S108 - hidden below by a tmpfs of this process
 
 
 def make_runtime() -> Path:
-    """An empty folder in a tmpfs that nobody else sees; this process has a mount namespace of its own."""
+    """Make an empty folder in a private tmpfs. This process must have its own mount namespace."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab-device", str(_OWN)], check=True)
     runtime = _OWN / "mplab-device"
@@ -36,7 +36,7 @@ def make_runtime() -> Path:
 
 
 async def serve(settings: DeviceSettings) -> int:
-    """Run one device until it is told to end."""
+    """Run a device until a signal or the end of standard input. Return the exit code."""
     model = load_phone(settings.phone)
     runtime = make_runtime()
     screen, agents = make_screen(settings, model, runtime, lambda: device.system.pid)
@@ -60,7 +60,7 @@ async def serve(settings: DeviceSettings) -> int:
 
 
 def facts(device: EmulatedDevice) -> Message:
-    """What a user has to know of it."""
+    """Return the facts that a user of the device needs."""
     state = device.state
     host = device._settings.host
     return {
@@ -84,12 +84,12 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None
             loop.remove_reader(0)
             ended.set()
 
-    with contextlib.suppress(PermissionError):  # a regular file, /dev/null: nobody there
+    with contextlib.suppress(PermissionError):  # a regular file or /dev/null: there is no parent to watch
         loop.add_reader(0, read)
 
 
 class _Operations:
-    """What the control socket takes."""
+    """The operations of the control socket."""
 
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device
@@ -122,7 +122,7 @@ class _Operations:
 
 
 def main(argv: list[str]) -> int:
-    """``serve SETTINGS``."""
+    """Run ``serve SETTINGS``, and return the exit code."""
     logging.basicConfig(level=logging.WARNING, format="mplab device: %(levelname)s %(name)s: %(message)s")
     if len(argv) != 2 or argv[0] != "serve":
         print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)

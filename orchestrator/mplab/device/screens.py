@@ -1,4 +1,4 @@
-"""Which screen and which agents a device gets."""
+"""Make the screen and the agents of a device."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ from mplab.device.screen.facts import DeviceFacts
 from mplab.device.settings import DeviceSettings
 
 DEVTOOLS = "chrome_devtools_remote"
-"""The abstract socket that Chrome on Android has; here it leads to Chromium, if there is one."""
+"""Abstract socket of Chrome on Android; here it leads to Chromium, if that is installed."""
 _SDCARD = "/sdcard"
 
 
 def make_screen(
     settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
 ) -> tuple[Screen, Agents]:
-    """The screen of a device, and the UI frameworks' programs that know it.
+    """Return the screen of a device, and the UI agents that work on it.
 
     Args:
-        settings: of the device.
-        model: what it is.
+        settings: settings of the device.
+        model: phone that it emulates.
         runtime: its files, as its own process sees them.
-        system_pid: its first process, once it is up.
+        system_pid: returns the id of its first process, once it is up.
     """
     width, height = model.screen.width, model.screen.height
     screen: Screen = HomeScreen(width, height)
@@ -38,7 +38,7 @@ def make_screen(
             height=height,
             enter=lambda: _network(settings, system_pid()),
             folder=lambda name: _folder(runtime, name),
-            # Programs that are modules of mplab are found from wherever they are started.
+            # Modules of mplab must be found from any working directory.
             environment={"PYTHONPATH": IMPORT_PATH},
             variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
         )
@@ -56,13 +56,13 @@ def make_screen(
 
 
 def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
-    """What runs an app's program in the device's network, with the name server of the node that it lives on."""
+    """Return the command prefix that runs an app's program in the device's network, with its node's name server."""
     pid = settings.network_pid
     return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
 
 
 def _folder(runtime: Path, name: str) -> Path | None:
-    """A folder of the device's storage, by a path that holds in every mount namespace of this lab."""
+    """Return a folder of the device's storage, by a path that is valid in every mount namespace of this lab."""
     if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
         return None
     return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")

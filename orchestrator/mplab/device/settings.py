@@ -1,4 +1,4 @@
-"""How an emulated device is started."""
+"""Define the settings of an emulated device."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -8,19 +8,19 @@ Trust = Literal["any", "listed", "nobody"]
 
 @dataclass(frozen=True)
 class DeviceSettings:
-    """What `Device` is made from.
+    """The settings of a `Device`.
 
     Attributes:
         phone: name of a phone that comes with mplab, or a phone file.
-        host: address that adb connects to.
-        port: 0 for a free one. Not 5555…5585, where every adb server looks for Android's own emulator.
-        serial: instead of the phone's own; "" keeps that.
+        host: address on which adbd listens.
+        port: TCP port; 0: any free one. Not 5555…5585, where every adb server searches for Android's own emulator.
+        serial: serial number that replaces the phone's own; "": keep that.
         trust: ``any``: its user accepts every host's key; ``listed``: only `keys`; ``nobody``: it stays unauthorized.
         keys: lines of ``adbkey.pub``.
-        network_pid: a process in whose network namespace it lives; None: a namespace of its own.
-        apps: the scripted apps are on it.
-        app_files: further scripted apps; one of a package that is there already replaces it.
-        app_variables: instead of the first values of the apps' variables: where their servers are.
+        network_pid: process whose network namespace the device uses; None: its own namespace.
+        apps: install the scripted apps.
+        app_files: further scripted apps; an app replaces an installed one of the same package.
+        app_variables: values that replace first values of the apps' variables: addresses of their servers.
     """
 
     phone: str = "android-13"
@@ -35,12 +35,12 @@ class DeviceSettings:
     app_variables: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """For the device's process."""
+        """Return the settings as JSON, for the device's process."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "DeviceSettings":
-        """What `to_json` gave."""
+        """Parse the result of `to_json`."""
         lists = {name: tuple(data.get(name, ())) for name in ("keys", "app_files")}
         variables = tuple((name, value) for name, value in data.get("app_variables", ()))
         return cls(**{**data, **lists, "app_variables": variables})

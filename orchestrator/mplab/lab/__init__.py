@@ -1,1 +1,1 @@
-"""Labs: the resources an experiment runs on. The virtual lab needs nothing but this machine."""
+"""Open labs: the resources that an experiment runs on. The virtual lab needs only this machine."""

@@ -1,4 +1,4 @@
-"""What a lab does with a phone on adb, whatever is around it: its readiness, its apps, its screen, its log."""
+"""Use a phone on adb in a lab of any kind: check it, open its apps, record its screen and log."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -38,12 +38,12 @@ _HTTP_PROXY = f"127.0.0.1:{HTTP_PORT}"
 
 @dataclass(frozen=True)
 class PhoneLook:
-    """What was seen of a phone before a cell.
+    """The state of a phone before a cell.
 
     Attributes:
-        facts: serial, condition, clock, versions, what is not controlled: for ``cell.json``.
-        clock_offset_ms: how far its clock is ahead of this host's.
-        warnings: what may disturb the cell.
+        facts: for ``cell.json``: serial, condition, clock, versions, and uncontrolled features.
+        clock_offset_ms: offset of its clock from this host's; positive: it is ahead.
+        warnings: possible disturbances of the cell.
         ways_past: see `AndroidSide.ways_past`.
     """
 
@@ -54,12 +54,12 @@ class PhoneLook:
 
 
 class AndroidSide:
-    """A phone on adb as cells use it.
+    """A phone on adb, as cells use it.
 
     Args:
         phone: the phone; rooted, unless the lab file uses it without root.
-        file: what the lab file says of it.
-        appium: starts Appium when it is first asked, and says where it listens.
+        file: the phone's entry in the lab file.
+        appium: starts Appium on its first call, and returns its URL.
         install: let Appium install its server on the phone.
     """
 
@@ -73,15 +73,17 @@ class AndroidSide:
         self._system_proxy: SystemProxy | None = None
 
     def take_over(self, proxy: str) -> None:
-        """Have the phone stay awake, update nothing, and send its TCP and names to the agent on it, nothing else past
-        it, until it is given back. Without root its apps alone can send theirs there.
+        """Prepare the phone for cells until it is released: it stays awake, and installs no updates.
+
+        Its TCP and names are redirected to the agent; IPv6 and the apps' other UDP are blocked. Without root, only apps
+        that can be given a proxy use the agent.
 
         Args:
             proxy: address of the proxy, which stays reachable.
 
         Raises:
-            LabNotReadyError: it is not rooted; an app that it needs is not there.
-            DeviceError: it did not do this.
+            LabNotReadyError: the phone is not rooted, or an app that it needs is missing.
+            DeviceError: the phone did not make a change.
         """
         self.check_root(self._phone, self._file)
         prepare(self._phone)
@@ -95,7 +97,7 @@ class AndroidSide:
 
     @staticmethod
     def check_root(phone: AdbPhone, file: AndroidPhoneFile) -> None:
-        """Raise LabNotReadyError when a phone is not rooted, and its lab file does not say that it is used so."""
+        """Raise LabNotReadyError if a phone is not rooted and its lab file does not allow that."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
                 f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that; "
@@ -110,36 +112,37 @@ class AndroidSide:
         phone.script(iptables_script(self._proxy))
 
     def recover(self, reason: str) -> str:
-        """After an attempt that failed: when the phone does not do its part any more, climb the recovery ladder.
+        """Check the phone after a failed attempt; if it no longer works, climb the recovery ladder.
 
         Args:
             reason: why the attempt failed.
 
         Returns:
-            What helped: ``reconnect``, ``reboot``, …; "" when nothing was needed.
+            The rung that helped: ``reconnect``, ``reboot``, …; "" if none was needed.
 
         Raises:
-            LabNotReadyError: nothing helped: the phone is in quarantine.
-            DeviceError: it was lost again.
+            LabNotReadyError: no rung helped: the phone is in quarantine.
+            DeviceError: the phone was lost again.
         """
         if self._works():
             return ""
         found = Recovery(self._phone).recover(reason)
         Radios(self._phone).wait_up(*INTERFACES)
-        if self.ways_past():  # a reboot forgets the rules
+        if self.ways_past():  # a reboot removes the rules
             self._redirect()
         return found.rung
 
     def _works(self) -> bool:
-        """adb and root are there, and nothing can go past the agent."""
+        """Return whether adb reaches the phone and no traffic can bypass the agent."""
         try:
             return self._phone.link.state() == "device" and not self.ways_past()
         except DeviceError:
             return False
 
     def ways_past(self) -> list[str]:
-        """Why traffic of a rooted phone can go past the agent, one sentence each; none of a phone without root, where
-        that cannot be controlled. Raises DeviceError.
+        """Return why traffic of a rooted phone can bypass the agent, one sentence each. Raises DeviceError.
+
+        The list is empty for a phone without root, where that cannot be controlled.
         """
         if not self._phone.rooted:
             return []
@@ -155,14 +158,14 @@ class AndroidSide:
         return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def look(self, app: AndroidApp | None) -> PhoneLook:
-        """See whether it is fit for a cell, and which version of the app it has.
+        """Check that the phone is fit for a cell, and read the version of its app.
 
         Args:
-            app: that the cell is done with, or None.
+            app: app of the cell, or None.
 
         Raises:
-            DeviceError: it is not fit; with every reason.
-            StepError: the app is not there.
+            DeviceError: the phone is not fit; the message has every reason.
+            StepError: the app is not installed.
         """
         phone = self._phone
         found = check_ready(phone, self._file.ready or default_thresholds(), self._file.apps)
@@ -188,31 +191,32 @@ class AndroidSide:
         return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
-        """Its log from now on."""
+        """Start to record its log."""
         return LogCut(self._phone)
 
     @property
     def films(self) -> bool:
-        """The lab file asks for a film of every cell."""
+        """Return whether the lab file requests a film of every cell."""
         return bool(self._file.record_screen)
 
     def film(self, cell: Path) -> Film:
-        """Film its screen from now on, for a cell's folder. Raises DeviceError."""
+        """Start to film its screen, into the cell's folder. Raises DeviceError."""
         return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
     def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
-        """An app, stopped and ready to be opened, for as long as the context. Without root, one that takes the proxy in
-        Android's settings meets the agent there.
+        """Stop an app and make it ready to be opened, until the context ends.
+
+        Without root, an app that uses the proxy in Android's settings reaches the agent through it.
 
         Args:
-            app: which; it is cleared before, unless somebody has signed in to it.
-            observe: is told of dialogs that were closed.
-            screenshots: where steps that fail leave screenshot and element tree.
+            app: the app. Its data is cleared first, unless a user has signed in to it.
+            observe: called with each dialog that was closed.
+            screenshots: folder for screenshots and element trees of failed steps.
 
         Raises:
             StepError: the phone's screen cannot be driven.
-            DeviceError: it has not taken the proxy.
+            DeviceError: the phone did not accept the proxy.
         """
         with ExitStack() as stack:
             if self._system_proxy is not None and app.proxy:
@@ -234,17 +238,17 @@ class AndroidSide:
         return AppiumAndroidFactory(where, settings)()
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
-        """The DevTools of an app that runs, for as long as the context; None: it offers none. Raises DeviceError."""
+        """Reach the DevTools of a running app until the context ends; None: it offers none. Raises DeviceError."""
         return open_devtools(self._phone, app.devtools)
 
 
 class AndroidLab:
-    """What a lab adds to `Lab` when its phone is an Android phone on adb: its apps, its steps of a cell."""
+    """Mixin for a lab whose phone is an Android phone on adb: its apps, and its steps of a cell."""
 
     android: AndroidSide
 
     def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
-        """Return the look at the phone with its log, and when the lab file asks for it, the film."""
+        """Return the step that checks the phone and records its log and, if the lab file requests it, the film."""
         return [LookPart(self.android, job), *([FilmPart(self.android, job)] if self.android.films else [])]
 
     def recover(self, reason: str) -> str:
@@ -263,8 +267,9 @@ class AndroidLab:
 
 
 class LookPart:
-    """The step ``phone`` of a cell: the phone must be fit, its log is kept from then on, and nothing can go past the
-    agent, neither before the scenario nor after it.
+    """The step ``phone`` of a cell: check the phone, record its log, and check that no traffic can bypass the agent.
+
+    Traffic is checked before the scenario and after it.
 
     Args:
         android: the phone.
@@ -280,12 +285,12 @@ class LookPart:
         self._log: LogCut | None = None
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
-        """Begin the log, and look at the phone.
+        """Start the log, and check the phone.
 
         Raises:
             DeviceError: the phone is not fit.
             StepError: the cell's app is not installed.
-            InvalidCellError: traffic can go past the agent.
+            InvalidCellError: traffic can bypass the agent.
         """
         self._log = self._android.log()
         found = self._android.look(self._job.app)
@@ -301,12 +306,12 @@ class LookPart:
             self._log.save(self._job.directory / "logs" / "logcat.txt")
 
     def judge(self) -> list[str]:
-        """Return how traffic could go past the agent. Raises DeviceError."""
+        """Return how traffic could bypass the agent. Raises DeviceError."""
         return self._android.ways_past()
 
 
 class FilmPart:
-    """The step ``film`` of a cell: its screen while captures run. A lost film costs a warning, not the cell.
+    """The step ``film`` of a cell: record the screen while captures run. A lost film is a warning, not a failure.
 
     Args:
         android: the phone.
@@ -322,7 +327,7 @@ class FilmPart:
         self._save: Callable[[], None] | None = None
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
-        """Begin the film. Raises DeviceError."""
+        """Start the film. Raises DeviceError."""
         film = self._android.film(self._directory)
 
         def save() -> None:
@@ -335,36 +340,34 @@ class FilmPart:
         self._save = save
 
     def finish(self) -> None:
-        """Save its files; each is observed as ``film`` with the time at which it began."""
+        """Save its files; each is observed as ``film`` with its start time."""
         if self._save is not None:
             self._save()
 
     def judge(self) -> list[str]:
-        """Return nothing: no film makes a cell invalid."""
+        """Return no reason: a film never makes a cell invalid."""
         return []
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """With the agent's addresses for apps, where the phone is used without root, so that nothing leads them there."""
+    """Return the endpoints. For a phone without root they include the agent's addresses, which apps must be given."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
 
 
 def facts_of(phone: AdbPhone) -> dict[str, str | Sequence[str]]:
-    """What a phone says it is: name, model, system, kernel; its serial, how it gives root, what is not controlled."""
+    """Return a phone's identity: name, model, system, kernel, serial, root, and uncontrolled features."""
     return {**vars(phone.identity()), "serial": phone.serial, "root": phone.root.value, **_uncontrolled(phone)}
 
 
 def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
-    """What cannot be controlled on it, when there is something."""
+    """Return the features of the phone that cannot be controlled, if any."""
     return {} if phone.rooted else {"uncontrolled": list(WITHOUT_ROOT)}
 
 
 def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
-    """Its interfaces and ``lo``, in files that call them ``wlan0`` and ``rmnet0`` whatever it calls them; none of a
-    phone that is not rooted.
-    """
+    """Return its interfaces and ``lo``; none if it is not rooted. Files are always named ``wlan0`` and ``rmnet0``."""
     if not phone.rooted:
         return []
     return [
@@ -374,6 +377,6 @@ def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
 
 
 def check_there(phone: AdbPhone) -> None:
-    """Raise DeviceError when adb does not reach it."""
+    """Raise DeviceError if adb does not reach the phone."""
     if (state := phone.link.state()) != "device":
         raise DeviceError(phone.label, f"adb says it is {state or 'not there'}")

@@ -1,4 +1,4 @@
-"""What every lab does in the same way, whatever its phone, its network and its servers are."""
+"""Do what every lab does in the same way, whatever its phone, network and servers are."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class BaseLab:
-    """A lab that is up for as long as its context.
+    """A lab that is up until its context ends.
 
     Args:
-        settings: what it is made from.
+        settings: settings of the lab.
     """
 
     endpoints: Endpoints
@@ -48,7 +48,7 @@ class BaseLab:
         self._appium: AppiumServer | None = None
 
     def __enter__(self) -> Self:
-        """Bring everything up; what has been started is stopped again when a part fails."""
+        """Start all parts. If one fails, stop those that were started."""
         try:
             self._bring_up()
         except BaseException:
@@ -59,25 +59,25 @@ class BaseLab:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop everything, in reverse order."""
+        """Stop all parts, in reverse order."""
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:
-        """Everything, with what ends it on the stack."""
+        """Start all parts, with their ends on the stack."""
         raise NotImplementedError
 
     @property
     def proxy(self) -> Proxy:
-        """What the phone's agent connects to."""
+        """Return the proxy, to which the phone's agent connects."""
         return self.servers.proxy
 
     @property
     def services(self) -> RunningServices:
-        """What the origin has beside web sites and files."""
+        """Return the origin's services, in addition to web sites and files."""
         return self.servers.services
 
     def origin_logs(self) -> list[Path]:
-        """Of the origin's web server."""
+        """Return the logs of the origin's web server."""
         return self.servers.logs()
 
     def origin_congestion_control(self) -> str:
@@ -85,7 +85,7 @@ class BaseLab:
         return self.servers.origin_congestion_control()
 
     def _appium_url(self) -> str:
-        """Where Appium listens; it is started when this is first asked."""
+        """Return the URL of Appium; the first call starts it."""
         if self._appium is None:
             self._appium = self._stack.enter_context(AppiumServer(self._logs / "appium.log"))
         return self._appium.url
@@ -95,7 +95,7 @@ class BaseLab:
         check_each(self._checks())
 
     def _checks(self) -> list[Callable[[], None]]:
-        """What raises DeviceError when a part has ended or was lost: first what other parts depend on."""
+        """Return checks that raise DeviceError if a part has ended or was lost; independent parts are first."""
         return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
 
     def revive(self) -> list[str]:
@@ -107,7 +107,7 @@ class BaseLab:
         return ()
 
     def recover(self, reason: str) -> str:
-        """See `Lab`. A phone without a system of its own has nothing to recover."""
+        """Return "": a phone without its own system has nothing to recover. See `Lab`."""
         return ""
 
     def open_app(
@@ -117,25 +117,25 @@ class BaseLab:
         observe: Callable[..., object],
         screenshots: Path,
     ) -> AbstractContextManager[AppUi]:
-        """Raise StepError: this phone has no apps of its own."""
+        """Raise StepError: this phone has no apps."""
         raise self._no_apps(app)
 
     def open_devtools(self, app: AndroidApp) -> "AbstractContextManager[DevTools | None]":
-        """Raise StepError: this phone has no apps of its own."""
+        """Raise StepError: this phone has no apps."""
         raise self._no_apps(app)
 
     def _no_apps(self, app: AndroidApp) -> StepError:
         return StepError(f"{self.phone.name}: {app.package} is an Android app, which a virtual phone cannot run")
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
+        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` reverts all of it.
 
         Args:
-            transport: how the phone's TCP travels.
+            transport: transport of the phone's TCP.
             logs: folder for the agent's logs.
-            undo: where every change registers its undo before it is made.
+            undo: every change registers its undo here before it is made.
         """
-        if not self.endpoints.app_proxy:  # else nothing on the phone can be changed: the agent binds its sockets alone
+        if not self.endpoints.app_proxy:  # otherwise the phone cannot be changed, and only the agent binds its sockets
             transport.setup(self.phone, undo)
         settings = transport.agent_settings()
         self.proxy.use(settings.session)

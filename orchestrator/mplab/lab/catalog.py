@@ -1,4 +1,4 @@
-"""What an experiment file can name: the transports, scenarios and link conditions that are there."""
+"""Find the names that an experiment file can use: installed transports, scenarios and link conditions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,18 +27,18 @@ def load_scenario(name: str) -> AnyScenario:
 
     Raises:
         InputError: there is no scenario of this name.
-        LabNotReadyError: its ``scenario.py`` cannot be imported, has no SCENARIO, or one of another class.
+        LabNotReadyError: its ``scenario.py`` cannot be imported, or has no SCENARIO of the right class.
     """
     return _SCENARIOS.load(name)
 
 
 def load_android_scenario(name: str) -> AnyScenario:
-    """Load the scenario as it is done with an Android app: ``ANDROID`` of its ``android.py``.
+    """Load a scenario in its form for an Android app: ``ANDROID`` of its ``android.py``.
 
-    Where there is none (what needs no app: `download`), it is the scenario itself.
+    A scenario without ``android.py`` (like `download`, which needs no app) is returned itself.
 
     Raises:
-        LabNotReadyError: its module cannot be imported, has no such object, or one of another class.
+        LabNotReadyError: its module cannot be imported, or has no such object of the right class.
     """
     if not SCENARIOS[name].has("android"):
         return load_scenario(name)
@@ -46,15 +46,15 @@ def load_android_scenario(name: str) -> AnyScenario:
 
 
 def can_android(name: str) -> bool:
-    """Whether a scenario can be done on a phone on adb: with an app of it, or without any."""
+    """Return whether a scenario can run on a phone on adb: it has an Android form, or needs no user interface."""
     return SCENARIOS[name].has("android") or not load_scenario(name).needs_ui
 
 
 def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
-    """The Android app that a scenario is done with in a lab: what the lab file says, or the first in ``app.yaml``.
+    """Return the Android app of a scenario in a lab: the choice of the lab file, or the first in ``app.yaml``.
 
     Returns:
-        None: it is done without one, or the phone has no apps of its own.
+        None: the scenario needs no app, or the phone has no apps.
 
     Raises:
         InputError: its ``app.yaml`` is wrong.
@@ -63,8 +63,9 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:
-    """What must be installed for a scenario, beside what every lab needs: its browser, what it declares, and what its
-    services run; each once.
+    """Return the programs that a scenario needs in addition to those of every lab, without duplicates.
+
+    These are its browser, the programs that it declares, and those of its services.
     """
     found = [FIREFOX] if scenario.browser == "firefox" else []
     found += scenario.programs
@@ -73,7 +74,7 @@ def programs_of(scenario: AnyScenario) -> list[Program]:
 
 
 def services_of(experiment: Experiment) -> list[str]:
-    """The origin services that the scenarios of an experiment use, as they are done with its phone; sorted."""
+    """Return the origin services that an experiment's scenarios use with its phone, sorted."""
     there = catalog().on(experiment.lab)
     return sorted({name for use in experiment.scenarios for name in there[use.name].services})
 
@@ -88,7 +89,7 @@ def _android_names() -> list[str]:
 
 
 class _OnDemand(Mapping[str, AnyScenario]):
-    """Scenarios that are loaded when they are asked for: some need libraries that are slow to import."""
+    """A mapping that loads scenarios on access: some need libraries that are slow to import."""
 
     def __init__(self, find: Callable[[], list[str]], load: Callable[[str], AnyScenario]) -> None:
         self._find = find
@@ -121,13 +122,13 @@ class LabCatalog(Catalog):
     android: Mapping[str, AnyScenario] = field(default_factory=dict)
 
     def on(self, lab: LabUse) -> Mapping[str, AnyScenario]:
-        """Return the scenarios of a lab, as they are done with its phone."""
+        """Return the scenarios of a lab, in their form for its phone."""
         return self.android if lab.android else self.scenarios
 
 
 @cache
 def catalog() -> LabCatalog:
-    """Everything that is there."""
+    """Return the catalog of everything that is installed."""
     return LabCatalog(
         transports=DRIVERS,
         scenarios=_OnDemand(scenario_names, load_scenario),

@@ -1,4 +1,4 @@
-"""The DevTools of an app on a phone: an abstract socket there, and ``adb forward`` to it."""
+"""Reach the DevTools of an app on a phone: an abstract socket there, through ``adb forward``."""
 
 import contextlib
 import socket
@@ -9,25 +9,25 @@ from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.ui.tab import DevTools
 
 OFFER_TIMEOUT_S = 10.0
-"""So long after its start an app may need to offer them."""
+"""Time, in seconds, that an app may take after its start to offer DevTools."""
 _CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 0.2
 
 
 @contextlib.contextmanager
 def open_devtools(phone: AdbPhone, name: str, *, timeout_s: float = OFFER_TIMEOUT_S) -> Iterator[DevTools | None]:
-    """Those of an app that runs, for as long as the context.
+    """Reach the DevTools of a running app until the context ends.
 
     Args:
-        phone: where it runs.
-        name: of the abstract socket: ``chrome_devtools_remote``; "": the app has none.
-        timeout_s: how long is waited for it.
+        phone: phone of the app.
+        name: name of the abstract socket: ``chrome_devtools_remote``; "": the app has none.
+        timeout_s: maximum wait for the socket, seconds.
 
-    Returns:
-        None: nobody listens there.
+    Yields:
+        The DevTools; None: no process listens on the socket.
 
     Raises:
-        DeviceError: the phone did not do its part.
+        DeviceError: the phone failed.
     """
     if not name or not _offered(phone, name, timeout_s):
         yield None
@@ -39,7 +39,7 @@ def open_devtools(phone: AdbPhone, name: str, *, timeout_s: float = OFFER_TIMEOU
 def _offered(phone: AdbPhone, name: str, timeout_s: float) -> bool:
     deadline = time.monotonic() + timeout_s
     while True:
-        # Chrome's own remote debugging looks there, too: what adb's shell may read on every phone.
+        # Chrome's own remote debugging reads this file, too: adb's shell may read it on every phone.
         sockets = phone.shell(["cat", "/proc/net/unix"], check=False).stdout
         if any(line.split()[-1:] == [f"@{name}"] for line in sockets.splitlines()):
             return True

@@ -1,4 +1,4 @@
-"""Everything that a run needs, checked one by one, each with what to do when it is not there."""
+"""Check everything that a run needs, one finding each, with a remedy if it is missing."""
 
 import contextlib
 import os
@@ -29,11 +29,7 @@ _BUSY_LOAD_PER_CPU = 0.5
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """Finding everything, yielding each finding as it is made.
-
-    Args:
-        runs_dir: where runs will be written.
-    """
+    """Check everything; yield each finding immediately."""
     yield from (_program(program) for program in programs.ALL)
     yield from _optional_programs()
     yield _appium()
@@ -56,11 +52,11 @@ def _program(program: programs.Program) -> Finding:
 
 
 def _optional_programs() -> Iterator[Finding]:
-    """What some scenarios need and others do not."""
+    """Check the programs that only some scenarios need."""
     users: dict[str, list[str]] = {}
     found: dict[str, programs.Program] = {}
     for name in scenario_names():
-        with contextlib.suppress(MplabError):  # `_scenarios` tells of it
+        with contextlib.suppress(MplabError):  # `_scenarios` reports it
             for program in programs_of(load_scenario(name)):
                 found.setdefault(program.name, program)
                 users.setdefault(program.name, []).append(name)
@@ -99,7 +95,7 @@ def _namespaces() -> Finding:
 
 
 def _transports() -> Iterator[Finding]:
-    """What each transport's driver finds; one that cannot be imported is a finding."""
+    """Yield the findings of each transport's driver; a driver that cannot be imported is a finding."""
     for name in DRIVERS:
         try:
             yield from DRIVERS[name].check()
@@ -108,7 +104,7 @@ def _transports() -> Iterator[Finding]:
 
 
 def _others() -> Iterator[Finding]:
-    """Ask the other kinds that a lab without a lab file uses; a driver that cannot be used is a finding."""
+    """Check the other drivers that a lab without a lab file uses; a driver that cannot be used is a finding."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for what, drivers in kinds.items():
         for name in drivers:
@@ -134,7 +130,7 @@ def _congestion_control(name: str) -> Finding:
     available = (_SYSCTL / "tcp_available_congestion_control").read_text().split()
     allowed = (_SYSCTL / "tcp_allowed_congestion_control").read_text().split()
     if name in available and name not in allowed:
-        # A namespace takes no other default than the host allows; agent and proxy pin their own sockets.
+        # A namespace accepts only a default that the host allows; agent and proxy pin their own sockets.
         problem = f"{name} is not among the allowed ones ({' '.join(allowed)}): the lab's origin will use reno"
         remedy = f"as root: sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'"
         return Finding("congestion-control", "warning", problem, remedy)

@@ -1,4 +1,4 @@
-"""Everything that a lab file names, checked one by one, each with what to do when it is not there."""
+"""Check everything that a lab file names, one finding each, with a remedy if it is missing."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from mplab.userfiles.lab import LabFile
 
 
 def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
-    """Check every router, server and phone of a lab, yielding each finding as it is made; changes nothing.
+    """Check every router, server and phone of a lab; yield each finding immediately. Changes nothing.
 
     Args:
-        lab: what the file says.
-        lab_file: its name, for what to do.
+        lab: the lab file.
+        lab_file: path of the lab file, for remedies.
     """
     machines = lab.machines().values()
     for machine in machines:

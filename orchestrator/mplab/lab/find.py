@@ -1,4 +1,4 @@
-"""Labs that run on this machine now, found by their processes: nothing is written down that could become stale."""
+"""Find the labs that run on this machine now by their processes; no state is stored that could become stale."""
 
 import fcntl
 import os
@@ -16,12 +16,12 @@ from mplab.base.programs import NSENTER
 
 _HOLDER = "sleep"
 _NS_GET_OWNER_UID = 0xB704
-"""ioctl_ns(2): which user has made a user namespace."""
+"""ioctl_ns(2): returns the user who owns a user namespace."""
 
 
 @dataclass(frozen=True)
 class RunningNode:
-    """A node of a running lab, with its holder's process id as seen from here."""
+    """A node of a running lab, with the process id of its holder in the caller's PID namespace."""
 
     lab: str
     name: str
@@ -31,10 +31,10 @@ class RunningNode:
 
 
 def running_nodes() -> Iterator[RunningNode]:
-    """Every node of the caller's own labs.
+    """Yield every node of the caller's own labs.
 
-    Any user can choose the name and environment of a process, and a shell in a node runs the node's ``/bin/sh``: so the
-    process must belong to the caller and be in a user namespace that `mplab.base.enter.unshare_argv` makes.
+    Any user can choose the name and environment of a process, and a shell in a node runs the node's ``/bin/sh``.
+    So the process must belong to the caller and be in a user namespace that `mplab.base.enter.unshare_argv` makes.
     """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:
@@ -51,7 +51,7 @@ def running_nodes() -> Iterator[RunningNode]:
 
 
 def _is_own(process: psutil.Process) -> bool:
-    """Whether the caller owns a process: all its user ids, and its user namespace (of root: the same one)."""
+    """Return whether the caller owns a process: all its user ids, and its user namespace (for root: the same one)."""
     caller = os.geteuid()
     user_namespace = Path("/proc", str(process.pid), "ns", "user")
     if set(process.uids()) != {caller}:
@@ -67,10 +67,10 @@ def _is_own(process: psutil.Process) -> bool:
 
 
 def find_node(name: str, *, lab: str = "") -> RunningNode:
-    """The node `name` of the lab whose id begins with `lab`; of the youngest one by default.
+    """Return the node `name` of the lab whose id begins with `lab`; by default of the most recent lab.
 
     Raises:
-        LabNotReadyError: no lab runs, or it has no such node.
+        LabNotReadyError: no such lab runs, or it has no such node.
     """
     nodes = [node for node in running_nodes() if node.lab.startswith(lab)]
     if not nodes:
@@ -86,7 +86,7 @@ def find_node(name: str, *, lab: str = "") -> RunningNode:
 
 
 def enter_argv(node: RunningNode, command: list[str]) -> list[str]:
-    """The command line that runs `command` in a node of another process's lab."""
+    """Return the command line that runs `command` in a node of another process's lab."""
     user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
     return [
         str(NSENTER.path()),

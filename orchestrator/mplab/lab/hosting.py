@@ -1,4 +1,4 @@
-"""What has to be up outside of a lab's namespaces before the lab is: what the driver of its proxy says."""
+"""Start what a lab needs outside its namespaces before it is up, as the driver of its proxy requires."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,15 +8,15 @@ from mplab.userfiles.labuse import LabUse
 
 
 def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, object]:
-    """Prepare what a lab needs outside of it; return what it is made of, for ``lab`` in the manifest.
+    """Prepare what a lab needs outside its namespaces. Return its description, for ``lab`` in the manifest.
 
     Args:
         use: the lab.
-        congestion_control: of the experiment.
-        services: of the origin that its scenarios use.
+        congestion_control: congestion control of the experiment.
+        services: origin services that its scenarios use.
 
     Raises:
-        LabNotReadyError: it cannot be had, or a run uses it.
+        LabNotReadyError: it is not available, or another run uses it.
     """
     return driver_of(use.proxy).prepare(use.proxy, HostSettings(congestion_control, services, wired=not use.real))
 
@@ -24,10 +24,10 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
 def hosted(
     use: LabUse, *, congestion_control: str, services: Sequence[str], run_id: str = ""
 ) -> AbstractContextManager[HandedOver | None]:
-    """Have it up for as long as the context, and as it was before afterwards; None when there is nothing to have.
+    """Start it until the context ends, then restore the earlier state. Yields None if nothing is needed.
 
     Raises:
-        LabNotReadyError: it does not come up, or a run uses it.
+        LabNotReadyError: it does not start, or another run uses it.
     """
     host = HostSettings(congestion_control, services, wired=not use.real)
     return driver_of(use.proxy).host(use.proxy, host, run_id)

@@ -1,9 +1,9 @@
-"""First process inside the lab's namespaces: starts the orchestrator, reaps, and dies with the process outside.
+"""Run the first process inside the lab's namespaces: start the orchestrator, reap, die with the process outside.
 
 Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
-The lifeline is a pipe from the process outside: a byte on it is a signal number to pass on to COMMAND; its end means
-that the process outside is gone, and then this process exits. When this process exits, the kernel ends every process
-of the PID namespace, and with the last of them the namespaces, their interfaces and mounts.
+The lifeline is a pipe from the process outside. A byte on it is a signal number to pass on to COMMAND. Its end means
+that the process outside has died; then this process exits. When this process exits, the kernel ends every process of
+the PID namespace, and with the last of them the namespaces, their interfaces and mounts.
 """
 
 import os
@@ -25,13 +25,13 @@ def _pass_on_signals(lifeline: int, child: subprocess.Popen[bytes]) -> None:
 
 
 def _prepare_mounts() -> None:
-    """Hide the host's sockets and temporary files: what the lab writes there goes with it."""
+    """Hide the host's sockets and temporary files: the lab's own end with the lab."""
     for target in ("/run", "/dev/shm"):  # noqa: S108 - mount points, not files
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab", target], check=True)
 
 
 def main(argv: list[str]) -> int:
-    """Run ``argv[2:]`` as a child; return its exit code (128 + n after signal n)."""
+    """Run ``argv[2:]`` as a child. Return its exit code (128 + n after signal n)."""
     (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
     os.set_inheritable(lifeline, False)
     _prepare_mounts()
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
         signal.SIGINT,
         signal.SIGTERM,
         signal.SIGHUP,
-    ):  # only now: a child inherits what is ignored
+    ):  # only now: a child inherits ignored signals
         signal.signal(ignored, signal.SIG_IGN)
     threading.Thread(target=_pass_on_signals, args=(lifeline, child), daemon=True).start()
     while True:

@@ -1,4 +1,4 @@
-"""From a lab that a run names to one that can be brought up."""
+"""Make the lab that a run names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from mplab.userfiles.labuse import LabUse
 def make_lab(
     use: LabUse, *, seed: int, congestion_control: str, logs: Path, services: Sequence[Service] = (), run_id: str = ""
 ) -> Lab:
-    """Return the lab around the phone of a lab file, to be entered; see `LabSettings`."""
+    """Return the lab around the phone of a lab file, not yet entered; see `LabSettings`."""
     return phone_driver(use.kind).open_lab(
         LabSettings(
             seed=seed,

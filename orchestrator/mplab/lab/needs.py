@@ -1,4 +1,4 @@
-"""What a lab file needs of this machine, next to what every lab needs."""
+"""List what a lab file needs of this machine, in addition to the needs of every lab."""
 
 from mplab.base.programs import Program
 from mplab.drivers.shaper.driver import inside_driver_of
@@ -11,7 +11,7 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     """Return the programs that its phone and virtual routers need.
 
     Raises:
-        LabNotReadyError: the programs of a virtual router are there, but another of its parts is not.
+        LabNotReadyError: the programs of a virtual router are installed, but another of its parts is missing.
     """
     found = list(phone_driver(use.kind).programs(use.settings))
     for machine in use.inside().values():
@@ -23,7 +23,7 @@ def programs_of_lab(use: LabUse) -> list[Program]:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Return why the phone of a lab cannot run a transport, whatever this machine can, or ""."""
+    """Return why the phone of a lab cannot run a transport, independently of this machine, or ""."""
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
     missing = DRIVERS[transport].missing_on_phone(facts)

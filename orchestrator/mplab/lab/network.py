@@ -1,4 +1,4 @@
-"""The network of the virtual lab: its nodes, wired and addressed (`mplab.lab.topology`)."""
+"""Make the network of the virtual lab: its nodes, wired and addressed (`mplab.lab.topology`)."""
 
 import os
 import platform
@@ -20,13 +20,13 @@ def make_network(
     networks: Mapping[str, int] | None = None,
     redirects: bool = True,
 ) -> dict[str, Node]:
-    """Every node, by name.
+    """Make every node. Return them by name.
 
     Args:
         scratch: private folder of the lab.
-        replaced: nodes that something else takes the place of: they have interfaces, and no addresses.
-        networks: node → descriptor of the network namespace that it is in; others get one of their own.
-        redirects: the phone's TCP goes to its agent; False: whoever drives the phone says so.
+        replaced: nodes that another system replaces: they have interfaces, but no addresses.
+        networks: node → descriptor of its network namespace; other nodes get a new one.
+        redirects: redirect the phone's TCP to its agent; False: the phone's driver does it.
     """
     resolv = scratch / "resolv.conf"
     resolv.write_text(f"nameserver {DNS_ADDRESS}\noptions timeout:5 attempts:1\n")
@@ -35,7 +35,7 @@ def make_network(
     hosts = scratch / "hosts"
     hosts.write_text(f"127.0.0.1 localhost {platform.node()}\n")
     target = Path("/etc/resolv.conf").resolve()
-    if target.is_relative_to("/run"):  # the host's is in /run, which the lab has emptied
+    if target.is_relative_to("/run"):  # the host's file is in /run, which the lab has emptied
         target.parent.mkdir(parents=True, exist_ok=True)
         target.touch()
     nodes = {}
@@ -72,9 +72,9 @@ def _configure(name: str, node: Node, *, redirects: bool) -> None:
 
 def _sysctls(name: str, *, forwards: bool) -> dict[str, object]:
     values: dict[str, object] = {
-        # Nothing learnt in one cell (ssthresh, RTT) carries over to the next.
+        # No metrics (ssthresh, RTT) carry over from one cell to the next.
         "net.ipv4.tcp_no_metrics_save": 1,
-        # Two interfaces on one host: answers leave by the route table, not by where the question came in.
+        # Two interfaces on one host: answers are sent by the route table, not by the interface of the request.
         "net.ipv4.conf.all.rp_filter": 0,
         "net.ipv4.conf.default.rp_filter": 0,
         "net.ipv4.ip_forward": int(forwards and name in {"router", "proxy"}),

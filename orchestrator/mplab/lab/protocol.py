@@ -1,4 +1,4 @@
-"""The ``Lab`` protocol: what a run needs of a lab, whatever its phone, its shapers and its proxy are."""
+"""Define the ``Lab`` protocol: the interface of a lab for a run, whatever its phone, shapers and proxy are."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mplab.userfiles.app import AndroidApp
 
 Moment = Literal["app", "captures"]
-"""When a part of a cell starts: ``app`` before the app is prepared, ``captures`` when the captures have begun."""
+"""Start of a part of a cell: ``app``: before the app is prepared, ``captures``: after the captures have started."""
 
 
 class PartJob(Protocol):
@@ -32,15 +32,15 @@ class PartJob(Protocol):
 
     @property
     def directory(self) -> Path:
-        """The cell's folder; ``logs`` is in it."""
+        """Return the cell's folder; ``logs`` is in it."""
 
     @property
     def app(self) -> "AndroidApp | None":
-        """The Android app that the cell is done with, or None."""
+        """Return the Android app that the cell uses, or None."""
 
 
 class PartReport(Protocol):
-    """What parts add to ``cell.json``."""
+    """The fields of ``cell.json`` that parts fill in."""
 
     phone: dict[str, str | Sequence[str]]
     clock_offset_ms: float
@@ -52,83 +52,83 @@ class CellPart(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the step."""
+        """Return the name of the step."""
 
     @property
     def moment(self) -> Moment:
-        """When it starts."""
+        """Return when it starts."""
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
-        """Start it.
+        """Start the step.
 
         Args:
-            report: gets facts and warnings, now and until `finish` has returned.
+            report: receives facts and warnings, until `finish` has returned.
             observe: records an observation of the cell.
 
         Raises:
             InvalidCellError: the lab is not what the cell needs.
-            CellError: it cannot be started.
+            CellError: the step cannot be started.
         """
 
     def finish(self) -> None:
-        """End it and save its files. Called once for each `start`, also when that has raised.
+        """End the step and save its files. Called once for each `start`, even if that raised.
 
         Raises:
-            CellError: its files are lost, and the cell with them.
+            CellError: its files are lost, so the cell fails.
         """
 
     def judge(self) -> list[str]:
-        """Return why the cell is invalid, one sentence each. Called after `finish`, when the scenario has ended."""
+        """Return why the cell is invalid, one sentence each. Called after `finish` and the end of the scenario."""
 
 
 class Lab(Protocol):
-    """A phone with two paths to a proxy, and the origin behind it, for as long as its context."""
+    """A phone with two paths to a proxy, and the origin behind it. It is up until its context ends."""
 
     def __enter__(self) -> Self:
-        """Bring everything up; what has been started is stopped again when a part fails.
+        """Start all parts. If one fails, stop those that were started.
 
         Raises:
-            LabNotReadyError: a part is missing, or somebody else's.
-            DeviceError: a part does not come up.
+            LabNotReadyError: a part is missing, or in use.
+            DeviceError: a part does not start.
         """
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take everything down, in reverse order."""
+        """Stop all parts, in reverse order."""
 
     @property
     def phone(self) -> Phone:
-        """The phone."""
+        """Return the phone."""
 
     @property
     def shaper(self) -> Shaper:
-        """What the phone's paths are made by."""
+        """Return the shaper of the phone's paths."""
 
     @property
     def proxy(self) -> Proxy:
-        """What the phone's agent connects to."""
+        """Return the proxy, to which the phone's agent connects."""
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where phone, proxy and origin find each other."""
+        """Return the addresses by which phone, proxy and origin find each other."""
 
     @property
     def services(self) -> RunningServices:
-        """What the origin has beside web sites and files."""
+        """Return the origin's services, in addition to web sites and files."""
 
     @property
     def scratch(self) -> Path:
-        """Folder for what must not outlive the lab."""
+        """Return a folder for files that must not outlive the lab."""
 
     def describe(self) -> Mapping[str, object]:
-        """What is known of its parts only when they are up: of each router, what it says it is."""
+        """Return facts that are known only when the lab is up, like the identity of each router."""
 
     def origin_logs(self) -> Sequence[Path]:
-        """The logs of the origin's web server and names."""
+        """Return the logs of the origin's web server and name server."""
 
     def capture_points(self) -> list[CapturePoint]:
-        """Every place where a cell's packets are captured."""
+        """Return every capture point of a cell."""
 
     def open_ui(
         self,
@@ -139,81 +139,81 @@ class Lab(Protocol):
         browser: str = "chromium",
         console: ConsoleLog | None = None,
     ) -> BrowserFactory:
-        """Opens browsers on the phone, or on the desktop peer.
+        """Return a factory of browsers on the phone or the desktop peer.
 
         Args:
-            screenshots: where steps that fail leave screenshot and page source.
+            screenshots: folder for screenshots and page sources of failed steps.
             keys: file for the keys of the browsers' TLS connections, or None.
             node: ``phone`` or ``peer``.
             browser: ``chromium`` or ``firefox``.
-            console: keeps what pages write to the console, or None.
+            console: records what pages write to the console, or None.
         """
 
     def open_app(
         self, app: "AndroidApp", *, observe: Callable[..., object], screenshots: Path
     ) -> AbstractContextManager[AppUi]:
-        """Stop an app that is installed on the phone and make it ready to be opened, for as long as the context.
+        """Stop an app that is installed on the phone and make it ready to be opened, until the context ends.
 
         Args:
-            app: which; it is cleared before, unless somebody has signed in to it.
+            app: the app. Its data is cleared first, unless a user has signed in to it.
             observe: records dialogs that were closed.
-            screenshots: where steps that fail leave screenshot and element tree.
+            screenshots: folder for screenshots and element trees of failed steps.
 
         Raises:
-            StepError: the phone has no apps of its own, or its screen cannot be driven.
-            DeviceError: the phone did not do its part.
+            StepError: the phone has no apps, or its screen cannot be driven.
+            DeviceError: the phone failed.
         """
 
     def open_devtools(self, app: "AndroidApp") -> "AbstractContextManager[DevTools | None]":
-        """Reach the DevTools of an app that runs, for as long as the context; None: it offers none.
+        """Reach the DevTools of a running app until the context ends; None: it offers none.
 
         Raises:
-            StepError: the phone has no apps of its own.
-            DeviceError: the phone did not do its part.
+            StepError: the phone has no apps.
+            DeviceError: the phone failed.
         """
 
     def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
         """Return the steps that this lab adds to an attempt at a cell, in the order in which they start."""
 
     def recover(self, reason: str) -> str:
-        """Recover the phone after an attempt that failed.
+        """Recover the phone after a failed attempt.
 
         Args:
-            reason: why it failed.
+            reason: why the attempt failed.
 
         Returns:
-            What helped: ``reconnect``, ``reboot``, …; "" when nothing was needed.
+            The rung that helped: ``reconnect``, ``reboot``, …; "" if none was needed.
 
         Raises:
-            LabNotReadyError: nothing helped.
+            LabNotReadyError: no rung helped.
             DeviceError: the phone was lost again.
         """
 
     def open_sound(self, log: Path) -> SoundCard:
-        """The phone's sound card, for as long as its context; its programs write to `log`."""
+        """Return the phone's sound card, not yet entered; its programs log to `log`."""
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` takes all back.
+        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` reverts all of it.
 
         Args:
-            transport: how the phone's TCP travels.
+            transport: transport of the phone's TCP.
             logs: folder for the agent's logs.
-            undo: where every change registers its undo before it is made.
+            undo: every change registers its undo here before it is made.
         """
 
     def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use (agent and proxy pin theirs)."""
+        """Return the congestion control of the origin's own sockets (agent and proxy pin theirs)."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when parts of the lab have ended or were lost; the message names all of them."""
+        """Raise DeviceError if parts of the lab have ended or were lost; the message names all of them."""
 
     def revive(self) -> list[str]:
-        """Start programs of the lab again that have ended by themselves.
+        """Restart programs of the lab that have ended by themselves.
 
         Returns:
-            One sentence for each.
+            One sentence for each program.
 
         Raises:
-            DeviceError: a part has ended that cannot be started again.
+            DeviceError: a part has ended that cannot be restarted.
             LabNotReadyError: a program is not ready in time.
         """

@@ -1,4 +1,4 @@
-"""What only one run at a time may use, by the names under which it is locked (`mplab.base.lock`)."""
+"""Name the resources that only one run at a time may use; they are locked by name (`mplab.base.lock`)."""
 
 from collections.abc import Iterator
 
@@ -9,15 +9,15 @@ from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
 
 VIRTUAL_LAB = "virtual-lab"
-"""One of this machine's virtual labs at a time: they would take each other's processors."""
+"""Lock of this machine's virtual labs: two at a time would compete for the processors."""
 
 
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
-    """Everything that a run of `experiment` locks beside its own run directory, sorted.
+    """Return everything that a run of `experiment` locks in addition to its own run directory, sorted.
 
-    Two experiments that have none of it in common can run at the same time. A phone that has no serial number in the
-    lab file and shapes itself is locked twice; the second name has its serial number, which nobody knows before it is
-    there, and is left out: the first one excludes the same runs.
+    Two experiments without a common resource can run at the same time. A phone that shapes itself, and has no serial
+    number in the lab file, is locked under two names. The second one contains its serial number, which is unknown
+    before the phone is connected; it is left out here, because the first name excludes the same runs.
     """
     use = experiment.lab
     return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))

@@ -1,4 +1,4 @@
-"""Do the metrics respond? One experiment from the ``sensitivity.yaml`` in the folders of scenarios."""
+"""Make the experiment that tests whether metrics respond, from ``sensitivity.yaml`` in the folders of scenarios."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ class Sensitivity(BaseModel):
 
 
 def sensitivity_of(scenario: str) -> Sensitivity | None:
-    """Return what a scenario's folder says; None: it has no ``sensitivity.yaml``.
+    """Read ``sensitivity.yaml`` of a scenario; None: it has none.
 
     Raises:
         InputError: there is no scenario of this name, or its file is wrong.
@@ -53,7 +53,7 @@ def sensitivity_of(scenario: str) -> Sensitivity | None:
 
 
 def sensitivity_experiment(scenarios: Iterable[str]) -> str:
-    """Return an experiment file: each scenario that has a ``sensitivity.yaml``, on a good link and in a bad place.
+    """Return an experiment file with each scenario that has a ``sensitivity.yaml``, on a good and on a bad link.
 
     Raises:
         InputError: a file is wrong.
@@ -86,5 +86,5 @@ def _items(entries: Iterable[object]) -> str:
 
 
 def _flow(value: object) -> str:
-    """JSON is YAML in flow style."""
+    """Return a value as JSON, which is YAML in flow style."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""A lab that is held open by hand: one link condition, one transport, everything running."""
+"""Hold a lab open for manual use: one link condition, one transport, all services running."""
 
 import json
 from collections.abc import Mapping
@@ -24,28 +24,28 @@ from mplab.userfiles.yaml import parse_yaml
 
 @dataclass(frozen=True)
 class LabSessionSettings:
-    """What a lab is brought up with."""
+    """The settings of a lab that is held open."""
 
     link: str | Mapping[str, object]
-    """As an experiment file would have it."""
+    """Link condition in the form of an experiment file."""
     transport: str
     congestion_control: str
     seed: int
     keep: bool
     services: tuple[str, ...] = ()
-    """Origin services beside web sites and files."""
+    """Origin services in addition to web sites and files."""
     lab_file: str = ""
-    """Its path; "": the virtual lab as it is."""
+    """Path of the lab file; "": the default virtual lab."""
     phone: str = ""
-    """Of the lab file."""
+    """Name of the phone in the lab file."""
 
     def use(self) -> LabUse:
-        """The lab."""
+        """Return the lab and its phone. Raises InputError."""
         return use_lab(Path(self.lab_file), self.phone) if self.lab_file else VIRTUAL
 
 
 class LabSession:
-    """A lab with links applied and the agent running, for as long as its context."""
+    """A lab with links applied and the agent running, until its context ends."""
 
     def __init__(self, settings: LabSessionSettings) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class LabSession:
         self._facts: dict[str, object] = {}
 
     def __enter__(self) -> Self:
-        """Bring it up, probe the links and try the transport."""
+        """Start the lab, probe the links and test the transport."""
         settings = self._settings
         with ExitStack() as stack:
             use = settings.use()
@@ -93,19 +93,19 @@ class LabSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take it down."""
+        """Stop the lab."""
         self._stack.__exit__(kind, error, trace)
 
     def describe(self) -> dict[str, object]:
-        """Nodes, link, transport, what was measured and proved."""
+        """Return nodes, link, transport, and the results of probe and test."""
         return self._facts
 
 
 def condition_of(link: str | Mapping[str, object]) -> LinkCondition:
-    """The link condition that an experiment file would have so: by its name, or all of it.
+    """Return a link condition in the form of an experiment file: a name, or a whole condition.
 
     Raises:
-        InputError: it is wrong.
+        InputError: the condition is wrong.
     """
     if isinstance(link, str):
         return load_link(link, LINKS_DIR)

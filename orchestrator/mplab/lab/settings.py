@@ -1,4 +1,4 @@
-"""What a lab is made from."""
+"""Define the settings of a lab."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from mplab.userfiles.labuse import VIRTUAL, LabUse
 
 @dataclass(frozen=True)
 class LabSettings:
-    """What a lab is made from.
+    """The settings of a lab.
 
     Attributes:
-        seed: of everything random in its shapers.
-        congestion_control: pinned on every socket between agent and proxy.
+        seed: seed of all random choices of its shapers.
+        congestion_control: congestion control of every socket between agent and proxy.
         logs: host folder for the logs of the lab's programs.
-        services: of the origin, next to web sites and files.
+        services: origin services, in addition to web sites and files.
         use: the lab file with its phone.
-        run_id: of the run, for messages to others.
+        run_id: id of the run, for messages to other users of a resource.
     """
 
     seed: int

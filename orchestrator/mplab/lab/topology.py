@@ -1,6 +1,6 @@
-"""Who is connected to whom in the virtual lab, and by which addresses.
+"""Define the wires and addresses of the virtual lab.
 
-The table of ``docs/design.md`` as data; nothing here touches the system.
+This is the table of ``docs/design.md`` as data; no function here changes the system.
 """
 
 from dataclasses import dataclass
@@ -22,26 +22,26 @@ PROXY: Final = "10.64.3.2"
 PROXY_WAN: Final = "10.64.4.1"
 ORIGIN_WAN: Final = "10.64.4.2"
 _ORIGIN_HALVES: Final = ("10.65.0.0/17", "10.65.128.0/17")
-"""The origin's network, in routes that go before those that a container has already."""
+"""The origin's network, as two routes that precede those that a container already has."""
 MANAGEMENT_LAB: Final = "10.67.0.1/30"
 MANAGEMENT_ROUTER: Final = "10.67.0.2/30"
-"""Between a virtual router and the orchestrator, which drives it over SSH; no traffic of phones passes here."""
+"""Network between a virtual router and the orchestrator, which drives it over SSH; it carries no phone traffic."""
 ORIGIN_PEER: Final = "10.66.0.1"
 PEER: Final = "10.66.0.2"
 
 PROXY_LAN: Final = "lan0"
-"""Towards the phone. Names that containers do not have: wires end in their namespaces, too."""
+"""Interface towards the phone. Containers have no such name: wires end in their namespaces, too."""
 PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
 GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
 SPARE_HOSTS: Final = range(3, 11)
-"""Last numbers of the addresses that the phone gets, one after the other, from new access points."""
+"""Host numbers of the addresses that the phone gets, one after the other, from new access points."""
 ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
 
 SCRATCH: Final = Path("/run/mplab")
-"""Where the lab keeps what must not outlive it: a tmpfs of its own mount namespace."""
+"""Folder for files that must not outlive the lab: a tmpfs in its own mount namespace."""
 
 ROUTER: Final = "router"
-"""The node whose place a router takes that the lab boots."""
+"""Node that is replaced by a virtual router, if the lab has one."""
 NODES: Final = ("phone", "air", "router", "proxy", "origin", "peer")
 
 
@@ -80,7 +80,7 @@ ADDRESSES: Final = {
 }
 
 NEIGHBOURS: Final = (
-    # Both ends of every emulated link: no ARP exchange ever waits on an emulated delay.
+    # Both ends of every emulated link: no ARP exchange ever waits for an emulated delay.
     (("phone", WLAN), ("router", "wlan")),
     (("phone", RMNET), ("router", "rmnet")),
     (("proxy", "wan0"), ("origin", "wan0")),
@@ -88,13 +88,13 @@ NEIGHBOURS: Final = (
 
 
 def spare_addresses(interface: str) -> list[str]:
-    """What new access points give to an interface of the phone."""
+    """Return the addresses that new access points assign to an interface of the phone."""
     network = PHONE_INTERFACES[interface].rpartition(".")[0]
     return [f"{network}.{host}" for host in SPARE_HOSTS]
 
 
 def endpoints() -> Endpoints:
-    """What phone, transports and proxy are told."""
+    """Return the addresses for phone, transports and proxy."""
     return Endpoints(
         proxy=PROXY,
         dns=f"{DNS_ADDRESS}:53",
@@ -103,13 +103,13 @@ def endpoints() -> Endpoints:
 
 
 def mac(node: str, interface: str) -> str:
-    """The fixed hardware address of an interface (locally administered)."""
+    """Return the fixed hardware address of an interface (locally administered)."""
     ends = [end for wire in WIRES for end in ((wire.node_a, wire.interface_a), (wire.node_b, wire.interface_b))]
     return f"02:6d:70:00:00:{ends.index((node, interface)) + 1:02x}"
 
 
 def wire_commands(pids: dict[str, int]) -> list[str]:
-    """`ip` commands that make every veth pair between the namespaces of the processes `pids`."""
+    """Return the `ip` commands that make every veth pair between the namespaces of the processes `pids`."""
     return [
         f"link add {w.interface_a} address {mac(w.node_a, w.interface_a)} netns {pids[w.node_a]} type veth "
         f"peer name {w.interface_b} address {mac(w.node_b, w.interface_b)} netns {pids[w.node_b]}"
@@ -118,7 +118,7 @@ def wire_commands(pids: dict[str, int]) -> list[str]:
 
 
 def interfaces_of(node: str) -> list[str]:
-    """Interfaces of a node, without ``lo``."""
+    """Return the interfaces of a node, without ``lo``."""
     return [
         interface
         for wire in WIRES
@@ -128,7 +128,7 @@ def interfaces_of(node: str) -> list[str]:
 
 
 def address_commands(node: str) -> list[str]:
-    """`ip` commands that bring a node's interfaces up with addresses and neighbours."""
+    """Return the `ip` commands that bring a node's interfaces up with addresses and neighbours."""
     commands = []
     for interface in interfaces_of(node):
         if address := ADDRESSES.get((node, interface)):
@@ -141,7 +141,7 @@ def address_commands(node: str) -> list[str]:
 
 
 def neighbours_of(node: str) -> list[tuple[str, str, str]]:
-    """What a node knows of others without asking: its interface, their address, their hardware address."""
+    """Return a node's static neighbours: its interface, their address, their hardware address."""
     found = []
     for one, other in NEIGHBOURS:
         for (owner, interface), peer in ((one, other), (other, one)):
@@ -153,7 +153,7 @@ def neighbours_of(node: str) -> list[tuple[str, str, str]]:
 
 
 ROUTES: Final = {
-    # For the phone's own datagrams, when no transport carries them; everything else has no way past the proxy.
+    # For the phone's own datagrams, while no transport carries them; all other traffic must pass the proxy.
     "router": (f"route add {ECHO_ADDRESS}/32 via {PROXY}",),
     "proxy": (
         f"route add 10.64.0.0/16 via {ROUTER_LAN}",
@@ -165,7 +165,7 @@ ROUTES: Final = {
 
 
 def router_wiring() -> Wiring:
-    """Return how the node `ROUTER` is wired, for a router that takes its place."""
+    """Return the wiring of the node `ROUTER`, for a router that replaces it."""
     return Wiring(
         ports={name: (ADDRESSES[ROUTER, name], mac(ROUTER, name)) for name in interfaces_of(ROUTER)},
         towards={WLAN: "wlan", RMNET: "rmnet"},
@@ -176,7 +176,7 @@ def router_wiring() -> Wiring:
 
 
 def phone_route_commands(primary: str) -> list[str]:
-    """Policy routing of the phone: a table per interface, a default route by each, and one that is preferred."""
+    """Return commands for the phone's policy routing: a table and a default route per interface, one preferred."""
     commands = []
     for metric, (interface, address) in zip((100, 200), PHONE_INTERFACES.items(), strict=True):
         gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]

@@ -1,4 +1,4 @@
-"""One scenario, once, without captures: an experiment of one cell, its scores, its evidence."""
+"""Run one scenario once, without captures: an experiment of one cell, its scores, its evidence."""
 
 import json
 import tempfile
@@ -27,7 +27,7 @@ _BETTER = {"lower": "less", "higher": "more", "neither": ""}
 
 @dataclass(frozen=True)
 class Score:
-    """One value of a metric; ``better``: ``less``, ``more``, or "" when neither is."""
+    """One value of a metric. ``better`` is ``less``, ``more``, or "" if the metric has no better direction."""
 
     metric: str
     title: str
@@ -39,16 +39,18 @@ class Score:
 
 @dataclass(frozen=True)
 class Checked:
-    """What came of it.
+    """The result of checking one scenario.
 
     Attributes:
         scenario: its name.
-        parameters: all of them, defaults too, as a file would say them.
+        parameters: all parameters, defaults included, in the form of an experiment file.
+        transport: label of the transport.
+        link: name of the link condition.
         outcome: ``ok``, ``invalid`` or ``failed``.
-        reasons: why it is not ok.
-        warnings: what disturbed it.
-        scores: what it measured; none when it is not ok.
-        directory: the cell's, with logs and screenshots.
+        reasons: why the cell is not ok, or could not be scored.
+        warnings: disturbances of the cell.
+        scores: values of its metrics; none if it is not ok.
+        directory: the cell's directory, with logs and screenshots; the run directory if the cell has none.
     """
 
     scenario: str
@@ -63,11 +65,11 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether it was completed, as asked, and could be scored."""
+        """Return whether the cell was completed as requested and could be scored."""
         return self.outcome == "ok" and not self.reasons
 
     def to_json(self) -> dict[str, object]:
-        """For ``--json``."""
+        """Return the result in the form that ``--json`` prints."""
         return {**asdict(self), "directory": str(self.directory)}
 
 
@@ -81,20 +83,20 @@ def check_alone(
     folder: Path,
     watch: Watch = SILENT,
 ) -> Checked:
-    """Run the scenario `name` in a lab of its own.
+    """Run the scenario `name` in a lab for it only.
 
     Args:
-        given: parameters, ``key=value`` each, values as in an experiment file.
-        transport: with its variant, ``mpflex:minrtt``.
-        link: a link condition, as an experiment file would have it.
-        seed: of all chance.
-        folder: where a run directory is made.
+        given: parameters, ``key=value`` each, with values as in an experiment file.
+        transport: may name a variant, like ``mpflex:minrtt``.
+        link: a link condition, in the form of an experiment file.
+        seed: seed of all random choices.
+        folder: folder that gets the run directory.
         watch: functions that are called while the cell runs.
 
     Raises:
         InputError: a parameter is wrong.
-        LabNotReadyError: something is missing for it.
-        InterruptedRunError: Ctrl-C.
+        LabNotReadyError: the scenario needs something that is missing.
+        InterruptedRunError: SIGINT or SIGTERM.
     """
     parameters = read_parameters(name, given)
     scenario = catalog().scenarios[name]
@@ -109,10 +111,10 @@ def check_alone(
 
 
 def read_parameters(name: str, given: Sequence[str]) -> dict[str, object]:
-    """``key=value`` pairs as they would stand in an experiment file, checked against the scenario `name`.
+    """Parse ``key=value`` pairs as if they were in an experiment file, and check them against the scenario `name`.
 
     Raises:
-        InputError: no ``key=value``, or not what the scenario allows; one line for each problem.
+        InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.
     """
     lines = []
     for text in given:

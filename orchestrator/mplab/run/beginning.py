@@ -1,4 +1,4 @@
-"""The begin of a run: its locks, and its directory with plan and manifest."""
+"""Start a run: take its locks, and make its directory with plan and manifest."""
 
 import contextlib
 import shutil
@@ -31,12 +31,12 @@ from mplab.userfiles.layers import kept_files
 
 @contextlib.contextmanager
 def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]:
-    """Hold what only one run at a time may use; the stack that is yielded gives it back, at the latest at the end.
+    """Lock the resources of a run until the yielded stack is closed, at the latest when the context ends.
 
-    The lab of a real phone locks phone, routers and containers itself: here is only seen that they are free.
+    The lab of a real phone locks phone, routers and containers itself: this function only checks that they are free.
 
     Raises:
-        LabNotReadyError: another run has something of it; nothing was written.
+        LabNotReadyError: another run uses one of the resources. Nothing was written.
     """
     with ExitStack() as locks:
         locks.enter_context(resource_lock(directory.lock_name, run_id=directory.run_id))
@@ -49,16 +49,16 @@ def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]
 def begin(
     planned: PlannedRun, *, run_id: str = "", ends_by: float | None = None, watch: Watch = SILENT
 ) -> RunDirectory:
-    """Make the directory of a run, with plan and manifest, and nothing run yet.
+    """Make the directory of a run with plan and manifest. No cell is run.
 
     Args:
         planned: the experiment, its cells, and the folder of runs.
         run_id: name of the directory; "": see `new_run_id`.
-        ends_by: Unix seconds: no block is begun that would not end by then.
-        watch: is called before containers are prepared.
+        ends_by: Unix seconds. A block that would end later is not started.
+        watch: its `doing` is called before containers are prepared.
 
     Raises:
-        MplabError: it cannot be written ("disk full: …"); nothing of it stays.
+        MplabError: the directory cannot be written ("disk full: …"); it is removed.
         LabNotReadyError: the lab is missing something.
     """
     experiment = planned.experiment
@@ -76,7 +76,7 @@ def begin(
 
 @contextlib.contextmanager
 def _whole_or_not_there(path: Path) -> Iterator[None]:
-    """Remove a new run directory that cannot be written: it could not be resumed."""
+    """Remove a new run directory that cannot be written completely: it could not be resumed."""
     existed = path.exists()
     try:
         yield
@@ -111,20 +111,20 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
 
 
 def set_deadline(events: EventLog, ends_by: float | None) -> None:
-    """Append when a run must have ended, Unix seconds, if there is such a time. Raises MplabError."""
+    """Append the deadline of a run (Unix seconds), if it has one. Raises MplabError."""
     if ends_by is not None:
         events.append(DeadlineSet(ends_by=ends_by))
 
 
 def _routers(experiment: Experiment) -> dict[str, object]:
-    """What the virtual routers of a run are made of."""
+    """Describe the virtual routers of a run, for its manifest."""
     routers = experiment.lab.inside()
     described = {name: inside_driver_of(router).describe() for name, router in routers.items()}
     return {"routers": described} if described else {}
 
 
 def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
-    """What the containers of a run are made of; they are made when they are not there yet."""
+    """Describe the containers of a run, for its manifest; make those that are missing."""
     if preparing := driver_of(experiment.lab.proxy).preparing:
         watch.doing(preparing)
     return prepared(

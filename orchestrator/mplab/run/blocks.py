@@ -1,4 +1,4 @@
-"""Makes the plan: which cells, in randomised complete blocks, and how long they will take."""
+"""Make the plan: the cells in randomised complete blocks, and an estimate of their duration."""
 
 import hashlib
 import json
@@ -18,16 +18,16 @@ _Combination = tuple[ScenarioUse, TransportUse, LinkCondition]
 
 
 def make_plan(experiment: Experiment, *, skipped: Mapping[str, str] | None = None) -> Plan:
-    """The cells of `experiment` in randomised complete blocks.
+    """Return the cells of `experiment` in randomised complete blocks.
 
-    The order depends on the seed alone. More repetitions add blocks at the end and change no earlier one.
+    The order depends only on the seed. More repetitions add blocks at the end and change no earlier one.
 
     Args:
-        experiment: what was asked.
-        skipped: transports that the lab cannot run, by name or label, with the reason; may name others.
+        experiment: the experiment to plan.
+        skipped: name or label of each transport that the lab cannot run → reason; may name transports not in use.
 
     Raises:
-        LabNotReadyError: every transport is skipped, or no combination is left without those that are.
+        LabNotReadyError: every transport is skipped, or no combination is left after skipping.
     """
     reasons = _reasons(experiment.transports, skipped or {})
     transports = [use for use in experiment.transports if use.label not in reasons]
@@ -67,7 +67,7 @@ _LABEL: Mapping[str, Callable[[_Combination], str]] = {
 
 
 def _grouped(block: list[_Combination], factors: Iterable[str]) -> list[_Combination]:
-    """A shuffled block with what has the same level of a factor together, in the order in which levels came first."""
+    """Group equal levels of each factor in a shuffled block; levels keep the order of their first occurrence."""
     ranks = []
     for factor in factors:
         levels = dict.fromkeys(map(_LABEL[factor], block))
@@ -101,14 +101,14 @@ def _cell(experiment: Experiment, combination: _Combination, repetition: int, in
 
 
 def cell_seed(experiment_seed: int, scenario_label: str, link_name: str, repetition: int) -> int:
-    """The seed of a cell, 0…2^32-1: the same for every transport."""
+    """Return the seed of a cell, 0…2^32-1: the same for every transport."""
     return int.from_bytes(_digest([experiment_seed, scenario_label, link_name, repetition])[:4], "big")
 
 
 def _determinants(
     experiment: Experiment, scenario: ScenarioUse, transport: TransportUse, link: LinkCondition, seed: int
 ) -> dict[str, object]:
-    """What a cell's result may depend on; titles, labels, colours and time limits are not among it."""
+    """Return everything that a cell's result may depend on: not titles, labels, colours or time limits."""
     contents = {**scenario.files, **transport.files}
     files = {path: hashlib.sha256(content).hexdigest() for path, content in contents.items()}
     return {
@@ -128,14 +128,14 @@ def _digest(value: object) -> bytes:
 
 
 class EstimateTracker:
-    """Refines the time that a run still needs from the cells that have finished.
+    """Estimator of the time that a run still needs, from the cells that have finished.
 
-    A cell to come is taken to need the median of the finished cells of its scenario and transport; without
-    any, of its scenario; without any, what the plan says of a cell on average.
+    A future cell is expected to take the median of the finished cells of its scenario and transport. If there are none,
+    of its scenario; if there are none of these either, the plan's average.
     """
 
     def __init__(self, cells: Iterable[CellSpec], estimate_s: float) -> None:
-        """`estimate_s` is the plan's estimate for all `cells`, seconds."""
+        """Set the plan's estimate for all `cells`, in seconds."""
         self._cells = {cell.id: cell for cell in cells}
         self._average_s = estimate_s / len(self._cells) if self._cells else 0.0
         self._open: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -144,7 +144,7 @@ class EstimateTracker:
         self._durations_s: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
 
     def finished(self, cell_id: str, duration_s: float) -> None:
-        """A cell took `duration_s`; unknown cells are ignored."""
+        """Record that a cell took `duration_s` seconds. Unknown cells are ignored."""
         cell = self._cells.get(cell_id)
         if cell is not None:
             kind = cell.scenario, cell.transport
@@ -152,7 +152,7 @@ class EstimateTracker:
             self._durations_s[kind][cell_id] = duration_s
 
     def reopened(self, cell_id: str) -> None:
-        """A finished cell is run again; unknown cells are ignored."""
+        """Forget the duration of a cell that is run again. Unknown cells are ignored."""
         cell = self._cells.get(cell_id)
         if cell is not None:
             kind = cell.scenario, cell.transport
@@ -160,11 +160,11 @@ class EstimateTracker:
             self._durations_s[kind].pop(cell_id, None)
 
     def expected_s(self, cells: Iterable[CellSpec]) -> float:
-        """Time that some cells will take, seconds."""
+        """Return the expected time of some cells, in seconds."""
         return sum(self._expected_s((cell.scenario, cell.transport)) for cell in cells)
 
     def remaining_s(self) -> float:
-        """Time for all cells that have not finished, seconds."""
+        """Return the expected time of all cells that have not finished, in seconds."""
         return sum(len(ids) * self._expected_s(kind) for kind, ids in self._open.items() if ids)
 
     def _expected_s(self, kind: tuple[str, str]) -> float:

@@ -1,4 +1,4 @@
-"""One cell of a run: its attempts with their hooks, and the lab that is restored between them."""
+"""Run one cell: make its attempts with their hooks, and restore the lab between them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
 _MOST_LOSSES = 3
-"""Attempts at one cell in a row in which programs of the lab may end."""
+"""Limit of consecutive attempts at one cell during which programs of the lab ended."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class CellRunner:
     """Runs the cells of one run, one after the other.
 
     Attributes:
-        directory: of the run.
-        experiment: of the run.
-        catalog: has the scenarios.
+        directory: directory of the run.
+        experiment: experiment of the run.
+        catalog: finds the scenarios.
         outside: runs hooks.
-        instruments: measure the cells.
-        lab: is up.
-        events: of the run.
+        instruments: clock and time limits of the cells.
+        lab: a lab that is up.
+        events: log of the run.
     """
 
     directory: RunDirectory
@@ -49,7 +49,7 @@ class CellRunner:
     events: EventLog
 
     def run(self, spec: CellSpec) -> CellRecord:
-        """Run a cell, with its retries; what was written to its ``cell.json``.
+        """Run a cell with its retries, and return the record that was written to its ``cell.json``.
 
         Raises:
             LabNotReadyError: the lab cannot be restored; the cell stays open.
@@ -68,7 +68,7 @@ class CellRunner:
             lost = self._restore(spec)
             if rung := self.lab.recover(report.reason):
                 self.events.append(PhoneRecovered(cell=spec.id, attempt=number, by=rung))
-            if lost:  # it is no result of its cell, and costs no retry
+            if lost:  # not a result of the cell: it costs no retry
                 restored += lost
                 losses += 1
                 if losses == _MOST_LOSSES:
@@ -84,7 +84,7 @@ class CellRunner:
         return record
 
     def _restore(self, spec: CellSpec) -> list[str]:
-        """Start programs of the lab again that have ended; one sentence for each.
+        """Start lab programs that have ended again. Return one sentence for each.
 
         Raises:
             LabNotReadyError: the lab cannot be restored; the cell stays open.
@@ -118,7 +118,7 @@ class CellRunner:
         return self._hooked(job, run) if experiment.hooks.of_cells else run()
 
     def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
-        """An attempt between its hooks; those after it are run however it ends."""
+        """Run an attempt between its hooks. The hook after it runs however the attempt ends."""
         timings: dict[str, float] = {}
         outcome, problem = "interrupted", ""
         try:
@@ -142,7 +142,7 @@ class CellRunner:
 
 
 def tell_finished(events: EventLog, record: CellRecord) -> None:
-    """Append the event ``cell_finished`` of a complete cell."""
+    """Append ``cell_finished`` for a complete cell. Raises MplabError."""
     duration_s = round(sum(record.timings_s.values()), 3)
     events.append(CellFinished(cell=record.id, outcome=record.outcome, reasons=record.reasons, duration_s=duration_s))
 

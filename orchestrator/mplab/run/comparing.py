@@ -28,7 +28,7 @@ class Comparison:
     Attributes:
         runs: the change of each metric.
         checks: budgets, and headline metrics without a budget.
-        shifts: where the level of a headline metric changed.
+        shifts: changes of the level of a headline metric.
     """
 
     runs: ComparedRuns
@@ -37,11 +37,11 @@ class Comparison:
 
     @property
     def failed(self) -> tuple[GateCheck, ...]:
-        """The checks that failed."""
+        """Return the checks that failed."""
         return tuple(check for check in self.checks if check.state == "failed")
 
     def check(self) -> None:
-        """Raise GateError when a check failed."""
+        """Raise GateError if a check failed."""
         if not self.failed:
             return
         first = f"{self.failed[0].about}: {self.failed[0].text}"
@@ -63,13 +63,13 @@ def compare(
     Args:
         run: run directory.
         baseline: run directories; none: the runs of the same experiment before `run`.
-        runs: folder that has these.
-        window: number of earlier runs at most.
-        correction: of p-values for the number of metrics: ``holm``, ``bh``, ``none``.
+        runs: folder in which these runs are searched.
+        window: maximum number of earlier runs.
+        correction: correction of p-values for the number of metrics: ``holm``, ``bh`` or ``none``.
 
     Raises:
         InputError: `run` is in the baseline, or there is no earlier run (NoBaselineError).
-        AnalysisError: a directory is no run, or was not analysed.
+        AnalysisError: a directory is not a run, or was not analysed.
     """
     now = read_run(Path(run))
     before = _named(now, [Path(path) for path in baseline]) if baseline else _earlier(now, Path(runs), window)
@@ -79,14 +79,14 @@ def compare(
 
 
 def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:
-    """Return the runs of a baseline, oldest first."""
+    """Return the runs of a baseline, oldest first. Raises InputError if one of them is the compared run."""
     if len({path.resolve() for path in (run.directory, *baseline)}) <= len(baseline):
         raise InputError("a run cannot be compared with itself: one is named twice")
     return sorted(map(read_run, baseline), key=started)
 
 
 def _earlier(run: Run, folder: Path, window: int) -> list[Run]:
-    """Return the last analysed runs of the same experiment before a run, oldest first."""
+    """Return the last analysed runs of the same experiment before a run, oldest first. Raises NoBaselineError."""
     name = run.manifest.experiment.name
     earlier = [
         other

@@ -1,6 +1,6 @@
-"""The end of a run: ``junit.xml``, the analysis, and what its report says in short.
+"""Conclude a run: analyse it, and read the summary of its report.
 
-Imports the analysis, which is slow: the other modules of this package import this one when they need it.
+Imports the analysis, which is slow: other modules of this package import this module only when they need it.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mplab.run.junit import Case
 
 @dataclass(frozen=True)
 class RunSummary:
-    """The report of a run in short, from ``report/summary.json``.
+    """The summary of a run's report, from ``report/summary.json``.
 
     Attributes:
         rows: median and interval of each metric and transport, headline metrics first; texts are ready to print.
@@ -32,7 +32,7 @@ class RunSummary:
 
     @property
     def broken_budgets(self) -> tuple[str, ...]:
-        """A sentence for each broken budget."""
+        """Return a sentence for each broken budget."""
         return tuple(f"{case.name}: {case.failure}" for case in self.limits if case.failure)
 
 
@@ -59,7 +59,7 @@ def analyze(run: Path, progress: Listener | None = None) -> None:
 
     Raises:
         MplabError: the run directory cannot be written.
-        AnalysisError: as `mplab.analysis.pipeline.analyze`.
+        AnalysisError: see `mplab.analysis.pipeline.analyze`.
     """
     try:
         analyze_run(run, progress=progress)

@@ -22,15 +22,15 @@ _ID = "[0-9a-f]" * 6
 
 
 def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
-    """The plan with an estimate from earlier runs, and how many of their cells it is from; 0: as it was.
+    """Return the plan with an estimate from earlier runs, and the number of cells used; if 0, the plan is unchanged.
 
-    A cell is taken to need the median of the cells of its scenario, transport and link; without any, of its scenario
-    and transport; without any, what its scenario says. Cells whose scenario had other parameters do not count.
+    A cell is expected to take the median of the cells of its scenario, transport and link. If there are none, of its
+    scenario and transport; if there are none, the estimate of its scenario. Cells with other parameters do not count.
 
     Args:
-        plan: as made of the experiment.
-        experiment: what is planned.
-        runs: folder of runs, of which the newest of the same name are read.
+        plan: the plan of the experiment.
+        experiment: the experiment that is planned.
+        runs: folder of runs; the newest runs of this experiment in it are read.
     """
     uses = {use.label: json_of(use.record()) for use in experiment.scenarios}
     exactly: dict[tuple[str, ...], list[float]] = defaultdict(list)
@@ -52,7 +52,7 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
 
 
 def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iterator[tuple[CellSpec, float]]:
-    """Cells of a run, whose scenarios are the same, with the seconds that all their attempts took."""
+    """Yield the cells of a run whose scenarios are unchanged, with the seconds that all their attempts took."""
     with suppress(OSError, ValueError, KeyError, TypeError, InputError):
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}

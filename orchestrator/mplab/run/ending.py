@@ -1,4 +1,4 @@
-"""Watches whether a run goes on: its time, and how many cells in a row went wrong."""
+"""Decide between cells whether a run continues: its time limit, its intervals, consecutive cells that are not ok."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -12,17 +12,17 @@ from mplab.format.plan import CellSpec, Plan
 from mplab.run.blocks import EstimateTracker
 
 ENOUGH = "enough"
-"""What the process outside is asked: has the run told enough?"""
+"""Question to the host process: are the intervals of the run narrow enough?"""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A run that ends before its plan is done.
+    """The decision to end a run before its plan is done.
 
     Attributes:
         reason: a sentence.
-        cells: ids of those that are not run.
-        interval: what was found of the intervals, when they have ended it.
+        cells: ids of the cells that are not run.
+        interval: the measured intervals, if they ended the run.
     """
 
     reason: str
@@ -32,10 +32,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class IntervalCheck:
-    """What a run has told so far, as `analysis` says.
+    """The state of the intervals of a run, as `analysis` reports it.
 
     Attributes:
-        enough: the intervals are narrow.
+        enough: the intervals are narrow enough.
         text: a sentence.
         numbers: the intervals.
     """
@@ -46,16 +46,17 @@ class IntervalCheck:
 
 
 class EndingWatch:
-    """What an experiment says about its end, applied to a run.
+    """The stop rules of an experiment, applied to a run.
 
-    Time is looked at between blocks alone, so that what was run is whole blocks; the first block is always begun.
+    Time and intervals are checked only between blocks, so that a run consists of whole blocks. The first block is
+    always started. Consecutive cells that are not ok are counted before each cell.
 
     Args:
-        ending: what the experiment says.
-        plan: of the whole run.
-        todo: the cells that are to be run now, in order.
-        look: finds out what the run has told after so many blocks; None: nobody can.
-        clock: monotonic, s.
+        ending: the experiment's stop rules.
+        plan: plan of the whole run.
+        todo: the cells to run now, in order.
+        look: checks the intervals after a number of blocks; None: they are not checked.
+        clock: monotonic clock, s.
     """
 
     def __init__(
@@ -79,13 +80,13 @@ class EndingWatch:
         self._failures: list[str] = []
 
     def finished(self, spec: CellSpec, outcome: str, duration_s: float) -> None:
-        """A cell has been run; all its attempts took `duration_s` seconds."""
+        """Record the outcome of a cell; all its attempts took `duration_s` seconds."""
         self._todo.remove(spec)
         self._estimate.finished(spec.id, duration_s)
         self._failures = [] if outcome == "ok" else [*self._failures, spec.id]
 
     def before(self, spec: CellSpec, ends_by: datetime | None = None) -> Cut | None:
-        """Whether the run ends before this cell; others want it to have ended by `ends_by`."""
+        """Return a Cut if the run must end before this cell. `ends_by` is a further deadline."""
         failures = self._ending.failures
         if failures is not None and len(self._failures) >= failures:
             return self._cut(f"{len(self._failures)} cells in a row were not ok (stop: failures: {failures})")

@@ -1,4 +1,4 @@
-"""A planned run, from its locks to its report."""
+"""Execute a planned run, from its locks to its report."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run whose plan is done, or that its own rules have ended.
+    """A run whose plan is done, or that its own stop rules ended.
 
     Attributes:
         path: the run directory.
-        progress: counts, outcomes by cell id, and what ended the run before its plan was done.
-        summary: the report in short; None: no report was asked for.
-        resumed: False: the run was complete already, and no cell was run.
+        progress: counts, outcomes by cell id, and the rule that ended the run early, if any.
+        summary: summary of the report; None: no report was requested.
+        resumed: False: the run was already complete, and no cell was run.
     """
 
     path: Path
@@ -41,27 +41,27 @@ class RunResult:
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
-        """``ok``, ``invalid`` or ``failed``, by cell id."""
+        """Return ``ok``, ``invalid`` or ``failed`` by cell id."""
         return self.progress.outcomes
 
     @property
     def good(self) -> bool:
-        """All cells that the run reached are ok, and no budget is broken."""
+        """Return whether all cells that the run reached are ok and no budget is broken."""
         return self.progress.good and not self.broken_budgets
 
     @property
     def broken_budgets(self) -> tuple[str, ...]:
-        """A sentence for each broken budget of the experiment; none without a report."""
+        """Return a sentence for each broken budget of the experiment; none without a report."""
         return self.summary.broken_budgets if self.summary is not None else ()
 
     @property
     def report(self) -> Path | None:
-        """The report's page; None: none was asked for."""
+        """Return the report's page; None: no report was requested."""
         return report_page(self.path) if self.summary is not None else None
 
 
 def report_page(run: Path) -> Path:
-    """Where the report of a run is, or will be."""
+    """Return the path of a run's report, which need not exist yet."""
     return run / "report" / "index.html"
 
 
@@ -73,21 +73,21 @@ def execute(
     ends_by: float | None = None,
     watch: Watch = SILENT,
 ) -> RunResult:
-    """Run the cells of a plan in its lab, and make the report. Call from the main thread: signals go to the lab.
+    """Run the cells of a plan in its lab and make the report. Call from the main thread: signals are passed to the lab.
 
     Args:
-        planned: what `mplab.run.plan` has returned.
-        report: analyse the run; else `mplab analyze` does it later.
+        planned: a plan from `mplab.run.plan`.
+        report: analyse the run; otherwise `mplab analyze` can do it later.
         run_id: name of the run directory; "": UTC time, name of the experiment, and six random digits.
-        ends_by: Unix seconds: no block is begun that would not end by then.
-        watch: functions that are called while the run goes on.
+        ends_by: Unix seconds. A block that would end later is not started.
+        watch: functions that are called during the run.
 
     Raises:
-        LabNotReadyError: something is missing or in use. No run directory was made, or the lab could not be restored
-            and the run can be resumed; the message says which.
+        LabNotReadyError: something is missing or in use, or the lab could not be restored. In the first case there is
+            no run directory; in the second the run can be resumed. The message says which.
         InterruptedRunError: SIGINT or SIGTERM; the run can be resumed.
         MplabError: the run stopped, like "disk full: …"; it can be resumed.
-        AnalysisError: the cells are run, and the report cannot be made.
+        AnalysisError: the cells were run, but the report cannot be made.
     """
     experiment = planned.experiment
     ready.check_ready_for(experiment)
@@ -101,16 +101,16 @@ def execute(
 def finish(
     directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: Watch
 ) -> RunResult:
-    """Run the open cells of a run directory, and conclude the run. Raises as `execute`."""
+    """Run the open cells of a run directory, then conclude the run. Raises the errors of `execute`."""
     progress = hosting.run_cells(directory, experiment, locks, watch=watch)
     return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
 
 
 def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) -> "RunSummary | None":
-    """Write what follows from the cells of a run: ``junit.xml`` and, with `report`, the analysis.
+    """Write ``junit.xml`` and, with `report`, analyse the run.
 
     Returns:
-        What the report says; None without one.
+        The summary of the report; None without a report.
     """
     events = list(read_events(directory.events_file, RunEvent))
     write_junit(directory.junit_file, directory.run_id, events)

@@ -1,4 +1,4 @@
-"""Hooks: commands of the host around a run and its cells, and whose commands are run at all."""
+"""Run hooks: commands of the host around a run and its cells, if this user allowed them."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ from mplab.run.hostrpc import Answer, HostClient
 from mplab.run.run_directory import RunDirectory
 
 LOG = "hooks.log"
-"""In ``logs`` of the run, and of each attempt at a cell: the commands and what they printed."""
+"""Log file in ``logs`` of the run, and of each attempt at a cell: the commands and their output."""
 
 QUESTION = "hook"
 
@@ -36,7 +36,7 @@ _POLL_S = 0.05
 
 
 def check_programs(hooks: Hooks) -> None:
-    """Raise LabNotReadyError when this host has not the program of a hook."""
+    """Raise LabNotReadyError if the program of a hook is missing on this host."""
     missing = [
         f"{name}: no program {command[0]!r} on this host"
         for name in HOOK_NAMES
@@ -48,7 +48,7 @@ def check_programs(hooks: Hooks) -> None:
 
 
 def allow(hooks: Hooks) -> None:
-    """Note that the user of this machine has asked for these commands: he has begun a run that has them."""
+    """Record that this user started a run with these commands, which allows them. Raises MplabError."""
     if hooks:
         path = _note(hooks)
         with explained(path):
@@ -57,13 +57,13 @@ def allow(hooks: Hooks) -> None:
 
 
 def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError when nobody has asked for these commands on this machine."""
+    """Raise InputError unless this user has allowed these commands on this machine. `whose`: see `foreign`."""
     if hooks and not _note(hooks).is_file():
         raise foreign(hooks, whose)
 
 
 def foreign(hooks: Hooks, whose: object) -> InputError:
-    """What to say of commands that come from elsewhere; `whose`: the bundle or run directory."""
+    """Return the error for commands of unknown origin; `whose` is their bundle or run directory."""
     return InputError(
         f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
         "--allow-hooks runs them"
@@ -76,13 +76,13 @@ def _note(hooks: Hooks) -> Path:
 
 
 class HookRunner:
-    """Runs the hooks of one run on this host, from before its lab is there until it is gone.
+    """Runs the hooks of one run on this host, from before its lab starts until after it has ended.
 
-    Entering it runs ``before_run``, leaving it ``after_run``, with `outcome` in its environment.
+    Entering it runs ``before_run``. Leaving it runs ``after_run``, with `outcome` in its environment.
 
     Args:
-        hooks: of the experiment.
-        directory: of the run.
+        hooks: hooks of the experiment.
+        directory: directory of the run.
     """
 
     def __init__(self, hooks: Hooks, directory: RunDirectory) -> None:
@@ -90,10 +90,10 @@ class HookRunner:
         self._directory = directory
         self._closed = False
         self.outcome = "failed"
-        """``ok``, ``failed``: not all cells are ok, or the run ended with an error; ``interrupted``."""
+        """``ok``; ``failed``: a cell is not ok or the run ended with an error; ``interrupted``."""
 
     def __enter__(self) -> Self:
-        """Raises LabNotReadyError when a command failed; ``after_run`` is run then, too, and after an interruption."""
+        """Run ``before_run``. If it fails or is interrupted, run ``after_run`` too. Raises LabNotReadyError."""
         outcome, problem = "interrupted", ""
         try:
             problem = self._of_run("before_run", "")
@@ -108,16 +108,21 @@ class HookRunner:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What fails now is noted in the events and in the log, if that can be; the run is what it is."""
+        """Run ``after_run``. A failure is only logged, because the outcome of the run does not change."""
         with suppress(MplabError):
             self._of_run("after_run", self.outcome)
 
     def close(self) -> None:
-        """The lab is going: a command that still runs for a cell is ended."""
+        """End a command that still runs for a cell, because the lab is ending."""
         self._closed = True
 
     def answer(self, asked: Mapping[str, object]) -> Answer:
-        """Run the commands around an attempt at a cell: ``{"problem": TEXT}``, "" when all went well."""
+        """Run the commands around an attempt at a cell. Return ``{"problem": TEXT}``, "" if all succeeded.
+
+        Raises:
+            InputError: the name is not that of a hook around a cell.
+            MplabError: the log cannot be written.
+        """
         name, cell, attempt = str(asked["name"]), str(asked["cell"]), str(asked["attempt"])
         if name not in ("before_cell", "after_cell"):
             raise InputError(f"no hook of a cell: {name}")
@@ -134,7 +139,7 @@ class HookRunner:
         return problem
 
     def _run(self, name: str, about: Mapping[str, str], log: Path) -> str:
-        """Run the commands of a hook until one fails; what is wrong with it, or ""."""
+        """Run the commands of a hook until one fails. Return its problem, or ""."""
         commands = self._hooks.commands(name)
         if not commands:
             return ""
@@ -156,7 +161,7 @@ class HookRunner:
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:
-        """How a command failed, or "". What it has left running in the background goes on; it does not outlive us."""
+        """Run a command; return how it failed, or "". It dies with this process, its background processes do not."""
         parent = os.getpid()
         try:
             process = subprocess.Popen(
@@ -193,6 +198,6 @@ def _appended(log: Path) -> BinaryIO:
 
 
 def ask_hook(outside: HostClient, name: str, *, cell: str, attempt: int, outcome: str = "") -> str:
-    """Have the hooks of a cell run outside of the lab; what is wrong, or "". Raises MplabError."""
+    """Ask the host process to run the hooks of a cell. Return the problem, or "". Raises MplabError."""
     answer = outside.ask(QUESTION, name=name, cell=cell, attempt=attempt, outcome=outcome)
     return str(answer["problem"])

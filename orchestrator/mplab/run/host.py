@@ -1,4 +1,4 @@
-"""What is recorded of the machine that a run is made on, so that somebody else can make it again."""
+"""Describe the machine of a run for its manifest, so that others can reproduce the run."""
 
 import contextlib
 import importlib.metadata
@@ -16,14 +16,14 @@ from mplab.base import programs
 from mplab.format.manifest import GitRecord, HostRecord
 
 _OPTIONAL = ("pesqc2",)
-"""Extras that scores use when they are there."""
+"""Extras that scores use if they are installed."""
 
 LOCKS = ("requirements/lock.txt", "go.mod", "go.sum", "tools/appium/package.json", "tools/appium/package-lock.json")
-"""What `make setup` installs, to the version and checksum."""
+"""Files that pin what `make setup` installs, by version and checksum."""
 
 
 def describe_host() -> HostRecord:
-    """Kernel, processors, memory, distribution, MPTCP settings."""
+    """Return kernel, processors, memory, distribution and MPTCP settings of this host."""
     directory = Path("/proc/sys/net/mptcp")
     return HostRecord(
         kernel=platform.release(),
@@ -42,10 +42,10 @@ def _read(path: Path) -> str:
 
 
 def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str]:
-    """Name → version of mplab, Python, and everything that a run runs or imports; "" where it is not known.
+    """Return name → version of mplab, Python, and everything that a run executes or imports; "" if unknown.
 
     Args:
-        further: programs of the run beside those that every lab needs.
+        further: programs of the run in addition to those that every lab needs.
     """
     versions = {"mplab": importlib.metadata.version("mplab"), "python": platform.python_version()}
     versions |= programs.versions(further)
@@ -63,16 +63,16 @@ def describe_versions(further: Iterable[programs.Program] = ()) -> dict[str, str
 
 
 def describe_git() -> GitRecord:
-    """Commit of the checkout, and whether it has changes."""
+    """Return the commit of the checkout, and whether it has local changes."""
     commit = _git("rev-parse", "HEAD")
     return GitRecord(commit=commit or None, dirty=bool(commit and _git("status", "--porcelain")))
 
 
 def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
-    """The files of the source tree that fix the versions of everything, and which ones these are, in words.
+    """Return the files of the source tree that pin all versions, and a phrase that says which tree they are from.
 
     Args:
-        commit: of the tree that is meant; when this checkout has not got it, or it is None, the files are those here.
+        commit: commit of the wanted tree; if None, or if this checkout does not have it, the files here are returned.
     """
     if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit):
         shown = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
@@ -88,7 +88,7 @@ def _git(*arguments: str) -> str:
 
 
 def _git_output(*arguments: str) -> bytes:
-    """What git writes; nothing when it fails."""
+    """Return the output of git; nothing if it fails."""
     argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
     try:
         done = subprocess.run(argv, capture_output=True, timeout=10, check=False)

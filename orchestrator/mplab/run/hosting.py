@@ -1,4 +1,4 @@
-"""The part of a run outside of its lab: hooks, containers, answers, and the process inside, followed by its events."""
+"""Run the host side of a run: hooks, containers, answers, and the process inside the lab, whose events it follows."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ _INTERRUPTED = InterruptedRunError.exit_code
 
 
 class _Follower:
-    """Reads the events of a run as they are appended, passes them on, and keeps its progress."""
+    """Follows the events of a run: passes new ones on and tracks progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
         self._tail = EventTail(file, RunEvent)
@@ -59,17 +59,17 @@ class _Follower:
 def run_cells(
     directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: Watch = SILENT
 ) -> RunProgress:
-    """Run every open cell in a lab. Call from the main thread of the process: it passes signals on to the lab.
+    """Run every open cell in a lab. Call from the main thread of the process: it passes signals to the lab.
 
     Args:
-        directory: of the run.
-        experiment: of the run.
-        locks: what `mplab.run.beginning.held` has yielded: others may have the lab when this returns.
-        watch: gets the events.
+        directory: directory of the run.
+        experiment: experiment of the run.
+        locks: stack from `mplab.run.beginning.held`; it is closed when this function returns.
+        watch: receives the events.
 
     Raises:
         InterruptedRunError: SIGINT or SIGTERM.
-        MplabError: the run stopped; the message says why.
+        MplabError: the run stopped. The message says why; the type depends on the exit code of the process inside.
     """
     log = directory.path / "logs" / "orchestrator.log"
     log.parent.mkdir(exist_ok=True)
@@ -79,7 +79,7 @@ def run_cells(
             code, said = _run_inside(directory, experiment, hooks, follower, log)
             progress = follower.progress
             hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
-        follower.poll()  # what a hook after the run has added
+        follower.poll()  # events of a hook after the run
     if code == _INTERRUPTED:
         raise InterruptedRunError(
             f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
@@ -92,7 +92,7 @@ def run_cells(
 def _run_inside(
     directory: RunDirectory, experiment: Experiment, hooks: HookRunner, follower: _Follower, log_file: Path
 ) -> tuple[int, str]:
-    """Start the containers of a lab and the process inside; its exit code and output, when all of them are gone."""
+    """Start the containers of a lab and the process inside. Return its exit code and output when all have ended."""
     command = [sys.executable, "-m", "mplab.run.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         log = stack.enter_context(log_file.open("ab"))
@@ -129,7 +129,7 @@ def _run_inside(
 
 
 def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
-    """Raise InputError when cells would run with another proxy or origin than those that the manifest names."""
+    """Raise InputError if cells would run with another proxy or origin than the manifest names."""
     if containers is None:
         return
     if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
@@ -140,7 +140,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
 
 
 def _error_of(code: int, said: str, log: Path) -> MplabError:
-    """What the process inside ended with."""
+    """Return the error that the process inside reported, or its last log line."""
     kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
     for line in said.splitlines():
         record = json.loads(line)

@@ -1,7 +1,7 @@
-"""Calls from the run inside its lab to the process on the host: hooks, and whether intervals are narrow enough.
+"""Call the host process from the run inside its lab: for hooks, and to check whether intervals are narrow enough.
 
-One pair of sockets; a line of JSON each way for each question. The process outside answers in a thread, one question
-after the other.
+The channel is a pair of sockets with one line of JSON each way per question. A thread of the host process answers one
+question after the other.
 """
 
 import json
@@ -17,32 +17,32 @@ from mplab.base.enter import NOTHING, Inherited
 from mplab.base.errors import MplabError
 
 VARIABLE = "MPLAB_OUTSIDE"
-"""Environment variable with the number of the descriptor that questions are asked over."""
+"""Environment variable with the file descriptor of the channel."""
 
 Answer = dict[str, object]
 Handler = Callable[[Mapping[str, object]], Answer]
 
 
 class HostClient:
-    """The process outside, as the run inside sees it."""
+    """The run's end of the channel to the host process."""
 
     def __init__(self, connection: socket.socket | None) -> None:
-        """`connection` None: nobody is there to be asked."""
+        """Use a connected socket. `connection` None: every question fails."""
         self._connection = connection
         self._lines = connection.makefile("rb") if connection is not None else None
         self._asked = 0
 
     @classmethod
     def received(cls) -> Self:
-        """What this process was given."""
+        """Return a client for the descriptor that this process inherited, if any."""
         number = os.environ.get(VARIABLE, "")
         return cls(socket.socket(fileno=int(number)) if number else None)
 
     def ask(self, question: str, **about: object) -> Answer:
-        """Ask, and wait for the answer.
+        """Ask a question and wait for the answer.
 
         Raises:
-            MplabError: nobody answers, or the answer could not be found.
+            MplabError: there is no host process, it has ended, or it answered with an error.
         """
         if self._connection is None or self._lines is None:
             raise MplabError(f"nobody outside of the lab answers '{question}': runs are started by 'mplab run'")
@@ -52,24 +52,24 @@ class HostClient:
             self._connection.sendall(line.encode())
         while said := self._lines.readline():
             answer: Answer = json.loads(said)
-            if answer.pop("number") == self._asked:  # not that of a question whose asker was interrupted
+            if answer.pop("number") == self._asked:  # skip the answer to a question whose asker was interrupted
                 if "error" in answer:
                     raise MplabError(str(answer["error"]))
                 return answer
         raise MplabError(f"the process outside of the lab has gone before it answered '{question}'")
 
     def close(self) -> None:
-        """Ask no more."""
+        """Close the channel."""
         if self._connection is not None and self._lines is not None:
             self._lines.close()
             self._connection.close()
 
 
 class HostServer:
-    """Answers the run inside, for as long as the context.
+    """Answers questions of the run inside its lab, until the context ends.
 
     Args:
-        handlers: question → what answers it.
+        handlers: question → function that answers it.
     """
 
     def __init__(self, handlers: Mapping[str, Handler]) -> None:
@@ -78,23 +78,23 @@ class HostServer:
         self._thread = Thread(target=self._serve, daemon=True)
 
     def inherited(self, given: Inherited = NOTHING) -> Inherited:
-        """For `mplab.base.enter.lab_process`: `given`, and what the process inside needs to ask."""
+        """Return `given` with the channel added, for `mplab.base.enter.lab_process`."""
         number = self._other.fileno()
         return Inherited({**given.environment, VARIABLE: str(number)}, (*given.descriptors, number))
 
     def begin(self) -> None:
-        """The process inside is there: answer it."""
+        """Start to answer. Call when the process inside has been started."""
         self._other.close()
         self._thread.start()
 
     def __enter__(self) -> Self:
-        """Itself."""
+        """Return this server."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Answer no more."""
+        """Stop answering, and close the channel."""
         with suppress(OSError):
             self._own.shutdown(socket.SHUT_RDWR)
         if self._thread.is_alive():
@@ -109,7 +109,7 @@ class HostServer:
                 self._own.sendall((json.dumps({**self._answer(asked), "number": asked["number"]}) + "\n").encode())
 
     def _answer(self, asked: Mapping[str, object]) -> Answer:
-        """Whatever goes wrong is said to who asked, who says it to the user."""
+        """Return the answer, or any exception as an error that the asker reports to the user."""
         try:
             return self._handlers[str(asked["question"])](asked)
         except MplabError as error:

@@ -1,6 +1,6 @@
-"""What runs inside a lab, in its namespaces when it has some: ``python -m mplab.run.inside run DIR`` and ``… lab``.
+"""Run the process inside a lab, in its namespaces if it has any: ``python -m mplab.run.inside run DIR`` and ``… lab``.
 
-Started by `mplab.cli` through `mplab.base.enter`; not for people. Standard output carries JSON lines:
+`mplab.cli` starts it through `mplab.base.enter`; people do not call it. Standard output carries JSON lines:
 ``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.
 """
 
@@ -40,7 +40,7 @@ def _lab(settings: LabSessionSettings) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Run one verb; its exit code."""
+    """Run one verb and return its exit code. Raises LabNotReadyError outside a lab."""
     if not in_lab():
         raise LabNotReadyError("this runs inside a lab only: use mplab run, or mplab lab up")
     verb, argument = argv
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
         else:
             _lab(LabSessionSettings(**json.loads(argument)))
     except MplabError as error:
-        # On standard output, which is a pipe: the disk that the logs are on may be full.
+        # Use standard output, which is a pipe: the disk of the log files may be full.
         print(json.dumps({"event": "error", "error": str(error)}), flush=True)
         return error.exit_code
     return 0

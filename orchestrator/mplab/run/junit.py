@@ -1,4 +1,4 @@
-"""``junit.xml``: the outcomes of a run as continuous integration reads them."""
+"""Write ``junit.xml``: the outcomes of a run for continuous integration."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass
 class _Run:
-    """What of the events goes into the file."""
+    """The fields of the events that the file needs."""
 
     cells: list[CellSpec] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
@@ -26,7 +26,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class Case:
-    """One check that is no cell: ``failure`` and ``skipped`` say why, "" when it is neither."""
+    """One check that is not a cell. ``failure`` or ``skipped`` is the reason; both are "" if the check passed."""
 
     classname: str
     name: str
@@ -35,11 +35,11 @@ class Case:
 
 
 def junit_xml(name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()) -> str:
-    """The events of run `name` as JUnit XML, and after its cells some further checks.
+    """Return the events of run `name` as JUnit XML, followed by further checks.
 
-    Every planned cell is a ``testcase``. A failed cell has a ``failure``, an invalid one an ``error`` (what
-    was measured is not what was asked), one that did not run is ``skipped``; so is every transport that the
-    lab cannot run.
+    Every planned cell is a ``testcase``. A failed cell has a ``failure``. An invalid cell has an ``error``: its
+    measured treatment is not the requested one. Cells that did not run, and transports that the lab cannot run, are
+    ``skipped``.
     """
     run = _read(events)
     cases = [_case(cell, run.finished.get(cell.id)) for cell in run.cells]
@@ -66,7 +66,7 @@ def _document(name: str, cases: list[ET.Element], started: float | None) -> str:
 
 
 def checks_xml(name: str, checks: Iterable[Case]) -> str:
-    """Checks as JUnit XML, one ``testcase`` each."""
+    """Return checks as JUnit XML, one ``testcase`` each."""
     return _document(name, list(map(_check, checks)), None)
 
 
@@ -81,7 +81,7 @@ def _check(check: Case) -> ET.Element:
 
 
 def write_junit(path: Path, name: str, events: Iterable[RunEvent], checks: Iterable[Case] = ()) -> None:
-    """Write `junit_xml` to `path`, in place of an earlier one. Raises MplabError."""
+    """Write `junit_xml` to `path`, replacing an earlier file. Raises MplabError."""
     replace(path, junit_xml(name, events, checks).encode())
 
 
@@ -126,5 +126,5 @@ def _count(cases: Iterable[ET.Element], tag: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """`text` without what XML cannot hold (terminal colours, broken UTF-8)."""
+    """Replace characters that XML cannot hold (terminal colours, broken UTF-8) in `text`."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

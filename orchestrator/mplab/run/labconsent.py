@@ -1,4 +1,4 @@
-"""Lab files that come with a run or bundle: what they would use, and whether this user has used them before."""
+"""Check lab files that come with a run or bundle: which resources they use, and whether this user used them before."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from mplab.userfiles.labuse import LabUse
 
 
 def outside(lab: LabFile) -> Iterator[str]:
-    """Yield one phrase for each thing that a lab uses beyond the namespaces of a virtual lab."""
+    """Yield one phrase for each resource that a lab uses outside the namespaces of a virtual lab."""
     for machine in lab.reachable().values():
         yield reachable_driver_of(machine).uses(machine)
     for name, phone in lab.phones.items():
@@ -25,7 +25,7 @@ def outside(lab: LabFile) -> Iterator[str]:
 
 
 def remember_lab(use: LabUse) -> None:
-    """Note that the user has started a run with this lab file. Raises MplabError when that cannot be written."""
+    """Record that this user has started a run with this lab file. Raises MplabError if the record cannot be written."""
     if use.file is None or not (found := list(outside(use.file))):
         return
     path = _note(use.file)
@@ -35,14 +35,14 @@ def remember_lab(use: LabUse) -> None:
 
 
 def check_lab(use: LabUse, whose: object) -> None:
-    """Check that a lab file from elsewhere uses nothing beyond the virtual lab, or was used by this user before.
+    """Check that a lab file from elsewhere uses only the virtual lab, or that this user has used the file before.
 
     Args:
         use: the lab.
         whose: the bundle or run directory that its file came with.
 
     Raises:
-        InputError: neither; the message lists what the lab file would use.
+        InputError: neither is true; the message lists the resources that the lab file would use.
     """
     if use.file is None or not (found := list(outside(use.file))) or _note(use.file).is_file():
         return

@@ -1,6 +1,6 @@
-"""What an experiment says of metrics, compared with what its scenarios measure: budgets, and the stop rule's intervals.
+"""Check the metrics that an experiment names in budgets and in its stop rule against those of its scenarios.
 
-Imports the analysis, which is slow: the other modules of this package import this one when they need it.
+Imports the analysis, which is slow: other modules of this package import this module only when they need it.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ def check_metrics(experiment: Experiment) -> None:
     """Check the metrics that budgets and the stop rule name.
 
     Raises:
-        InputError: no scenario has such a metric, or it has another unit or other labels; one line for each.
+        InputError: no scenario has such a metric, or its unit or labels differ; one line for each problem.
     """
     metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
     found = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
@@ -30,6 +30,6 @@ def check_metrics(experiment: Experiment) -> None:
 
 
 def intervals_of(run: Path, rule: IntervalRule) -> Answer:
-    """Score the complete cells of a run and answer whether its intervals are narrow enough. Raises AnalysisError."""
+    """Score the complete cells of a run, and return whether its intervals are narrow enough. Raises AnalysisError."""
     found = look(read_run(run), rule)
     return {"enough": found.enough, "text": found.text, "numbers": found.to_json()}

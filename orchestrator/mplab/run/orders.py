@@ -1,4 +1,4 @@
-"""What others tell a run that goes on: to wait between two cells, and until when it may take."""
+"""Obey other processes during a run: pause between two cells, and end by a deadline."""
 
 import time
 from collections.abc import Callable
@@ -24,11 +24,11 @@ _POLL_S = 0.5
 class Orders:
     """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
-    They last until the run is resumed: that takes them back.
+    Orders are valid until the run is resumed.
 
     Args:
-        events: the run's log, which it writes to.
-        sleep: waits so many seconds.
+        events: the run's log; this process writes to it too.
+        sleep: waits for a number of seconds.
     """
 
     def __init__(self, events: EventLog, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -37,21 +37,21 @@ class Orders:
         self._tail = EventTail(events.path, RunEvent)
         self._paused = False
         self.ends_by: datetime | None = None
-        """When the run is to have ended."""
+        """Time by which the run must have ended; None: no deadline."""
         self._read()
 
     def __enter__(self) -> Self:
-        """The orders themselves."""
+        """Return these orders."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Read no more."""
+        """Stop reading events."""
         self._tail.close()
 
     def obey(self) -> None:
-        """Wait as long as the run is to wait."""
+        """Wait while the run is paused. Raises MplabError if an event cannot be written."""
         if not self._waits():
             return
         self._events.append(RunPaused())
@@ -77,10 +77,10 @@ class Orders:
 
 
 def order(events_file: Path, event: Event) -> None:
-    """Append an order to the events of a run or campaign that another process writes to.
+    """Append an order to the events of a run or campaign that another process is writing.
 
     Raises:
-        MplabError: it cannot be written.
+        MplabError: the event cannot be written.
     """
     with EventLog(events_file, beside=True) as events:
         events.append(event)

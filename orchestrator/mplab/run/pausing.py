@@ -1,4 +1,4 @@
-"""Pause a run of another process, and let it go on."""
+"""Pause a run of another process, or let it continue."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from mplab.run.run_directory import RunDirectory
 
 
 def pause(run: Path | str) -> None:
-    """Let a run wait after its current cell, with its lab up, until `go_on`.
+    """Make a run wait after its current cell, with its lab up, until `go_on`.
 
     Raises:
         InputError: not a run directory, or the run is not running.
@@ -22,12 +22,12 @@ def pause(run: Path | str) -> None:
 
 
 def go_on(run: Path | str) -> None:
-    """Let a run continue that `pause` made wait. Raises as `pause`."""
+    """Let a paused run continue. Raises the errors of `pause`."""
     order(_running(run).events_file, ContinueAsked())
 
 
 def _running(run: Path | str) -> RunDirectory:
-    """Return the directory of a run that a process is at work on."""
+    """Return the directory of a run that a process is executing. Raises InputError if there is no such process."""
     directory = RunDirectory.open(Path(run))
     progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
     if progress.state == "finished" and not progress.remaining:

@@ -1,4 +1,4 @@
-"""From an experiment file to the cells that a run would have."""
+"""Plan a run: read an experiment file and list the cells of a run."""
 
 import json
 from collections.abc import Mapping
@@ -23,13 +23,13 @@ from mplab.userfiles.yaml import load_yaml
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """An experiment, and the cells that a run of it would have here.
+    """An experiment, and the cells that a run of it would have on this host.
 
     Attributes:
-        experiment: as its file and the options say.
-        plan: its cells in order, their estimated time, and the transports that this lab cannot run.
+        experiment: the experiment, with options applied.
+        plan: cells in order, their estimated time, and the transports that this lab cannot run.
         runs: folder that gets the run directory.
-        learnt: number of cells of earlier runs that the estimate is from; 0: it is from the scenarios.
+        learnt: number of cells of earlier runs behind the estimate; 0: the estimate is from the scenarios.
     """
 
     experiment: Experiment
@@ -39,12 +39,12 @@ class PlannedRun:
 
     @property
     def cells(self) -> tuple[CellSpec, ...]:
-        """The cells, in order."""
+        """Return the cells in order."""
         return self.plan.cells
 
     @property
     def estimate_s(self) -> float:
-        """Estimated time of all cells, seconds."""
+        """Return the estimated time of all cells, in seconds."""
         return self.plan.estimate_s
 
 
@@ -60,7 +60,7 @@ def plan(
     """Read an experiment file and plan its cells. Nothing is run or written.
 
     Args:
-        file: experiment file, or ``experiment.yaml`` of a run directory (planned in that run's lab).
+        file: experiment file, or ``experiment.yaml`` of a run directory (which is planned in that run's lab).
         lab: lab file, or ``virtual``; "": the lab that the experiment names.
         phone: a phone of the lab file; "": its only one.
         variables: values of variables of the experiment file, by name.
@@ -85,7 +85,7 @@ def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
     content = load_yaml(file).data
     name = content.get("name") if isinstance(content, Mapping) else None
     if not isinstance(name, str):
-        return file  # which is refused when it is read
+        return file  # it is refused when it is read
     lines = {"mplab": 1, "name": name, "title": content.get("title", name), "extends": str(file.resolve())}
     changed = folder / file.name
     text = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in lines.items())
@@ -94,7 +94,7 @@ def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
 
 
 def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
-    """Plan an experiment that has been read; see `plan`."""
+    """Plan an experiment that has been read. Raises the errors of `plan`."""
     if experiment.budgets or experiment.ending.interval is not None:
         with deferred("slow to import, needed by few experiments"):
             from mplab.run.metrics import check_metrics
@@ -104,15 +104,15 @@ def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
 
 
 def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object] | None = None) -> Experiment:
-    """Read an experiment, in the lab that its file names, or in another one.
+    """Read an experiment in the lab that its file names, or in another lab.
 
-    The experiment file of a run directory is run in that run's lab, with the variables that it was run with.
+    The experiment file of a run directory is read with that run's lab and variables.
 
     Args:
         file: the experiment file.
-        lab: path of a lab file, or ``virtual``; "": what the experiment file says.
-        phone: of the lab file.
-        given: values of its variables.
+        lab: path of a lab file, or ``virtual``; "": the lab that the experiment file names.
+        phone: name of a phone in the lab file.
+        given: values of the experiment's variables.
 
     Raises:
         InputError: one of the files is wrong.
@@ -127,10 +127,15 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
 
 
 def plan_of(experiment: Experiment) -> Plan:
-    """Plan the cells of an experiment on this host. Raises InputError when mpflex refuses a policy file of it."""
+    """Plan the cells of an experiment on this host.
+
+    Raises:
+        InputError: mpflex refuses one of its policy files.
+        LabNotReadyError: no cell of it can run here.
+    """
     raise_lines([text for use in experiment.transports for text in DRIVERS[use.name].problems_in(use.files)])
     names = {use.name for use in experiment.transports}
-    real = experiment.lab.real  # its phone's kernel is another one
+    real = experiment.lab.real  # a real phone has another kernel than this host
     reasons = {
         name: ("" if real else DRIVERS[name].missing_reason()) or missing_on_phone(experiment.lab, name)
         for name in sorted(names)

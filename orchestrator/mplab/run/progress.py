@@ -1,4 +1,4 @@
-"""How far a run is: a pure reading of its events, for ``mplab status`` and the live display."""
+"""Compute the progress of a run from its events only, for ``mplab status`` and the live display."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,62 +30,62 @@ class RunProgress:
     """A run at the moment of its last event."""
 
     state: RunState = "planned"
-    """A killed run stays "running": whether somebody still holds its lock tells."""
+    """State of the run. A killed run stays "running": only its lock shows whether a process still runs it."""
     total: int = 0
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """Of the cells that have finished, by id."""
+    """Outcomes of the finished cells, by id."""
     skipped: tuple[tuple[str, str], ...] = ()
     """Transports that this lab cannot run: label and reason."""
     cut: str = ""
-    """What ended the run before its plan was done; "": nothing."""
+    """The rule that ended the run before its plan was done; "": none."""
     left_out: int = 0
-    """Cells that it was ended before."""
+    """Number of cells that were not run because a rule ended the run."""
     retried: int = 0
-    """Attempts that failed and were made again."""
+    """Number of failed attempts that were repeated."""
     current_cell: str | None = None
     current_step: str | None = None
     attempt: int = 0
-    """Of the current cell, 1…"""
+    """Number of the current attempt, 1…."""
     started: float | None = None
-    """Unix seconds: the first start."""
+    """Unix seconds of the first start."""
     updated: float | None = None
-    """Unix seconds: the last event."""
+    """Unix seconds of the last event."""
     eta_s: float = 0.0
-    """Time that the cells without outcome still need, seconds."""
+    """Time that the cells without outcome still need, in seconds."""
 
     @property
     def done(self) -> int:
-        """Cells with an outcome."""
+        """Return the number of cells with an outcome."""
         return len(self.outcomes)
 
     @property
     def ok(self) -> int:
-        """Cells that can be averaged."""
+        """Return the number of cells that can be averaged."""
         return self._count("ok")
 
     @property
     def invalid(self) -> int:
-        """Cells whose transport or link was not what was asked."""
+        """Return the number of cells whose measured transport or link was not the requested one."""
         return self._count("invalid")
 
     @property
     def failed(self) -> int:
-        """Cells that could not be completed."""
+        """Return the number of cells that could not be completed."""
         return self._count("failed")
 
     @property
     def remaining(self) -> int:
-        """Cells without an outcome, the current one among them."""
+        """Return the number of cells without an outcome, the current cell included."""
         return self.total - self.done
 
     @property
     def good(self) -> bool:
-        """Every cell is ok that the run was not ended before by its own rules."""
+        """Return whether all cells that the run reached are ok; the others were cut by its stop rules."""
         return self.ok + self.left_out == self.total
 
     @classmethod
     def from_events(cls, events: Iterable[RunEvent]) -> "RunProgress":
-        """The state after `events`; names that it does not know change nothing."""
+        """Return the state after `events`; unknown events change nothing."""
         tracker = ProgressTracker()
         for event in events:
             tracker.feed(event)
@@ -96,10 +96,10 @@ class RunProgress:
 
 
 class ProgressTracker:
-    """Follows a run event by event, for a display that is drawn again and again."""
+    """Follows a run event by event, for a display that is redrawn often."""
 
     def __init__(self) -> None:
-        """Before the first event."""
+        """Start in the state before the first event."""
         self._state: RunState = "planned"
         self._total = 0
         self._outcomes: dict[str, Outcome] = {}
@@ -115,7 +115,7 @@ class ProgressTracker:
         self._estimate = EstimateTracker((), 0.0)
 
     def feed(self, event: RunEvent) -> None:
-        """Take the next event into account."""
+        """Update the state with the next event."""
         self._updated = event.t
         match event:
             case RunPlanned():
@@ -148,7 +148,7 @@ class ProgressTracker:
                 self._leave_cell()
 
     def progress(self) -> RunProgress:
-        """The state after the last event."""
+        """Return the state after the last event."""
         return RunProgress(
             state=self._state,
             total=self._total,

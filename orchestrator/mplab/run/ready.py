@@ -1,4 +1,4 @@
-"""What a run needs of this machine and of its phone, looked at before anything is written."""
+"""Check that this machine and the phone have everything that a run needs, before anything is written."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from mplab.userfiles.labuse import VIRTUAL, LabUse
 
 
 def check_ready_for(experiment: Experiment) -> None:
-    """Raise LabNotReadyError when something that an experiment needs is missing."""
+    """Raise LabNotReadyError if something that an experiment needs is missing."""
     there = catalog().on(experiment.lab)
     needs_ui = any(there[use.name].needs_ui for use in experiment.scenarios)
     check_ready(needs_ui=needs_ui, further=programs_of_run(experiment), use=experiment.lab)
@@ -22,7 +22,7 @@ def check_ready_for(experiment: Experiment) -> None:
 
 
 def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse = VIRTUAL) -> None:
-    """Raise LabNotReadyError when something that a lab needs of this machine is missing, or a further program."""
+    """Raise LabNotReadyError if a program that the lab needs on this machine, or a further program, is missing."""
     always, title = (FOR_REAL, "this machine") if use.real else (ALL, "the virtual lab")
     needed = [program for program in always if needs_ui or use.real or program not in FOR_UI]
     needed += [program for program in further if program not in needed]
@@ -41,10 +41,10 @@ def programs_of_run(experiment: Experiment) -> list[Program]:
 
 
 def look_at_real_phone(use: LabUse) -> dict[str, object]:
-    """What the manifest says of a real phone; {} of others, which are there when the lab is.
+    """Return the manifest's entry of a real phone; {} for other phones, which start with their lab.
 
     Raises:
-        LabNotReadyError: it is not there, in use, or not rooted.
+        LabNotReadyError: the phone is missing, in use, or not rooted.
     """
     identity = phone_driver(use.kind).look(use)
     return {"identity": identity} if identity else {}

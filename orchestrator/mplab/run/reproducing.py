@@ -1,4 +1,4 @@
-"""Reproduce a run from its bundle: make its report again, run its experiment again, compare the results.
+"""Reproduce a run from its bundle: make its report again, run its experiment again, and compare the results.
 
 Imports the analysis, which is slow.
 """
@@ -41,9 +41,9 @@ class Reproduction:
     """The outcome of reproducing a bundle.
 
     Attributes:
-        bundle: unpacked and checked.
-        report: the report made again, compared byte for byte.
-        second: the experiment run again; None: only the report was made.
+        bundle: the bundle, unpacked and checked.
+        report: the new report, compared byte for byte.
+        second: the new run of the experiment; None: only the report was made.
     """
 
     bundle: Bundle
@@ -52,12 +52,12 @@ class Reproduction:
 
     @property
     def good(self) -> bool:
-        """The report has the same bytes, no result differs, and all cells of the new run are ok."""
+        """Return whether the report has the same bytes, no result differs, and all cells of the new run are ok."""
         cells_ok = self.second is None or not (self.second.run.progress.failed or self.second.run.progress.invalid)
         return cells_ok and not self.report.differences and not (self.second and self.second.agreed.differing)
 
     def check(self) -> None:
-        """Raise when the run was not reproduced; cells of the new run that are not ok raise nothing.
+        """Raise if the run was not reproduced. Cells of the new run that are not ok raise nothing.
 
         Raises:
             GateError: results differ.
@@ -88,15 +88,15 @@ def reproduce(
     Args:
         archive: file that ``mplab bundle`` made.
         folder: new folder that gets the unpacked run and its new report.
-        only_report: run nothing.
+        only_report: make only the report, run no cell.
         lab, phone: as in `mplab.run.plan`; "": the lab of the bundle.
         allow_hooks, allow_lab: as in `mplab.run.resume`.
-        max_bytes: size of the unpacked bundle at most.
+        max_bytes: maximum size of the unpacked bundle.
         runs: folder of runs that gets the new run.
-        watch: functions that are called meanwhile.
+        watch: functions that are called during the work.
 
     Raises:
-        BundleError: the archive is damaged, or no bundle.
+        BundleError: the archive is damaged, or is not a bundle.
         InputError: its experiment cannot be run here.
         LabNotReadyError, InterruptedRunError, MplabError, AnalysisError: as `mplab.run.execute`.
     """
@@ -125,10 +125,11 @@ def plan_again(
     allow_lab: bool = False,
     watch: Watch = SILENT,
 ) -> PlannedRun:
-    """Plan the experiment of a bundle here.
+    """Plan the experiment of a bundle on this host.
 
     Raises:
-        InputError: its cells would not be those of the bundle, or its hooks or lab file are another user's.
+        InputError: no cell of the bundle is ok, its cells cannot be planned here, or its hooks or lab file are not
+            allowed.
         LabNotReadyError: something that the lab needs is missing.
     """
     if not bundle.run.counts["ok"]:
@@ -169,7 +170,11 @@ def remake_report(bundle: Bundle, *, watch: Watch = SILENT) -> Rebuilt:
 
 
 def run_again(bundle: Bundle, planned: PlannedRun, *, watch: Watch = SILENT) -> SecondRun:
-    """Run the experiment of a bundle and compare the results. Raises as `mplab.run.execute`, or no cell is ok."""
+    """Run the experiment of a bundle and compare the results.
+
+    Raises:
+        MplabError: no cell of the new run is ok, or an error of `mplab.run.execute`.
+    """
     run = execute(planned, watch=watch)
     if not run.progress.ok:
         raise MplabError(f"{run.path}: no cell of the new run is ok: there is nothing to compare")

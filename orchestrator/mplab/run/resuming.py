@@ -1,4 +1,4 @@
-"""A run that goes on: what is left of its plan, and whether it would still be the same run."""
+"""Resume a run: plan the rest of its cells, and check that they would be comparable with the complete ones."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from mplab.userfiles.experiment import Experiment
 
 
 def plan_rest(run: Path | str, *, failed: bool = False) -> PlannedRun:
-    """Plan the cells that `resume` would run. Nothing is run or written. Raises InputError as `resume`."""
+    """Plan the cells that `resume` would run. Nothing is run or written. Raises InputError like `resume`."""
     directory = RunDirectory.open(Path(run))
     experiment = _experiment_of(directory)
     rest, learnt = learn(_rest(directory, failed=failed), experiment, directory.path.parent)
@@ -42,20 +42,20 @@ def resume(
     ends_by: float | None = None,
     watch: Watch = SILENT,
 ) -> RunResult:
-    """Go on with a run that was interrupted or killed. Complete cells are kept; a complete run is not touched.
+    """Continue a run that was interrupted or killed. Complete cells are kept; a complete run gets no new cell.
 
     Args:
         run: the run directory.
-        failed: also make new attempts at the cells that are not ok; the earlier attempts are kept.
+        failed: also make new attempts at cells that are not ok; the earlier attempts are kept.
         report: as in `mplab.run.execute`.
-        allow_hooks: run commands of this host that somebody else's experiment asks for.
+        allow_hooks: run the commands of another user's experiment on this host.
         allow_lab: use the lab file of another user.
         ends_by: as in `mplab.run.execute`.
         watch: as in `mplab.run.execute`.
 
     Raises:
-        InputError: not a run directory, its cells would not be comparable with those that are complete, or its hooks
-            or lab file are another user's.
+        InputError: the directory is not a run, its new cells would not be comparable with the complete ones, or its
+            hooks or lab file are another user's.
         LabNotReadyError, InterruptedRunError, MplabError, AnalysisError: as `mplab.run.execute`.
     """
     directory = RunDirectory.open(Path(run))
@@ -75,23 +75,23 @@ def resume(
 
 
 def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
-    """Whether a run has ended, and nothing of its plan is left to be run."""
+    """Return whether a run has ended and no cell of its plan is left."""
     return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
 
 
 def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
-    """The experiment as the mplab saw it that has written a manifest: older ones hashed no files."""
+    """Return the experiment as planned by the mplab version that wrote a manifest: older versions hashed no files."""
     return experiment if manifest.experiment.files is not None else experiment.without_files()
 
 
 def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
-    """Files that a run depends on whose content is no longer what it was."""
+    """Return the files that a run depends on and whose content has changed."""
     then, now = manifest.experiment.files or {}, experiment.record().files or {}
     return sorted(path for path in then if now.get(path) != then[path])
 
 
 def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
-    """Raise InputError when this mplab would plan other cells than the run's manifest has."""
+    """Raise InputError if this version of mplab would plan other cells than the run's manifest has."""
     manifest = directory.read_manifest()
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
@@ -110,7 +110,7 @@ def _experiment_of(directory: RunDirectory) -> Experiment:
 
 
 def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResult:
-    """The result of a complete run. A report or ``junit.xml`` is made only when it is missing since a kill."""
+    """Return the result of a complete run. A missing report or ``junit.xml``, as after a kill, is made."""
     if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
         with resource_lock(directory.lock_name, run_id=directory.run_id):
             summary = conclude(directory, report=report, watch=watch)
@@ -124,7 +124,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResu
 
 
 def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: Watch) -> int:
-    """Open the cells that are run again, and append that the run goes on; the number of cells that stay complete."""
+    """Reopen the cells to run again, and log that the run is resumed. Return the number of cells that stay complete."""
     complete, damaged = directory.complete_cells(), _damaged(directory, watch)
     again = [*(_not_ok(directory) if failed else []), *damaged]
     with EventLog(directory.events_file) as events:
@@ -138,7 +138,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
-    """Return the state of the checkout when it is not the one that the run began with, after a warning."""
+    """Compare the checkout with the one that the run began with. If they differ, warn and return the current state."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
@@ -156,7 +156,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 
 
 def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
-    """Return the damaged cells of the plan, which must be made again, after a warning for each."""
+    """Return the damaged cells of the plan, which must be run again, after a warning for each."""
     found = directory.damaged_cells()
     planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
     for cell in planned:
@@ -165,7 +165,7 @@ def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
-    """What is left of a run's plan."""
+    """Return the rest of a run's plan."""
     made = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
     left = tuple(cell for cell in made.cells if cell.id not in kept)

@@ -1,4 +1,4 @@
-"""The life of a run inside its lab: every cell of the plan that is not complete yet, with retries."""
+"""Execute a run inside its lab: run every incomplete cell of the plan, with retries."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -33,7 +33,7 @@ from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
 OpenLab = Callable[[Experiment, RunDirectory], Lab]
-"""Makes the lab of an experiment, which is not up yet; its programs log into the run directory."""
+"""Function that makes the lab of an experiment, not yet up; its programs write their logs into the run directory."""
 
 
 def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
@@ -49,14 +49,14 @@ def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
 
 
 class RunLoop:
-    """A run that goes on until its plan is done.
+    """The execution of a run inside its lab, until its plan is done or a rule ends it.
 
     Args:
-        path: its directory, with manifest and plan in it.
+        path: run directory, with manifest and plan in it.
         outside: answers for hooks and stop rules.
-        catalog: what the names in its experiment stand for.
-        open_lab: makes its lab.
-        instruments: for its cells.
+        catalog: finds what the experiment names.
+        open_lab: makes the lab.
+        instruments: clock and time limits of the cells.
     """
 
     def __init__(
@@ -82,8 +82,8 @@ class RunLoop:
         """Run every cell that is not complete.
 
         Raises:
-            InterruptedRunError: `interrupt` was called; what was complete stays complete.
-            MplabError: the lab cannot be brought up, or the disk is full.
+            InterruptedRunError: `interrupt` was called; complete cells stay complete.
+            MplabError: the lab cannot be started or restored, or the disk is full.
         """
         with EventLog(self._directory.events_file) as events:
             try:
@@ -98,7 +98,7 @@ class RunLoop:
                 raise
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the first one stops the run; further ones do not disturb the cleaning up."""
+        """Handle a signal: the first one raises KeyboardInterrupt; later ones do not disturb the clean-up."""
         if not self._stopping:
             self._stopping = True
             raise KeyboardInterrupt
@@ -119,14 +119,14 @@ class RunLoop:
         events.append(RunFinished(outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")}))
 
     def _tell_what_was_not_told(self, events: EventLog) -> None:
-        """A cell is on disk before it is said to be: in between, power may have failed, or the disk was full."""
+        """Log complete cells that have no event: power may have failed, or the disk was full, after the rename."""
         told = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():
             if cell not in told:
                 tell_finished(events, record)
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
-        """Run them in their order; what ended the run before the last one, or None."""
+        """Run cells in order. Return the rule that ended the run before the last cell, or None."""
         runner = CellRunner(
             self._directory, self._experiment, self._catalog, self._outside, self._instruments, lab, events
         )
@@ -142,7 +142,7 @@ class RunLoop:
         return None
 
     def _look(self, events: EventLog, blocks: int) -> IntervalCheck:
-        """What the run has told so far: looked at between blocks, when nothing is measured that it could disturb."""
+        """Ask whether the intervals are narrow enough. Called between blocks, where it disturbs no measurement."""
         began = self._clock()
         try:
             answer = self._outside.ask(ENOUGH)
@@ -150,7 +150,7 @@ class RunLoop:
             told = IntervalCheck(
                 bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {}
             )
-        except MplabError as error:  # what cannot be analysed now is no reason to measure no more
+        except MplabError as error:  # an analysis error does not end the run
             told = IntervalCheck(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
         events.append(IntervalChecked(blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s))

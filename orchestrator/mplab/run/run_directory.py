@@ -1,4 +1,4 @@
-"""The run directory: where everything of one run lies (docs/design.md)."""
+"""Read and write the run directory (docs/design.md)."""
 
 import re
 import secrets
@@ -25,10 +25,10 @@ _CELL_ID = "[a-z0-9-]+"
 
 
 class RunDirectory:
-    """One run's directory. A cell's directory bears its own name only when it is complete and on disk."""
+    """The directory of one run. A cell's directory has its final name only when it is complete and on disk."""
 
     def __init__(self, path: Path) -> None:
-        """`path` is the directory itself; use `create` or `open`."""
+        """Wrap the directory `path`; use `create` or `open`."""
         self.path = path
 
     @classmethod
@@ -42,18 +42,18 @@ class RunDirectory:
         *,
         run_id: str = "",
     ) -> "RunDirectory":
-        """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file in it, byte for byte; and the lab file, if any.
+        """Make ``<root>/<UTC>-<name>-<id6>`` with the experiment file and the lab file, if there is one, byte for byte.
 
         Args:
             root: folder of runs.
-            name: of the experiment.
-            experiment_source: the experiment file.
-            lab_source: the lab file.
-            kept: what else the experiment was read from: files of `kept_dir`.
-            run_id: what it is called; "": see `new_run_id`.
+            name: name of the experiment.
+            experiment_source: content of the experiment file.
+            lab_source: content of the lab file; empty: none.
+            kept: further sources of the experiment: path in `kept_dir` → content.
+            run_id: name of the directory; "": see `new_run_id`.
 
         Raises:
-            MplabError: it cannot be made ("disk full: …").
+            MplabError: the directory cannot be made ("disk full: …").
         """
         path = root / (run_id or new_run_id(name))
         with explained(path):
@@ -72,14 +72,14 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "RunDirectory":
-        """An existing run directory. Raises InputError when `path` is none."""
+        """Open an existing run directory. Raises InputError if `path` is not one."""
         run = cls(path)
         if not run.manifest_file.is_file():
             raise InputError(f"{path}: not a run directory: {run.why_none()}")
         return run
 
     def why_none(self) -> str:
-        """Why this is not a run directory that can be used, and what to do."""
+        """Return why this is not a usable run directory, and what to do."""
         if not self.path.is_dir():
             return "no such directory"
         if self.cells_dir.is_dir() and self.events_file.is_file():
@@ -90,94 +90,94 @@ class RunDirectory:
 
     @property
     def run_id(self) -> str:
-        """Its name."""
+        """Return the name of the directory."""
         return self.path.resolve().name
 
     @property
     def lock_name(self) -> str:
-        """What a process that adds to this run locks (`mplab.base.lock`)."""
+        """Return the lock of processes that add to this run (`mplab.base.lock`)."""
         return f"run-{self.run_id}"
 
     @property
     def experiment_file(self) -> Path:
-        """The experiment as asked."""
+        """Return the path of the experiment file, an unchanged copy."""
         return self.path / "experiment.yaml"
 
     @property
     def kept_dir(self) -> Path:
-        """What else the experiment was read from (`mplab.userfiles.layers.kept_files`); may be missing."""
+        """Return the folder of the experiment's further sources (`mplab.userfiles.layers.kept_files`), if any."""
         return self.path / "experiment"
 
     def load_experiment(
         self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, object] | None = None
     ) -> Experiment:
-        """The experiment of the run, from what is in its directory alone.
+        """Read the experiment of the run from its directory only.
 
         Args:
-            catalog: what its names may stand for.
-            lab: where it is run; None: where the run is.
-            given: further values of its variables.
+            catalog: finds what the experiment names.
+            lab: another lab to run in; None: the run's lab.
+            given: further values of the experiment's variables.
 
         Raises:
-            InputError: something of it is missing or wrong.
+            InputError: a file is missing or wrong.
         """
         use = lab if lab is not None else self.lab_use()
         return load_experiment(self.experiment_file, catalog=catalog, lab=use, given=given, kept=self.kept_dir)
 
     @property
     def lab_file(self) -> Path:
-        """The lab file as asked; not there when the run is in the virtual lab as it is."""
+        """Return the path of the lab file, an unchanged copy; missing if the run uses the default virtual lab."""
         return self.path / "lab.yaml"
 
     def lab_use(self) -> LabUse:
-        """The lab that the run is made in, and its phone. Raises InputError."""
+        """Return the lab of the run, and its phone. Raises InputError."""
         if not self.lab_file.is_file():
             return VIRTUAL
         return use_lab(self.lab_file, self.read_manifest().lab.phone)
 
     @property
     def manifest_file(self) -> Path:
-        """What was resolved."""
+        """Return the path of the manifest: versions, plan and resolved experiment."""
         return self.path / "manifest.json"
 
     @property
     def events_file(self) -> Path:
-        """What happened."""
+        """Return the path of the event log."""
         return self.path / "events.jsonl"
 
     @property
     def junit_file(self) -> Path:
-        """The outcomes for CI."""
+        """Return the path of the outcomes for CI."""
         return self.path / "junit.xml"
 
     @property
     def cells_dir(self) -> Path:
-        """One directory a cell."""
+        """Return the folder of the cells, one directory each."""
         return self.path / "cells"
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Write manifest.json, once. Raises MplabError."""
+        """Write manifest.json once. Raises MplabError."""
         write_record(self.manifest_file, manifest)
 
     def read_manifest(self) -> Manifest:
-        """What `write_manifest` wrote. Raises InputError."""
+        """Read manifest.json. Raises InputError."""
         return read_record(self.manifest_file, Manifest)
 
     def cell_dir(self, cell_id: str) -> Path:
-        """Where a complete cell lies."""
+        """Return the directory of a complete cell. Raises ValueError if `cell_id` is not a cell id."""
         return self.cells_dir / _checked(cell_id)
 
     def partial_dir(self, cell_id: str) -> Path:
-        """Where a cell lies while it is made."""
+        """Return the directory of an unfinished cell. Raises ValueError if `cell_id` is not a cell id."""
         return self.cells_dir / f"{_checked(cell_id)}{_PARTIAL}"
 
     def begin_attempt(self, cell_id: str) -> tuple[Path, int]:
-        """An empty directory for the next attempt at a cell, and its number (1…).
+        """Make an empty directory for the next attempt at a cell; return it and the attempt's number (1…).
 
-        What an earlier attempt has left, failed or killed, is moved whole into ``attempts/<number>/`` in it.
+        Everything that an earlier attempt left, failed or killed, is moved into ``attempts/<number>/`` in it.
 
         Raises:
-            MplabError: the cell is complete already (see `reopen_cell`), or "disk full: …".
+            MplabError: the cell is already complete (see `reopen_cell`), or "disk full: …".
         """
         if self.cell_dir(cell_id).exists():
             raise MplabError(f"{self.cell_dir(cell_id)}: the cell is complete already")
@@ -195,10 +195,10 @@ class RunDirectory:
         return partial, attempt
 
     def finish_cell(self, record: CellRecord) -> Path:
-        """Write cell.json, put the whole cell on disk and give it its name; its directory.
+        """Write cell.json, sync the whole cell to disk and give it its final name. Return its directory.
 
         Raises:
-            MplabError: no attempt was begun, the cell is complete already, or "disk full: …".
+            MplabError: the cell has no attempt or is already complete, or "disk full: …".
         """
         partial, complete = self.partial_dir(record.id), self.cell_dir(record.id)
         if complete.exists():
@@ -211,7 +211,7 @@ class RunDirectory:
         return complete
 
     def reopen_cell(self, cell_id: str) -> None:
-        """Take a complete cell back; `begin_attempt` then keeps it as an attempt. Raises MplabError."""
+        """Make a complete cell unfinished again; `begin_attempt` then keeps it as an attempt. Raises MplabError."""
         with explained(self.cell_dir(cell_id)):
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
@@ -221,20 +221,20 @@ class RunDirectory:
         left = [partial / "cell.json", *(partial / _ATTEMPTS).glob("*/cell.json")]
         records = []
         for path in left:
-            with suppress(InputError):  # missing or damaged: the cell was reopened for that
+            with suppress(InputError):  # missing or damaged: this is why the cell was reopened
                 records.append(read_record(path, CellRecord))
         return list(max(records, key=lambda record: record.attempt).attempts) if records else []
 
     def read_cell(self, cell_id: str) -> CellRecord:
-        """The cell.json of a complete cell. Raises InputError."""
+        """Read cell.json of a complete cell. Raises InputError."""
         return read_record(self.cell_dir(cell_id) / "cell.json", CellRecord)
 
     def complete_cells(self) -> dict[str, CellRecord]:
-        """Every complete cell by its id, in order; without those that are damaged."""
+        """Return every complete cell by id, in order; damaged cells are left out."""
         return self._read_cells()[0]
 
     def damaged_cells(self) -> dict[str, str]:
-        """Cells whose cell.json is missing or cannot be read, by their id: why."""
+        """Return id → problem of cells whose cell.json is missing or unreadable."""
         return self._read_cells()[1]
 
     def _read_cells(self) -> tuple[dict[str, CellRecord], dict[str, str]]:
@@ -251,7 +251,7 @@ class RunDirectory:
 
 
 def new_run_id(name: str) -> str:
-    """``<UTC>-<name>-<id6>``: what a directory of a run, or of a campaign, that begins now is called."""
+    """Return ``<UTC>-<name>-<id6>``: the name of a new directory of a run or campaign."""
     return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{name}-{secrets.token_hex(3)}"
 
 

@@ -1,4 +1,4 @@
-"""The state of a run as it is on the disk, while it runs or later."""
+"""Read the state of a run from disk, during the run or later."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ class RunStatus:
     Attributes:
         path: the run directory.
         progress: counts, outcomes and time left; a damaged cell counts as not run.
-        state: as in `progress`, or ``killed``: it has not ended, and no process is at work on it.
-        damaged: cell id → problem, of the cells that were complete and are no longer.
+        state: as in `progress`, or ``killed``: the run has not ended, and no process executes it.
+        damaged: cell id → problem, for cells that were complete and no longer are.
     """
 
     path: Path
@@ -29,12 +29,12 @@ class RunStatus:
 
     @property
     def can_resume(self) -> bool:
-        """Whether `mplab.run.resume` would run cells, and no process is at work on the run."""
+        """Return whether `mplab.run.resume` would run cells: the run was cut, damaged, killed or interrupted."""
         return bool(self.progress.cut or self.damaged or self.state in {"killed", "interrupted"})
 
 
 def status(run: Path | str) -> RunStatus:
-    """Read the state of a run. Raises InputError: not a run directory."""
+    """Read the state of a run. Raises InputError if the directory is not a run."""
     directory = RunDirectory.open(Path(run))
     progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
     problems = directory.damaged_cells()

@@ -1,4 +1,4 @@
-"""Answer a run that asks, between its blocks, whether its intervals are narrow enough to stop."""
+"""Answer the run's question, asked between its blocks, whether its intervals are narrow enough to stop."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from mplab.run.hostrpc import Answer, Handler
 
 
 def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
-    """Return what answers the run in a directory; complete cells without scores are scored meanwhile."""
+    """Return the handler for a run directory. The handler scores complete cells that have no scores."""
 
     def answer(_asked: Mapping[str, object]) -> Answer:
         if rule is None:

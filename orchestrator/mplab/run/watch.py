@@ -1,4 +1,4 @@
-"""What a run calls while it goes on."""
+"""Define the functions that a run calls to report progress."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ def _ignore(*_: object) -> None:
 
 @dataclass(frozen=True)
 class Watch:
-    """Functions that a run calls while it goes on, in the thread that started it.
+    """Functions that a run calls as it progresses, in the thread that started it.
 
-    The lab does not wait for them, but Ctrl-C does: they must return soon. An exception of one of them ends the run.
+    The lab does not wait for them, but Ctrl-C does: they must return soon. An exception in one of them ends the run.
 
     Attributes:
-        begun: called with the run directory and the number of its complete cells, when its lab is locked.
-        event: called with each event of ``events.jsonl``; a resumed run begins with the events of earlier processes.
+        begun: called with the run directory and the number of its complete cells, when the lab is locked.
+        event: called with each event of ``events.jsonl``; a resumed run starts with the events of earlier processes.
         analysis: called after each step of the analysis.
         doing: called with a line of text before a step that may take long.
         warning: called with a line of text about a doubt that does not stop the run.

@@ -1,4 +1,4 @@
-"""The pytest plug-in: fixtures for tests of scenarios and transports. docs/plugins.md shows them in use."""
+"""Provide pytest fixtures for tests of scenarios and transports. docs/plugins.md shows their use."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ _WHY = "tests that use no fixture of mplab need not wait for it"
 
 @pytest.fixture
 def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
-    """Make a cell without a lab; takes the arguments of `mplab.testing.scenarios.ScenarioCell`, but for the folder."""
+    """Make a cell without a lab; takes the arguments of `mplab.testing.scenarios.ScenarioCell`, except the folder."""
     with deferred(_WHY):
         from mplab.testing.scenarios import ScenarioCell
 
@@ -30,7 +30,7 @@ def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
 
 @pytest.fixture
 def mplab_problems() -> "Callable[[AnyScenario, str], list[str]]":
-    """Say what is wrong with a scenario's parameters: `mplab.testing.scenarios.parameter_problems`."""
+    """Check a scenario's parameters: `mplab.testing.scenarios.parameter_problems`."""
     with deferred(_WHY):
         from mplab.testing.scenarios import parameter_problems
     return parameter_problems
@@ -46,7 +46,7 @@ def mplab_transport() -> "Callable[[str], Transport]":
 
 @pytest.fixture
 def mplab_left_by() -> "Callable[[Transport], list[str]]":
-    """Say what a transport leaves on a phone: `mplab.testing.transports.left_by`."""
+    """List the changes that a transport leaves on a phone: `mplab.testing.transports.left_by`."""
     with deferred(_WHY):
         from mplab.testing.transports import left_by
     return left_by

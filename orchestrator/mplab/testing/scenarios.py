@@ -1,4 +1,4 @@
-"""A cell without a lab: a phone whose shell answers what a function says, an app, and what the scenario observes."""
+"""Run a scenario's cell without a lab: with a scripted phone, an app, and recorded observations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -22,11 +22,11 @@ from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import parse_yaml
 
 Reply = Callable[[Sequence[str]], CommandResult]
-"""A command line → what it did."""
+"""Function from a command line to its result."""
 
 
 class ScriptedPhone:
-    """A phone whose shell answers what a function says.
+    """A phone whose shell replies are returned by a function.
 
     Attributes:
         commands: the command lines that were run, in order.
@@ -39,7 +39,7 @@ class ScriptedPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """See `Phone`; whatever the exit code is, nothing is raised."""
+        """See `Phone`. Raises nothing, whatever the exit code is."""
         self.commands.append(list(argv))
         return self._reply(argv)
 
@@ -61,22 +61,22 @@ class CellSettings(TypedDict, total=False):
 
 
 class ScenarioCell:
-    """One cell of a scenario.
+    """A cell of a scenario.
 
     Args:
-        folder: of the cell.
-        reply: what the phone's shell answers; None: the scenario does not use it.
-        phone: the phone, when one with a shell is not enough.
+        folder: folder of the cell.
+        reply: returns the replies of the phone's shell; None: the scenario does not use a shell.
+        phone: the phone, if a shell is not enough.
         ui: the app that the scenario opens.
         socks: see `Context`.
         app_proxy: see `Context`.
-        facts: of services: name → facts.
-        time_limit_s: of the cell.
+        facts: service → its facts.
+        time_limit_s: time limit of the cell, seconds.
 
     Attributes:
-        context: what the scenario is given.
-        observations: what it has observed so far.
-        opened: how many apps it has opened.
+        context: context of the scenario.
+        observations: observations, oldest first.
+        opened: number of apps that the scenario has opened.
     """
 
     def __init__(
@@ -110,15 +110,15 @@ class ScenarioCell:
         )
 
     def run(self, scenario: AnyScenario, parameters: BaseModel) -> None:
-        """Run the whole life of a scenario: prepare, run, clean up."""
+        """Run a scenario: open its session, run it, close it."""
         with scenario.open(self.context, parameters) as session:
             session.run()
 
     def scores(self, name: str) -> list[Value]:
-        """Score what was observed by the ``scores.py`` of a registered scenario.
+        """Score the observations with the ``scores.py`` of a registered scenario.
 
         Raises:
-            ScenarioMissingError: it cannot be imported.
+            ScenarioMissingError: the scenario cannot be imported.
             WrongValueError: a value is not one of its ``METRICS``.
         """
         return checked_values(load(name), self.observations, {}, self._folder)
@@ -134,10 +134,10 @@ class ScenarioCell:
 
 
 def parameter_problems(scenario: AnyScenario, text: str) -> list[str]:
-    """Return what is wrong with parameters, a line each as a user reads them; empty when nothing is.
+    """Return the problems of parameters, one line each in the form that users read; empty if there are none.
 
     Args:
-        scenario: whose parameters.
+        scenario: scenario with these parameters.
         text: a YAML mapping, as below the scenario's name in an experiment file.
     """
     checker = Checker(parse_yaml(text.encode(), "x.yaml"))

@@ -1,4 +1,4 @@
-"""A phone without a lab that notes what a transport changes on it, and what is left of that."""
+"""Test a transport without a lab: record its changes on a phone, and find those that remain."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ from mplab.drivers.phone import Phone
 from mplab.drivers.transport import Transport, transport_named
 
 ADDRESSES: Mapping[str, str] = {WLAN: "10.64.1.2", RMNET: "10.64.2.2"}
-"""Of the phone, by interface."""
+"""Addresses of the phone, by interface."""
 _LINK_DEFAULTS: Mapping[str, str] = {"mtu": "1500"}
 _REMOVE = ("del", "delete")
 
 
 class RecordingPhone:
-    """`Phone`, as far as transports use it.
+    """The part of `Phone` that transports use.
 
     Attributes:
-        ip_commands: of ``ip``, in order.
+        ip_commands: commands of ``ip``, in order.
         sysctls: kernel parameters that were set.
         default: interface of the default route.
     """
@@ -39,7 +39,7 @@ class RecordingPhone:
         self._links: dict[tuple[str, str], str] = {}
 
     def ip(self, *commands: str) -> None:
-        """See `Phone`. Objects that are added, and attributes of links, count until they are taken back."""
+        """See `Phone`. Records added objects and link attributes until they are removed."""
         for command in commands:
             self.ip_commands.append(command)
             words = command.split()
@@ -65,7 +65,7 @@ class RecordingPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """See `Phone`: every command does nothing, and exits with 0."""
+        """See `Phone`: every command does nothing and succeeds."""
         return CommandResult(0, "", "")
 
     def program(self, program: Program) -> str:
@@ -77,7 +77,7 @@ class RecordingPhone:
         return str(Path("/kept") / name)
 
     def left(self) -> list[str]:
-        """Return what is not as on a phone that nobody has changed; kernel parameters apart, which runs set anew."""
+        """Return the changes that remain on the phone, except kernel parameters, which every run sets again."""
         route = [f"default route over {self.default}"] if self.default != WLAN else []
         links = [
             f"link {device}: {key} {value}"
@@ -88,12 +88,12 @@ class RecordingPhone:
 
 
 def transport_on_phone(name: str) -> Transport:
-    """Return a registered transport for the phone, by its name or with a variant: ``mpflex:minrtt``."""
+    """Return a registered transport for the phone. `name` may include a variant: ``mpflex:minrtt``."""
     return transport_named(name, ADDRESSES)
 
 
 def left_by(transport: Transport) -> list[str]:
-    """Set a transport up on a phone and take it back; return what is left of it: nothing, of a correct one."""
+    """Set up a transport on a phone and undo it. Return the changes that remain: none, if it is correct."""
     phone = RecordingPhone()
     with UndoStack() as undo:
         transport.setup(cast("Phone", phone), undo)

@@ -1,7 +1,7 @@
-"""Messages of a campaign to people who are not there: by webhook, by e-mail.
+"""Send messages of a campaign to absent people, by webhook or e-mail.
 
-Exports `check_notify` (the secrets of `mplab.format.notify.NotifyFile`, when the file is read), `Message`, `Delivery`,
-`Notifier`.
+Exports `check_notify` (checks the secrets of a `mplab.format.notify.NotifyFile` when the campaign file is read),
+`Message`, `Delivery`, `Notifier`.
 """
 
 from mplab.campaign.notify.file import check_notify

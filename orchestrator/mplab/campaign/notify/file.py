@@ -1,4 +1,4 @@
-"""The files that the key ``notify:`` of a campaign file names."""
+"""Read and check the files that the key ``notify:`` of a campaign file names."""
 
 import re
 from collections.abc import Callable
@@ -14,15 +14,15 @@ from mplab.userfiles.yaml import KeyPath
 
 
 def beside(folder: Path, path: str) -> Path:
-    """A path of a file in `folder`: relative to it, ``~`` is home."""
+    """Return a path relative to `folder`, with ``~`` expanded."""
     return folder / Path(path).expanduser()
 
 
 def read_url(path: Path) -> str:
-    """The URL in a private file.
+    """Read the URL in a private file.
 
     Raises:
-        InputError: the file is not usable, or what is in it is no URL that a secret may be sent to.
+        InputError: the file is unusable, or its content is not a URL to which a secret may be sent.
     """
     url = read_secret(path)
     try:
@@ -38,13 +38,13 @@ def read_url(path: Path) -> str:
 
 
 def check_notify(checker: Checker, path: KeyPath, notify: NotifyFile, folder: Path) -> None:
-    """Note what is wrong with the files that `notify`, which stands at `path`, names.
+    """Report problems of the files that `notify` names, the value at key path `path`.
 
     Args:
-        checker: of the campaign file.
-        path: where the key stands.
-        notify: what it says.
-        folder: what the names of files are relative to: where the campaign file lies.
+        checker: checker of the campaign file.
+        path: path of the key.
+        notify: value of the key.
+        folder: folder of the campaign file, to which names of files are relative.
     """
     if notify.webhook is not None:
         _note(checker, (*path, "webhook", "url_file"), read_url, beside(folder, notify.webhook.url_file))

@@ -1,4 +1,4 @@
-"""A message by e-mail (RFC 5321, RFC 5322)."""
+"""Send a message by e-mail (RFC 5321, RFC 5322)."""
 
 import base64
 import smtplib
@@ -17,26 +17,26 @@ _FIRST_PERMANENT = 500
 
 
 class Mail:
-    """One server, and who gets it by that."""
+    """One mail server with its recipients."""
 
     name = "mail"
 
     def __init__(self, settings: MailFile, folder: Path) -> None:
-        """Reads the password. Raises InputError."""
+        """Read the password. Raises InputError."""
         self._settings = settings
         self._password = read_secret(beside(folder, settings.password_file)) if settings.password_file else ""
         self._authorities = str(beside(folder, settings.ca_file)) if settings.ca_file else None
         self._last: tuple[Message, EmailMessage] | None = None
 
     def deliver(self, message: Message, timeout_s: float) -> None:
-        """Send it once. A further try has the same Message-ID, by which a mailbox knows it.
+        """Send a message once. A repeated try has the same Message-ID, so that mailboxes recognise it.
 
         Args:
-            message: what is told.
-            timeout_s: for the connection, and for each answer, seconds.
+            message: the message to send.
+            timeout_s: limit for the connection, and for each answer, seconds.
 
         Raises:
-            NotDeliveredError: it was not taken, or not for everybody.
+            NotDeliveredError: the server refused the message, or some of its recipients.
         """
         if self._last is None or self._last[0] is not message:
             self._last = message, self.compose(message)
@@ -65,14 +65,14 @@ class Mail:
             raise self._refused(refused)
 
     def compose(self, message: Message) -> EmailMessage:
-        """The mail."""
+        """Compose the e-mail for a message."""
         made = EmailMessage()
         made["From"] = self._settings.sender
         made["To"] = ", ".join(self._settings.to)
         made["Subject"] = f"[mplab] {message.line}"
         made["Date"] = formatdate()
         made["Message-ID"] = make_msgid("mplab", self._settings.sender.rpartition("@")[2])
-        made["Auto-Submitted"] = "auto-generated"  # RFC 3834: nobody's absence answers it
+        made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no automatic reply
         if message.kind in URGENT:
             made["Importance"] = "high"
         made.set_content(f"{message.body}\n", cte="quoted-printable")
@@ -102,7 +102,7 @@ class Mail:
         return NotDeliveredError("; ".join(texts), again=again)
 
     def _answer(self, code: int, words: bytes | str) -> str:
-        """What a server has said, without what it may have repeated of what it was sent."""
+        """Return a server's answer, without secrets that the server may have repeated."""
         text = words.decode(errors="replace") if isinstance(words, bytes) else words
         for secret in self._secrets():
             text = text.replace(secret, "…")

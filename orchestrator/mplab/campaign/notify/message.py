@@ -1,4 +1,4 @@
-"""What is told, and what became of it."""
+"""Define messages and their deliveries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from mplab.format.notify import Kind
 
 URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
-"""Nothing more happens, on a phone or at all, until somebody comes."""
+"""Kinds after which a phone or the whole campaign stays idle until someone acts."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message.
+    """A message.
 
     Attributes:
-        kind: what it is about.
+        kind: kind of event that it reports.
         title: one line.
-        text: some lines; "": the title says it all.
+        text: some lines; "": the title is complete.
         campaign: name of the campaign directory.
-        facts: further values by their names: numbers, texts, truths.
+        facts: further values by name.
     """
 
     kind: Kind
@@ -29,25 +29,25 @@ class Message:
 
     @property
     def line(self) -> str:
-        """The title without line ends: it goes into headers."""
+        """Return the title without line ends, for use in headers."""
         return " ".join(self.title.split())
 
     @property
     def body(self) -> str:
-        """For people: the text, the facts, whose they are."""
+        """Return the text for people: message text, facts, name of the campaign."""
         facts = "\n".join(f"{name}: {value}" for name, value in self.facts.items())
         return "\n\n".join(part for part in (self.text.strip(), facts, f"campaign {self.campaign}") if part)
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of a message at one receiver.
+    """The outcome of a message at one receiver.
 
     Attributes:
-        to: ``webhook``, ``mail``.
-        ok: the receiver has taken it.
-        error: why not, without any secret; "" when it has.
-        tries: how often it was offered.
+        to: ``webhook`` or ``mail``.
+        ok: the receiver accepted the message.
+        error: why it did not, without any secret; "" if it did.
+        tries: number of tries.
     """
 
     to: str
@@ -57,11 +57,11 @@ class Delivery:
 
 
 class NotDeliveredError(Exception):
-    """A receiver has not taken a message. The text has no secret in it.
+    """A receiver did not accept a message. The text has no secret in it.
 
     Args:
-        text: why, for people.
-        again: another try may help.
+        text: reason, for people.
+        again: another try may succeed.
     """
 
     def __init__(self, text: str, *, again: bool) -> None:
@@ -70,7 +70,7 @@ class NotDeliveredError(Exception):
 
 
 def connection_problem(error: BaseException) -> str:
-    """Why there was no connection, in words that hold neither address nor path: libraries put both into theirs."""
+    """Return why a connection failed, without the address and path that messages of libraries contain."""
     seen: set[int] = set()
     current: BaseException | None = error
     found = ""

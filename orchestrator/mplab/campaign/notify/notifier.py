@@ -1,4 +1,4 @@
-"""Tells receivers, and waits for none for long."""
+"""Notify receivers within a bounded time."""
 
 import threading
 import time
@@ -12,20 +12,20 @@ from mplab.campaign.notify.webhook import Webhook
 from mplab.format.notify import NotifyFile
 
 TIMEOUT_S = 10.0
-"""For the connection, and for each answer of a receiver."""
+"""Limit for the connection, and for each answer of a receiver, seconds."""
 WHOLE_S = 45.0
-"""For everything that one message takes, whatever receivers and name servers do."""
+"""Limit for one message at all receivers, whatever receivers and name servers do, seconds."""
 PAUSES_S = (1.0, 5.0)
-"""Before the second and the third try."""
+"""Pauses before the second and the third try, seconds."""
 
 
 class Receiver(Protocol):
-    """Where messages go to."""
+    """A destination of messages."""
 
     name: str
 
     def deliver(self, message: Message, timeout_s: float) -> None:
-        """Offer it once. Raises NotDeliveredError."""
+        """Try to deliver a message once. Raises NotDeliveredError."""
 
 
 class Notifier:
@@ -40,17 +40,17 @@ class Notifier:
         whole_s: float = WHOLE_S,
         pauses_s: tuple[float, ...] = PAUSES_S,
     ) -> None:
-        """Reads the secrets.
+        """Read the secrets.
 
         Args:
-            settings: who is told what; None: nobody.
-            folder: what names of files are relative to: where the campaign file lies.
-            timeout_s: for the connection, and for each answer, seconds.
-            whole_s: for a message, all tries at all receivers, seconds.
-            pauses_s: before each further try, seconds.
+            settings: receivers, and the kinds of messages that they get; None: no receiver.
+            folder: folder of the campaign file, to which names of files are relative.
+            timeout_s: limit for the connection, and for each answer, seconds.
+            whole_s: limit for a message, with all tries at all receivers, seconds.
+            pauses_s: pauses before the second and each further try, seconds.
 
         Raises:
-            InputError: a file with a secret is not usable.
+            InputError: a file with a secret is unusable.
         """
         self._on = frozenset(settings.on) if settings is not None else frozenset()
         self._receivers: list[Receiver] = []
@@ -63,13 +63,13 @@ class Notifier:
         self._pauses_s = pauses_s
 
     def send(self, message: Message, *, always: bool = False) -> list[Delivery]:
-        """Tell everybody at once; what became of it at each. Nothing when nobody wants this kind.
+        """Send a message to all receivers in parallel. Return the outcomes; none if its kind is not wanted.
 
-        A receiver that is down, slow or wrong is an outcome, never an exception, and takes `whole_s` at most.
+        A receiver that is down, slow or wrong is an outcome, never an exception. The call takes at most `whole_s`.
 
         Args:
-            message: what is told.
-            always: whether or not its kind is wanted: for a trial.
+            message: the message to send.
+            always: send it even if its kind is not wanted; for a test.
         """
         if not always and message.kind not in self._on:
             return []
@@ -78,7 +78,7 @@ class Notifier:
 
 
 class _Telling(threading.Thread):
-    """One message to one receiver; left behind, as a daemon, when it takes too long."""
+    """A thread that sends one message to one receiver. If it takes too long it is abandoned, as a daemon."""
 
     def __init__(self, receiver: Receiver, message: Message, timeout_s: float, pauses_s: tuple[float, ...]) -> None:
         super().__init__(name=f"notify-{receiver.name}", daemon=True)
@@ -91,7 +91,7 @@ class _Telling(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Try it, and again where that may help."""
+        """Try to deliver the message; try again if that may help."""
         tries, problem = 0, ""
         for pause_s in (0.0, *self._pauses_s):
             if self._given_up.wait(pause_s):
@@ -112,7 +112,7 @@ class _Telling(threading.Thread):
         self._delivery = Delivery(self.receiver.name, ok=False, error=problem, tries=tries)
 
     def outcome(self, deadline: float) -> Delivery:
-        """What became of it by `deadline` (monotonic seconds)."""
+        """Return the outcome by `deadline` (monotonic seconds), then give up."""
         self.join(max(0.0, deadline - time.monotonic()))
         self._given_up.set()
         return self._delivery or Delivery(self.receiver.name, ok=False, error="it took too long: given up")

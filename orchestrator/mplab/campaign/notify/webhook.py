@@ -1,4 +1,4 @@
-"""A message by HTTP POST: for Slack, Mattermost and their like, for ntfy, for programs."""
+"""Send a message by HTTP POST: to Slack, Mattermost and similar services, ntfy, or a program."""
 
 import html
 import json
@@ -12,7 +12,7 @@ from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, co
 from mplab.format.notify import WebhookFile
 
 _MOST_CHARACTERS = 3500
-"""Slack shows 4000, ntfy takes 4096 bytes as text."""
+"""Limit of a message: Slack shows 4000 characters, ntfy accepts 4096 bytes as text."""
 _TAGS = {
     "failed": "x",
     "worse": "chart_with_downwards_trend",
@@ -26,12 +26,12 @@ _FIRST_ERROR, _FIRST_SERVER_ERROR = 300, 500
 
 
 class Webhook:
-    """One receiver."""
+    """A receiver with a URL."""
 
     name = "webhook"
 
     def __init__(self, settings: WebhookFile, folder: Path) -> None:
-        """Reads the URL. Raises InputError."""
+        """Read the URL. Raises InputError."""
         self._url = read_url(beside(folder, settings.url_file))
         self._format = settings.format
         self._verify = str(beside(folder, settings.ca_file)) if settings.ca_file else True
@@ -40,15 +40,15 @@ class Webhook:
         """Post it once.
 
         Args:
-            message: what is told.
-            timeout_s: for the connection, and for each part of the answer, seconds.
+            message: the message to send.
+            timeout_s: limit for the connection, and for each part of the answer, seconds.
 
         Raises:
-            NotDeliveredError: it was not taken.
+            NotDeliveredError: the receiver did not accept the message.
         """
         headers, body = as_text(message) if self._format == "text" else as_json(message)
         try:
-            # Of the answer, the status alone is looked at. A secret is not sent on to where a receiver says.
+            # Only the status is read. Redirects are not followed: they could disclose the secret URL.
             with requests.post(
                 self._url,
                 data=body,
@@ -70,7 +70,7 @@ class Webhook:
 
 
 def as_json(message: Message) -> tuple[dict[str, str], bytes]:
-    """Headers and body: ``text`` is what chat programs show, with ``&``, ``<``, ``>`` escaped as they need it."""
+    """Return headers and body. Chat programs show ``text``, with ``&``, ``<``, ``>`` escaped as they require."""
     content = {
         "text": html.escape(_cut(f"{message.line}\n{message.body}"), quote=False),
         "kind": message.kind,
@@ -83,7 +83,7 @@ def as_json(message: Message) -> tuple[dict[str, str], bytes]:
 
 
 def as_text(message: Message) -> tuple[dict[str, str], bytes]:
-    """Headers and body as ntfy takes them: https://docs.ntfy.sh/publish/."""
+    """Return headers and body in the form of ntfy: https://docs.ntfy.sh/publish/."""
     title = message.line[:200]
     headers = {
         "Content-Type": "text/plain; charset=utf-8",

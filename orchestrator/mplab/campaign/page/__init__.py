@@ -1,6 +1,6 @@
-"""A campaign as one page without script: as a file, and by a small server on this machine that only reads.
+"""Show a campaign as one page without script: in a file, and by a small read-only server on this machine.
 
-Exports `Night` (all that a page shows), `read_night`, `render`, `write_page`, `serve`.
+Exports `Night` (the content of the page), `read_night`, `render`, `serve`, `write_page`.
 """
 
 from mplab.campaign.page.night import Night, read_night

@@ -1,4 +1,4 @@
-"""What a page shows of a campaign: its state, and what of its runs lies on the disk."""
+"""Collect the content of a campaign's page: the state of the campaign and of its runs on disk."""
 
 import contextlib
 import shutil
@@ -16,12 +16,12 @@ from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 
 REPORT = "report"
-"""Folder of a run directory that people read."""
+"""Folder of a run directory with its report."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """The disk that the runs are on, bytes."""
+    """Space on the disk of the runs, bytes."""
 
     free: int
     total: int
@@ -32,13 +32,13 @@ class Night:
     """A campaign at one moment.
 
     Attributes:
-        state: as its events tell it.
-        live: a process works at it.
-        now: unix seconds.
-        progress: of the runs at work, by the id of their job.
+        state: state after its events.
+        live: a process runs the campaign.
+        now: Unix seconds.
+        progress: progress of the current runs, by job id.
         reports: names of the run directories that have a report.
-        trends: names of the experiments that have a trend page beside the runs.
-        disk: where the runs are; None: not known.
+        trends: names of the experiments that have a trend page in the folder of runs.
+        disk: disk of the runs; None: unknown.
     """
 
     state: CampaignState
@@ -51,19 +51,19 @@ class Night:
 
     @property
     def phase(self) -> str:
-        """As the state's; ``killed`` when it was to run and nobody works at it."""
+        """Return the phase of the state; ``killed`` if the campaign has not ended and no process runs it."""
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
     def cells(self, status: JobStatus) -> CellCounts:
-        """Outcomes of a job's cells so far; `total` is known before it has begun."""
+        """Return the current outcomes of a job's cells; `total` is known before the job has started."""
         live = self.progress.get(status.job.id)
         if live is not None and live.total:
             return CellCounts(live.total, live.ok, live.invalid, live.failed, live.left_out)
         return status.cells if status.cells.total else CellCounts(total=status.job.cells)
 
     def all_cells(self) -> CellCounts:
-        """Outcomes of all cells of all jobs; the cells of a job that is left out are."""
+        """Return the outcomes of all cells; unfinished cells of a job that is left out count as left out."""
         total = CellCounts()
         for status in self.state.jobs:
             one = self.cells(status)
@@ -78,7 +78,7 @@ class Night:
         return total
 
     def remaining_s(self, status: JobStatus) -> float:
-        """Time that a job still needs, seconds."""
+        """Return the time that a job still needs, in seconds."""
         if status.state not in {"waiting", "running"}:
             return 0.0
         live = self.progress.get(status.job.id)
@@ -92,7 +92,7 @@ class Night:
 
     @property
     def eta_s(self) -> float | None:
-        """Time until everything is done: of the resource with the most to do, seconds. None: nothing is at work."""
+        """Return the time until the busiest resource has done all its jobs, seconds. None: no process is working."""
         if self.phase not in {"planned", "running"}:
             return None
         resources = {status.name: status for status in self.state.resources}
@@ -100,7 +100,7 @@ class Night:
         for status in self.state.jobs:
             held = [resources[name] for name in status.job.resources if name in resources]
             if any(resource.quarantined for resource in held):
-                continue  # it will not be run
+                continue  # the job will not be run
             for name in status.job.resources or (status.job.id,):
                 loads[name] = loads.get(name, 0.0) + self.remaining_s(status)
         return max((load + self._rest_s(resources.get(name)) for name, load in loads.items() if load), default=0.0)
@@ -110,7 +110,7 @@ class Night:
         return max(0.0, until - self.now) if until is not None else 0.0
 
     def to_json(self) -> dict[str, object]:
-        """Return it for programs: the state, and what is known besides."""
+        """Return the page's content as JSON, for programs."""
         eta_s = self.eta_s
         return {
             **json_of(self.state),
@@ -127,18 +127,18 @@ class Night:
 
 
 def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | None = None) -> Night:
-    """What there is to show.
+    """Collect the content of a page.
 
     Args:
-        state: of the campaign.
+        state: state of the campaign.
         runs: folder of the runs.
-        live: a process works at it (its lock is held).
-        now: unix seconds; default: now.
+        live: a process runs the campaign (its lock is held).
+        now: Unix seconds; default: the current time.
     """
     progress = {}
     for status in state.jobs:
         if status.state == "running" and status.run:
-            with contextlib.suppress(InputError):  # it has not begun to write
+            with contextlib.suppress(InputError):  # the run has written no events yet
                 progress[status.job.id] = RunProgress.from_events(
                     read_events(RunDirectory(runs / status.run).events_file, RunEvent)
                 )
@@ -156,7 +156,7 @@ def read_night(state: CampaignState, runs: Path, *, live: bool, now: float | Non
 
 
 def trend_name(experiment: str) -> str:
-    """The file that ``mplab trend`` writes beside the runs."""
+    """Return the name of the file that ``mplab trend`` writes in the folder of runs."""
     return f"trend-{experiment}.html"
 
 

@@ -1,4 +1,4 @@
-"""Night → page."""
+"""Render the page of a campaign."""
 
 import os
 from base64 import b64encode
@@ -16,11 +16,11 @@ from mplab.campaign.page.night import REPORT, Night, read_night, trend_name
 from mplab.format.campaign import CampaignState, CellCounts, JobStatus, ResourceStatus
 
 REFRESH_S = 10
-"""So often a page of a campaign that is at work asks for itself again."""
+"""Interval, in seconds, at which the page of a running campaign reloads itself."""
 
 _HERE = Path(__file__).parent
 _SCARCE = 0.1
-"""Of the disk: less free than this is shown as a warning."""
+"""Free share of the disk below which a warning is shown."""
 _PHASES = {
     "planned": "not begun",
     "running": "at work",
@@ -33,7 +33,7 @@ _PHASES = {
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a bar, in percent of the whole."""
+    """A segment of a bar, in percent of the whole."""
 
     kind: str
     start: float
@@ -42,24 +42,24 @@ class Part:
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job as a line of the table."""
+    """The table row of a job."""
 
     status: JobStatus
     cells: CellCounts
     parts: tuple[Part, ...]
     now: str
-    """What it does now, or why it is as it is."""
+    """Current activity of the job, or the reason for its state."""
     took: str
     left: str
-    """Time that it still needs; "": none."""
+    """Time that the job still needs; "": none."""
     report: str
-    """Where its report is; "": there is none."""
+    """URL of its report; "": there is no report."""
     trend: str
 
 
 @dataclass(frozen=True)
 class ResourceCard:
-    """A phone, router, server or lab."""
+    """The card of a phone, router, server or lab."""
 
     status: ResourceStatus
     kind: str
@@ -68,11 +68,11 @@ class ResourceCard:
 
 
 def render(night: Night, runs_url: str) -> str:
-    """The page.
+    """Render the page.
 
     Args:
-        night: what it shows.
-        runs_url: of the folder of the runs, relative to the page; no slash at its end.
+        night: content of the page.
+        runs_url: URL of the folder of runs, relative to the page, without a slash at its end.
     """
     environment = Environment(
         loader=FileSystemLoader(_HERE),
@@ -113,17 +113,17 @@ def render(night: Night, runs_url: str) -> str:
 
 
 def write_page(state: CampaignState, path: Path, *, runs: Path, live: bool = False, now: float | None = None) -> None:
-    """Write the page of a campaign; a reader sees the old one or the new one.
+    """Write the page of a campaign atomically: a reader sees the old page or the new one.
 
     Args:
-        state: of the campaign.
-        path: the page: ``report/index.html`` in the campaign's directory; its folder is made.
+        state: state of the campaign.
+        path: path of the page, ``report/index.html`` in the campaign's directory; its folder is made.
         runs: folder of the runs; links to reports are relative to the page.
-        live: a process works at it: the page then asks for itself again.
-        now: unix seconds; default: now.
+        live: a process runs the campaign: the page then reloads itself.
+        now: Unix seconds; default: the current time.
 
     Raises:
-        MplabError: it cannot be written ("disk full: …").
+        MplabError: the page cannot be written ("disk full: …").
     """
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,13 +132,13 @@ def write_page(state: CampaignState, path: Path, *, runs: Path, live: bool = Fal
 
 
 def style_hash() -> str:
-    """What a Content-Security-Policy calls the style sheet inside the page."""
+    """Return the Content-Security-Policy source of the page's style sheet."""
     digest = b64encode(sha256(f"\n{_css()}\n".encode()).digest()).decode()
     return f"'sha256-{digest}'"
 
 
 def bar(cells: CellCounts) -> tuple[Part, ...]:
-    """The cells by outcome, as parts of a bar; what is missing is its background."""
+    """Return the cells by outcome as segments of a bar; cells without outcome are its background."""
     if not cells.total:
         return ()
     counts = {"ok": cells.ok, "invalid": cells.invalid, "failed": cells.failed, "left-out": cells.left_out}
@@ -190,7 +190,7 @@ def _job_took(night: Night, status: JobStatus) -> str:
 
 
 def _last_sign(night: Night, status: JobStatus) -> float:
-    """When a try without an end was last heard of."""
+    """Return the time of the last sign of life of a try that has no end."""
     if night.live and status.state == "running":
         return night.now
     progress = night.progress.get(status.job.id)

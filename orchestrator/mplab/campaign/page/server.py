@@ -1,4 +1,4 @@
-"""A small web server on this machine that shows a campaign, and changes nothing."""
+"""Serve the page of a campaign on this machine, read-only."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ _TYPES = {
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(:[0-9]{1,5})?")
 _SILENCE_S = 10.0
 _REQUEST_S = 20.0
-"""A request must be whole by then: one byte now and then is no silence."""
+"""Limit for receiving a whole request, seconds: single bytes now and then do not extend it."""
 
 _BACKLOG = 128
 _CHUNK = 1 << 16
@@ -44,19 +44,19 @@ _REPORT_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'
 
 @contextlib.contextmanager
 def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> Iterator[str]:
-    """Answer as long as the block runs; its address, ``http://127.0.0.1:8080/``.
+    """Serve while the block runs; yield the address, like ``http://127.0.0.1:8080/``.
 
-    ``/`` is the page, ``/status.json`` `Night.to_json`, ``/runs/RUN/report/…`` the reports of this campaign's runs,
-    ``/runs/trend-EXPERIMENT.html`` trend pages of its experiments. Nothing else of the runs is shown.
+    ``/`` is the page, ``/status.json`` is `Night.to_json`, ``/runs/RUN/report/…`` are the reports of this campaign's
+    runs, ``/runs/trend-EXPERIMENT.html`` are trend pages of its experiments. No other file of the runs is served.
 
     Args:
-        address: of this machine itself: ``127.0.0.1``, ``::1``, ``localhost``.
-        port: 0: any that is free.
-        read: called for each answer, in threads; an MplabError of it is answered with 500.
+        address: loopback address: ``127.0.0.1``, ``::1``, ``localhost``.
+        port: TCP port; 0: any free one.
+        read: called for each answer, in threads; if it raises MplabError, the answer is status 500.
         runs: folder of the runs.
 
     Raises:
-        InputError: `address` is not this machine's alone.
+        InputError: `address` is not a loopback address.
         LabNotReadyError: the port is taken.
     """
     if not is_loopback(address):
@@ -89,12 +89,12 @@ class _Server(ThreadingHTTPServer):
         super().__init__((address, port), handler)
 
     def server_bind(self) -> None:
-        """Without asking name servers what this machine is called, as the library's does."""
+        """Bind without asking name servers for this machine's name, unlike the base class."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Of a browser that has hung up: nothing."""
+        """Ignore the error of a browser that closed its connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*args)
 
     def handle(self) -> None:
-        """Answer, unless the request is not whole in time."""
+        """Answer, unless the request does not arrive completely in time."""
         self._deadline = threading.Timer(_REQUEST_S, self._hang_up)
         self._deadline.daemon = True
         self._deadline.start()
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._deadline.cancel()
 
     def parse_request(self) -> bool:
-        """As the library's; afterwards the request is whole."""
+        """Parse the request; it is then complete, which stops the timer."""
         parsed = super().parse_request()
         self._deadline.cancel()
         return parsed
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.shutdown(SHUT_RDWR)
 
     def do_GET(self) -> None:
-        """Answer with what is asked for."""
+        """Answer a GET or HEAD request."""
         if not self._host_is_ours():
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this server is called 127.0.0.1 or localhost")
             return
@@ -149,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _not_allowed  # noqa: N815 - the library's names
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the library has it
-        """Nothing: who looks is nobody's business."""
+        """Log nothing: visitors are private."""
 
     def _answer(self, parts: list[str], night: Night) -> None:
         match parts:
@@ -209,9 +209,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cross-Origin-Opener-Policy", "same-origin")
 
     def _host_is_ours(self) -> bool:
-        """A page of elsewhere whose name was made to lead here (DNS rebinding) has that name in its requests.
+        """Return whether the Host header is a loopback name, which protects against DNS rebinding.
 
-        The port may be another one: that of an SSH tunnel.
+        With DNS rebinding, a foreign page's name resolves to this machine, and its requests carry that name. The port
+        may differ: that of an SSH tunnel.
         """
         hosts = self.headers.get_all("Host") or []
         match = _HOST.fullmatch(hosts[0].strip().lower()) if len(hosts) == 1 else None
@@ -219,17 +220,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def open_below(folder: Path, parts: list[str]) -> BinaryIO:
-    """Open ``folder/part/part…`` for reading; no part may lead elsewhere, nor be hidden.
+    """Open ``folder/part/part…`` for reading. No part may be a link, hidden, or contain a slash.
 
     Raises:
-        FileNotFoundError, NotADirectoryError, PermissionError: it cannot be read, or is a link or no regular file.
+        FileNotFoundError: the file cannot be opened, or is a link or not a regular file.
     """
     if any(not part or part.startswith(".") or "/" in part or "\0" in part for part in parts):
         raise FileNotFoundError
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for index, part in enumerate(parts):
-            kind = os.O_DIRECTORY if index < len(parts) - 1 else os.O_NONBLOCK  # a pipe is not waited for
+            kind = os.O_DIRECTORY if index < len(parts) - 1 else os.O_NONBLOCK  # do not wait for the writer of a pipe
             try:
                 inner = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=descriptor)
             except OSError as error:

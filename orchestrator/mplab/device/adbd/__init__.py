@@ -1,6 +1,6 @@
-"""The device side of adb's protocol, over TCP.
+"""Implement the device side of adb's protocol over TCP.
 
-Written from the protocol's own documents (protocol.txt, SERVICES.TXT and SYNC.TXT of Android's adb).
+Sources: protocol.txt, SERVICES.TXT and SYNC.TXT of Android's adb.
 """
 
 from mplab.device.adbd.backend import Backend, Channel

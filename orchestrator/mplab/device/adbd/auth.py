@@ -1,7 +1,7 @@
-"""Which hosts a device trusts: challenges, signatures and public keys of adb.
+"""Authenticate hosts: challenges, signatures and public keys of adb.
 
-A key is 2048-bit RSA, written as Android's own structure in base64: its length in words, a Montgomery constant, modulus
-and R² little-endian, the exponent; then a space and ``user@host``.
+A key is 2048-bit RSA in Android's own structure, base64-encoded: its length in words, a Montgomery constant, modulus
+and R² in little-endian order, the exponent; then a space and ``user@host``.
 """
 
 import base64
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
 TOKEN, SIGNATURE, PUBLIC_KEY = 1, 2, 3
-"""First argument of AUTH."""
+"""Values of the first argument of AUTH."""
 
 TOKEN_BYTES = 20
 _MODULUS_BYTES = 256
@@ -24,15 +24,15 @@ _STRUCTURE = struct.Struct(f"<II{_MODULUS_BYTES}s{_MODULUS_BYTES}sI")
 
 
 def new_token() -> bytes:
-    """A challenge; it takes the place of a SHA-1 hash in the signature."""
+    """Return a challenge; it replaces the SHA-1 hash in the signature."""
     return os.urandom(TOKEN_BYTES)
 
 
 def parse_public_key(text: str) -> rsa.RSAPublicKey:
-    """The key in a line of ``adbkey.pub``.
+    """Parse the key in a line of ``adbkey.pub``.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a key.
     """
     try:
         structure = base64.b64decode(text.split(maxsplit=1)[0], validate=True)
@@ -45,7 +45,7 @@ def parse_public_key(text: str) -> rsa.RSAPublicKey:
 
 
 def signed_by(token: bytes, signature: bytes, keys: Iterable[str]) -> str | None:
-    """Which of `keys` has signed `token`, or None."""
+    """Return the key of `keys` that signed `token`, or None."""
     for text in keys:
         try:
             parse_public_key(text).verify(signature, token, padding.PKCS1v15(), Prehashed(hashes.SHA1()))  # noqa: S303 - adb's

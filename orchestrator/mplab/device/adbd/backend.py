@@ -1,4 +1,4 @@
-"""What adbd needs of the device behind it."""
+"""Define the interface between adbd and the device behind it."""
 
 import asyncio
 import socket
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Channel:
-    """A program that runs on the device, by its three streams.
+    """A running program on the device, with its streams.
 
     Attributes:
-        process: it.
-        terminal: descriptor of the terminal's other end, or None when its streams are pipes.
+        process: the program.
+        terminal: descriptor of the terminal's other end; None if its streams are pipes.
     """
 
     process: asyncio.subprocess.Process
@@ -28,55 +28,55 @@ class Backend(Protocol):
 
     @property
     def banner(self) -> bytes:
-        """Payload of its CNXN."""
+        """Return the payload of its CNXN message."""
 
     @property
     def features(self) -> frozenset[str]:
-        """What it announces."""
+        """Return the features that it announces."""
 
     @property
     def trusted_keys(self) -> Sequence[str] | None:
-        """Public keys of the hosts it trusts; None: every host."""
+        """Return the public keys of trusted hosts; None: every host is trusted."""
 
     def offer_key(self, key: str) -> bool:
-        """A host that it does not know shows its key: does its user accept?"""
+        """Ask the device's user about the key of an unknown host. Return whether the user accepts it."""
 
     async def spawn(
         self, command: str, *, terminal: bool, merged: bool, env: Mapping[str, str] | None = None
     ) -> Channel:
-        """Start a command line in the device's shell; "" is an interactive shell.
+        """Start a command line in the device's shell; "" starts an interactive shell.
 
         Args:
-            command: for ``sh -c``.
-            terminal: it gets a terminal of its own.
-            merged: standard error goes where standard output goes.
-            env: added to its environment.
+            command: argument of ``sh -c``.
+            terminal: give it its own terminal.
+            merged: send standard error to standard output.
+            env: additions to its environment.
         """
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` where paths are those of the device, with the rights of adb's user."""
+        """Run `action` where paths refer to the device's files, with the rights of adb's user."""
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect, inside the device, to ``tcp:PORT``, ``localabstract:NAME``, ``localfilesystem:PATH``.
+        """Connect, inside the device, to ``tcp:PORT``, ``localabstract:NAME`` or ``localfilesystem:PATH``.
 
         Raises:
-            OSError: nobody listens there.
-            ValueError: no such kind of address.
+            OSError: no socket listens there.
+            ValueError: the kind of address is unknown.
         """
 
     def listen(self, address: str) -> socket.socket:
-        """A listening socket inside the device, at ``tcp:PORT`` or ``localabstract:NAME``. Raises as `dial` does."""
+        """Listen inside the device at ``tcp:PORT`` or ``localabstract:NAME``. Return the socket. Raises like `dial`."""
 
     def request(self, service: str) -> str:
-        """``reboot:``, ``root:``, ``unroot:``, ``tcpip:PORT``, ``usb:``: what adbd says to it.
+        """Handle ``reboot:``, ``root:``, ``unroot:``, ``tcpip:PORT`` or ``usb:``. Return adbd's answer.
 
-        What it does to adbd itself it does after the answer has been sent. Raises ValueError for anything else.
+        Effects on adbd itself happen after the answer has been sent. Raises ValueError for other services.
         """
 
     async def delay(self) -> None:
-        """Wait as long as the device is slow."""
+        """Wait for the delay of a slow device."""
 
 
 def as_path(name: bytes) -> Path:
-    """A path as it was sent."""
+    """Decode a path from the protocol."""
     return Path(name.decode("utf-8", "surrogateescape"))

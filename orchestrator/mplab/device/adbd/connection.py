@@ -1,4 +1,4 @@
-"""One host that is connected: who it is, and its streams."""
+"""Handle the connection of one host: its authentication and its streams."""
 
 import asyncio
 import contextlib
@@ -29,11 +29,11 @@ _LOG = logging.getLogger(__name__)
 _OPEN_TIMEOUT_S = 10.0
 
 Serve = Callable[["Connection", Stream, str], Awaitable[None]]
-"""Serves a stream that the host has opened; it has not been accepted yet."""
+"""Function that serves a stream opened by the host; it must accept the stream first."""
 
 
 class Connection:
-    """A host's connection, until it ends."""
+    """The connection of a host."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, backend: Backend, serve: Serve
@@ -49,10 +49,10 @@ class Connection:
         self._online = False
         self._token = b""
         self.on_close: list[Callable[[], None]] = []
-        """Called when it ends: what belongs to this connection alone goes with it."""
+        """Functions called when the connection ends, to release what belongs to it."""
 
     async def run(self) -> None:
-        """Until the host is gone."""
+        """Handle messages until the host disconnects."""
         try:
             while True:
                 message = await read_message(self._reader, checksum=self._version < VERSION)
@@ -67,7 +67,7 @@ class Connection:
             self.close()
 
     def close(self) -> None:
-        """End it and all of its streams."""
+        """Close the connection and all of its streams."""
         self._writer.close()
         streams, self._streams = list(self._streams.values()), {}
         for stream in streams:
@@ -77,7 +77,7 @@ class Connection:
         self.on_close.clear()
 
     async def finish(self) -> None:
-        """Wait for the services of its streams, which have seen its end."""
+        """Wait up to 2 s for the services of its streams, then cancel them. Call after `close`."""
         if self._tasks:
             _done, late = await asyncio.wait(self._tasks, timeout=2)
             for task in late:
@@ -86,7 +86,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def open(self, address: str) -> Stream | None:
-        """A stream to `address` on the host's side, or None when the host refuses it."""
+        """Open a stream to `address` on the host's side. Return None if the host refuses it."""
         stream = self._new_stream()
         self._send(OPEN, stream.local, 0, address.encode() + b"\0")
         try:
@@ -97,7 +97,7 @@ class Connection:
         return None
 
     def accept(self, stream: Stream) -> None:
-        """Say to the host that its stream is open."""
+        """Send OKAY to the host: its stream is open."""
         stream.accepted = True
         self._send(OKAY, stream.local, stream.remote, b"")
 
@@ -124,7 +124,7 @@ class Connection:
         elif message.command == AUTH:
             self._authenticate(message)
         elif not self._online:
-            return  # nothing is done for a host that is not trusted
+            return  # ignore messages of a host that is not trusted
         elif message.command == OPEN:
             self._opened(message)
         elif stream := self._streams.get(message.arg1):
@@ -188,5 +188,5 @@ class Connection:
         elif message.command == CLSE:
             stream.ended()
             self._streams.pop(stream.local, None)
-            if message.arg0:  # 0: the host has refused a stream of ours
+            if message.arg0:  # 0: the host refused a stream of ours
                 self._send(CLSE, 0, message.arg0, b"")

@@ -1,4 +1,4 @@
-"""TCP and unix sockets through adb: towards the device (forward), and from it (reverse)."""
+"""Forward TCP and unix sockets through adb: to the device (forward) and from it (reverse)."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ from mplab.device.adbd.stream import Stream
 
 _BLOCK = 64 * 1024
 _OWNER = "host-1"
-"""First word of each line of ``adb reverse --list``: a transport's name."""
+"""First word of each line of ``adb reverse --list``: the name of a transport."""
 
 
 async def join(stream: Stream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry bytes both ways until one side is done; what the other still had under way is delivered."""
+    """Copy bytes in both directions until one side ends."""
 
     async def outwards() -> None:
         while block := await reader.read(_BLOCK):
@@ -38,7 +38,7 @@ async def join(stream: Stream, reader: asyncio.StreamReader, writer: asyncio.Str
 
 
 class _Reverse:
-    """One listening socket on the device whose connections are carried to the host."""
+    """A listening socket on the device; its connections are forwarded to the host."""
 
     def __init__(self, backend: Backend, connection: Connection, local: str, remote: str) -> None:
         self.local, self.remote = local, remote
@@ -48,12 +48,12 @@ class _Reverse:
         self.port = self._socket.getsockname()[1] if self._socket.family == socket.AF_INET else 0
 
     async def start(self) -> None:
-        """Accept from now on."""
+        """Start to accept connections."""
         start = asyncio.start_server if self._socket.family == socket.AF_INET else asyncio.start_unix_server
         self._server = await start(self._accepted, sock=self._socket)
 
     def close(self) -> None:
-        """Stop."""
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
         self._socket.close()
@@ -69,14 +69,14 @@ class _Reverse:
 
 
 class ReverseService:
-    """The reversed sockets of one connection: they end with it."""
+    """The reverse sockets of one connection; they end with it."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._table: dict[str, _Reverse] = {}
 
     async def serve(self, connection: Connection, stream: Stream, command: str) -> None:
-        """Answer ``forward:…``, ``killforward:…``, ``killforward-all``, ``list-forward``."""
+        """Handle ``forward:…``, ``killforward:…``, ``killforward-all`` or ``list-forward``."""
         if self._close_all not in connection.on_close:
             connection.on_close.append(self._close_all)
         verb, _, rest = command.partition(":")

@@ -1,4 +1,4 @@
-"""Messages of adb's protocol: a header of six little-endian words, and a payload (protocol.txt)."""
+"""Encode and decode messages of adb's protocol: a header of six little-endian words, and a payload (protocol.txt)."""
 
 import asyncio
 import struct
@@ -14,25 +14,25 @@ _KNOWN = {SYNC, CNXN, AUTH, OPEN, OKAY, CLSE, WRTE}
 
 VERSION_WITH_CHECKSUM = 0x01000000
 VERSION = 0x01000001
-"""From this version on, nobody counts the bytes of a payload together: TCP and USB do."""
+"""First version without checksums of payloads: TCP and USB have their own."""
 MAX_PAYLOAD = 1024 * 1024
 MAX_PAYLOAD_V1 = 4096
-"""What a peer may be sent before it has said what it takes."""
+"""Largest payload for a peer that has not yet announced its limit, bytes."""
 
 
 class ProtocolError(Exception):
-    """The other side does not speak adb's protocol: the connection is closed."""
+    """The peer does not speak adb's protocol; the connection must be closed."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """One message.
+    """A message.
 
     Attributes:
         command: ``CNXN``, ``OPEN``, …
-        arg0: the sender's stream, mostly.
-        arg1: the receiver's stream, mostly.
-        payload: at most what the receiver has allowed.
+        arg0: usually the sender's stream.
+        arg1: usually the receiver's stream.
+        payload: bytes, at most as many as the receiver allows.
     """
 
     command: int
@@ -41,18 +41,18 @@ class Message:
     payload: bytes = b""
 
     def encode(self, *, checksum: bool = False) -> bytes:
-        """As it is sent; `checksum` for peers before version 0x01000001."""
+        """Return the message as bytes; `checksum` is for peers before version 0x01000001."""
         check = sum(self.payload) & _MASK if checksum else 0
         header = _HEADER.pack(self.command, self.arg0, self.arg1, len(self.payload), check, self.command ^ _MASK)
         return header + self.payload
 
 
 async def read_message(reader: asyncio.StreamReader, *, checksum: bool) -> Message:
-    """The next message.
+    """Read the next message.
 
     Raises:
-        ProtocolError: it is not one.
-        asyncio.IncompleteReadError: the other side has closed.
+        ProtocolError: the bytes are not a message.
+        asyncio.IncompleteReadError: the peer has closed the connection.
     """
     command, arg0, arg1, length, check, magic = _HEADER.unpack(await reader.readexactly(_HEADER.size))
     if magic != command ^ _MASK or command not in _KNOWN:

@@ -1,4 +1,4 @@
-"""adbd: listens for hosts."""
+"""Accept connections of hosts, like adbd."""
 
 import asyncio
 import contextlib
@@ -13,12 +13,12 @@ _FINISH_S = 5.0
 
 
 class AdbServer:
-    """Accepts hosts at one or more addresses while it runs.
+    """A server that accepts hosts at an address while it runs.
 
     Args:
         backend: the device.
         host: address to listen at.
-        port: 0 for a free one.
+        port: TCP port; 0: any free one.
     """
 
     def __init__(self, backend: Backend, *, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -28,15 +28,15 @@ class AdbServer:
         self._server: asyncio.Server | None = None
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self.silent = False
-        """Connections are accepted and nothing is answered: the host calls the device offline."""
+        """Accept connections but answer nothing: the host reports the device as offline."""
 
     @property
     def running(self) -> bool:
-        """It accepts connections."""
+        """Return whether it accepts connections."""
         return self._server is not None
 
     async def start(self) -> None:
-        """Begin to listen. Raises OSError."""
+        """Start to listen. Raises OSError."""
         sock = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""What a stream is opened to: ``shell:``, ``sync:``, ``tcp:PORT``, … (SERVICES.TXT)."""
+"""Serve the streams that hosts open: ``shell:``, ``sync:``, ``tcp:PORT``, … (SERVICES.TXT)."""
 
 from mplab.device.adbd.backend import Backend
 from mplab.device.adbd.connection import Connection
@@ -11,14 +11,14 @@ _SOCKETS = ("tcp:", "localabstract:", "localfilesystem:", "localreserved:", "loc
 
 
 class Services:
-    """Serves the streams that one host opens."""
+    """The services for one host."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._reverse = ReverseService(backend)
 
     async def serve(self, connection: Connection, stream: Stream, address: str) -> None:
-        """Serve one stream until it ends; one that is not accepted is closed."""
+        """Serve a stream until it ends; a stream to an unknown service is closed."""
         kind, _, rest = address.partition(":")
         if kind.split(",")[0] == "shell":
             connection.accept(stream)

@@ -1,6 +1,6 @@
-"""``shell:`` and ``exec:``: programs whose streams travel over a stream of adb.
+"""Serve ``shell:`` and ``exec:``: programs whose streams are carried by a stream of adb.
 
-Version 2 (``shell,v2,…``) has packets: one byte that says which stream, four bytes of length, data.
+Version 2 (``shell,v2,…``) uses packets: one byte for the stream, four bytes of length, data.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _WINDOW_SIZE = re.compile(rb"(\d+)x(\d+),(\d+)x(\d+)")
 
 
 async def serve_shell(backend: Backend, stream: Stream, options: Sequence[str], command: str) -> None:
-    """``shell:COMMAND`` and ``shell,v2,TERM=…,pty|raw:COMMAND``."""
+    """Serve ``shell:COMMAND`` or ``shell,v2,TERM=…,pty|raw:COMMAND``."""
     env = dict(option.split("=", 1) for option in options if option.startswith("TERM="))
     packets = "v2" in options
     terminal = "pty" in options or (not command and "raw" not in options)
@@ -38,7 +38,7 @@ async def serve_shell(backend: Backend, stream: Stream, options: Sequence[str], 
 
 
 async def serve_exec(backend: Backend, stream: Stream, command: str) -> None:
-    """``exec:COMMAND``: bytes as they are, both ways."""
+    """Serve ``exec:COMMAND``: raw bytes in both directions."""
     await _serve_plain(await backend.spawn(command, terminal=False, merged=True), stream)
 
 
@@ -119,7 +119,7 @@ async def _feed(channel: Channel, block: bytes) -> None:
         return
     stdin = channel.process.stdin
     assert stdin is not None  # noqa: S101 - without a terminal it has pipes
-    with contextlib.suppress(ConnectionError):  # it does not want to read any more
+    with contextlib.suppress(ConnectionError):  # the program reads no more
         stdin.write(block)
         await stdin.drain()
 
@@ -151,7 +151,7 @@ async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
 
 
 class _TerminalProtocol(asyncio.StreamReaderProtocol):
-    """A terminal whose programs are gone says EIO instead of an end: what was read before is there all the same."""
+    """Treats EIO as the end: a terminal without programs reports EIO, and data read before it must not be lost."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(None)
@@ -175,14 +175,14 @@ async def _pump(source: asyncio.StreamReader, send: _Send) -> None:
 
 
 async def _hang_up(channel: Channel) -> None:
-    """The host is gone: whatever is not detached ends."""
+    """Send SIGHUP to the program's process group, because the host has disconnected."""
     if channel.process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(channel.process.pid, signal.SIGHUP)
 
 
 async def _bury(channel: Channel, stream: Stream) -> None:
-    """Wait for the process; one whose host is gone gets a moment, then is killed."""
+    """Wait for the process. If the host has disconnected, kill it after 2 s."""
     process = channel.process
     if process.stdin is not None:
         process.stdin.close()

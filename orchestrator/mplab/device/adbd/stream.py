@@ -1,4 +1,4 @@
-"""One stream of a connection: bytes both ways, one unacknowledged block at a time in each direction."""
+"""Handle one stream of a connection: bytes in both directions, one unacknowledged block at a time in each."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,29 +6,29 @@ from collections.abc import Callable
 from mplab.device.adbd.message import CLSE, OKAY, WRTE
 
 Send = Callable[[int, int, int, bytes], None]
-"""Sends a message: command, both arguments, payload."""
+"""Function that sends a message: command, both arguments, payload."""
 
 
 class StreamClosedError(ConnectionError):
-    """The other side has closed this stream."""
+    """The peer has closed this stream."""
 
 
 class Stream:
-    """A stream, from our side.
+    """The local end of a stream.
 
-    A block that came in is acknowledged when it has been taken out by `read`: a reader that is slow slows the sender.
+    A received block is acknowledged when `read` takes it: a slow reader slows the sender down.
 
     Args:
-        local: our number of it.
+        local: local number of the stream.
         send: sends a message.
-        max_payload: largest block that the other side takes.
+        max_payload: largest block that the peer accepts, bytes.
     """
 
     def __init__(self, local: int, send: Send, max_payload: int) -> None:
         self.local = local
         self.remote = 0
         self.accepted = True
-        """False for one of the other side's that has not been accepted."""
+        """False for a stream opened by the peer and not yet accepted."""
         self._send = send
         self._max_payload = max_payload
         self._blocks: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -39,20 +39,20 @@ class Stream:
     # --- for the connection
 
     def opened(self, remote: int) -> None:
-        """The other side's number is known."""
+        """Set the peer's number of the stream, which opens it."""
         self.remote = remote
         self._acknowledged.set()
 
     def received(self, block: bytes) -> None:
-        """A block has come in."""
+        """Store a received block."""
         self._blocks.put_nowait(block)
 
     def acknowledged(self) -> None:
-        """The other side has taken our block."""
+        """Record that the peer has acknowledged the last block."""
         self._acknowledged.set()
 
     def ended(self) -> None:
-        """The other side has closed it, or the connection is gone."""
+        """End the stream: the peer has closed it, or the connection has ended."""
         if not self._closed.is_set():
             self._closed.set()
             self._acknowledged.set()
@@ -62,20 +62,20 @@ class Stream:
 
     @property
     def is_closed(self) -> bool:
-        """Nothing can be sent any more."""
+        """Return whether the stream is closed for sending."""
         return self._closed.is_set()
 
     async def wait_closed(self) -> None:
-        """Until the other side has closed it."""
+        """Wait until the peer has closed the stream."""
         await self._closed.wait()
 
     async def wait_open(self, timeout_s: float) -> bool:
-        """Whether the other side accepts a stream that we have opened."""
+        """Wait for the peer to open the stream. Return whether it was accepted. Raises TimeoutError."""
         await asyncio.wait_for(self._acknowledged.wait(), timeout_s)
         return not self.is_closed
 
     async def read(self) -> bytes:
-        """The next bytes; b"" when there will be no more."""
+        """Return the next bytes; b"" at the end of the stream."""
         if self._rest:
             block, self._rest = self._rest, b""
             return block
@@ -90,7 +90,7 @@ class Stream:
                 return found
 
     async def read_exactly(self, size: int) -> bytes:
-        """`size` bytes. Raises StreamClosedError when the stream ends before."""
+        """Return `size` bytes. Raises StreamClosedError if the stream ends earlier."""
         parts, missing = [], size
         while missing > 0:
             block = await self.read()
@@ -102,7 +102,7 @@ class Stream:
         return b"".join(parts)
 
     async def write(self, data: bytes) -> None:
-        """Send bytes, and wait until the other side has taken them. Raises StreamClosedError."""
+        """Send bytes, and wait until the peer has acknowledged them. Raises StreamClosedError."""
         view = memoryview(data)
         for start in range(0, len(view), self._max_payload):
             if self.is_closed:
@@ -114,8 +114,8 @@ class Stream:
             raise StreamClosedError("closed by the other side")
 
     def close(self) -> None:
-        """Close it, when the other side has not."""
+        """Close the stream if it is open."""
         if not self.is_closed:
-            # 0 says that an OPEN has failed (protocol.txt); the host would look for an open stream otherwise.
+            # 0 means that an OPEN failed (protocol.txt); otherwise the host would look for an open stream.
             self._send(CLSE, self.local if self.accepted else 0, self.remote, b"")
             self.ended()

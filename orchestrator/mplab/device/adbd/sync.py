@@ -1,4 +1,4 @@
-"""``sync:``: files to and from the device (SYNC.TXT, and the second versions of STAT and LIST)."""
+"""Serve ``sync:``: copy files to and from the device (SYNC.TXT, and version 2 of STAT and LIST)."""
 
 import errno
 import os
@@ -22,11 +22,11 @@ _MASK = 0xFFFFFFFF
 
 
 class _Failure(Exception):  # noqa: N818 - the protocol's own word
-    """What FAIL says."""
+    """The reason for a FAIL answer."""
 
 
 class SyncService:
-    """Serves one stream of sync requests."""
+    """Answers the sync requests of one stream."""
 
     def __init__(self, backend: Backend, stream: Stream) -> None:
         self._backend = backend
@@ -103,7 +103,7 @@ class SyncService:
         try:
             async for block in self._blocks():
                 if target is None or failure is not None:
-                    continue  # the host says everything before it listens
+                    continue  # the host sends all blocks before it reads the answer
                 try:
                     await self._backend.on_files(partial(_write, target, block))
                 except _Failure as found:

@@ -1,1 +1,1 @@
-"""The phone behind adb: its state, and what its commands answer."""
+"""Emulate the phone behind adb: its state, and the answers of its commands."""

@@ -1,4 +1,4 @@
-"""Agents of UI frameworks: one of each at a time, and dead when a fault says so."""
+"""Run agents of UI frameworks: only one at a time; a fault can kill it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,9 +15,9 @@ _REGISTERED = (
 async def run_agent(
     device: Android, name: str, arguments: Sequence[str], write: Callable[[str], Awaitable[None]]
 ) -> int:
-    """Run an agent until it ends, is cancelled, or dies; its exit code.
+    """Run an agent until it ends, is cancelled, or is killed. Return its exit code.
 
-    Android has one connection for all of them: a second one fails while the first runs.
+    Android has one connection for all agents: a second one fails while the first runs.
     """
     if device.running_agents:
         await write(_REGISTERED)
@@ -30,7 +30,7 @@ async def run_agent(
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         if task.cancelled():
-            return 137  # it was killed; who started it goes on
+            return 137  # the agent was killed; its caller continues
         task.cancel()
         raise
     except OSError as error:
@@ -42,7 +42,7 @@ async def run_agent(
 
 
 def kill_agents(device: Android) -> list[str]:
-    """End all that run, as a crash would; their names."""
+    """Kill all running agents, like a crash. Return their names."""
     names = list(device.running_agents)
     for task in device.running_agents.values():
         task.cancel()

@@ -1,4 +1,4 @@
-"""The phone as its commands see it."""
+"""Define the phone as its commands see it."""
 
 import asyncio
 import socket
@@ -14,15 +14,15 @@ from mplab.device.system import System
 
 
 class Android:
-    """State, processes, radios and screen of one phone, and the way to whoever runs it.
+    """State, processes, radios and screen of one phone.
 
     Args:
-        state: what it knows about itself.
+        state: its state.
         system: its processes and files.
         network: its interfaces.
         agents: programs of UI frameworks.
         listen: makes a listening socket inside it.
-        reboot: begins a reboot; its reason.
+        reboot: starts a reboot; its argument is the reason.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Android:
         self.booted = False
         self.running_agents: dict[str, asyncio.Task[int]] = {}
         self.broadcast_listeners: list[Callable[[str, str, dict[str, str]], None]] = []
-        """Told of every broadcast: action, component, extras."""
+        """Functions called with every broadcast: action, component, extras."""
 
     def start(self) -> None:
-        """After a boot."""
+        """Start the services after a boot."""
         self.booted = True
         self.radios.start()
         self.state.log.add("SystemServer", "Boot completed")
 
     async def stop(self) -> None:
-        """Before a reboot, and at the end."""
+        """Stop the services before a reboot, and at the end."""
         self.booted = False
         await self.radios.stop()
         self.state.radios.wifi_up = self.state.radios.data_up = False
@@ -65,11 +65,11 @@ class Android:
         self.state.screen.reboot()
 
     async def follow_screen(self) -> None:
-        """Whatever is in front runs."""
+        """Start the process of the app in front."""
         package = self.state.packages.get(self.state.screen.focus()[0])
         if package is not None and not package.info.system:
             await self.processes.start(package)
 
 
 Command = Callable[[Android, Call], Awaitable[int]]
-"""Answers a command of the phone; returns the exit code."""
+"""Function that answers a command of the phone and returns the exit code."""

@@ -1,4 +1,4 @@
-"""What an APK says of itself: package and version, from its binary manifest."""
+"""Read package and version of an APK from its binary manifest."""
 
 import io
 import struct
@@ -13,11 +13,11 @@ _NONE = 0xFFFFFFFF
 
 
 class ApkError(Exception):
-    """It is no APK."""
+    """The data is not an APK."""
 
 
 def read_apk(data: bytes) -> InstalledPackage:
-    """Package, ``versionName``, ``versionCode`` of an APK. Raises ApkError."""
+    """Return package, ``versionName`` and ``versionCode`` of an APK. Raises ApkError."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             manifest = archive.read("AndroidManifest.xml")
@@ -34,7 +34,7 @@ def read_apk(data: bytes) -> InstalledPackage:
 
 
 def _root_attributes(manifest: bytes) -> dict[str, str | int]:
-    """Attributes of the first element of a binary XML file (ResourceTypes.h)."""
+    """Return the attributes of the first element of a binary XML file (ResourceTypes.h)."""
     strings: list[str] = []
     _kind, at, size = struct.unpack_from("<HHI", manifest)
     while at < min(size, len(manifest)):
@@ -69,7 +69,7 @@ def _strings(chunk: bytes) -> list[str]:
 
 def _string(chunk: bytes, at: int, *, utf8: bool) -> str:
     if utf8:
-        at += 2 if chunk[at] & 0x80 else 1  # its length in UTF-16
+        at += 2 if chunk[at] & 0x80 else 1  # skip the length in UTF-16 units
         length, at = ((chunk[at] & 0x7F) << 8 | chunk[at + 1], at + 2) if chunk[at] & 0x80 else (chunk[at], at + 1)
         return chunk[at : at + length].decode()
     (length,) = struct.unpack_from("<H", chunk, at)

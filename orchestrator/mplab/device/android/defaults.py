@@ -1,4 +1,4 @@
-"""Properties and settings that a phone has when it is new."""
+"""Define the properties and settings of a new phone."""
 
 from typing import TYPE_CHECKING
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 def fingerprint(model: PhoneModel) -> str:
-    """``google/panther/panther:13/TQ3A.230605.012/1:user/release-keys``."""
+    """Return the fingerprint, like ``google/panther/panther:13/TQ3A.230605.012/1:user/release-keys``."""
     brand, product = model.manufacturer.lower(), model.product
     kind = "userdebug/test-keys" if model.root == "adb" else "user/release-keys"
     return f"{brand}/{product}/{product}:{model.android}/{model.build}/1:{kind}"
 
 
 def boot_properties(state: "State") -> dict[str, str]:
-    """``getprop`` right after a boot."""
+    """Return the properties that ``getprop`` lists right after a boot."""
     model = state.model
     user = model.root != "adb"
     sims = model.sims
@@ -96,7 +96,7 @@ def boot_properties(state: "State") -> dict[str, str]:
 
 
 def first_settings(state: "State") -> dict[str, dict[str, str]]:
-    """``settings list`` of a phone that has been set up."""
+    """Return the settings that ``settings list`` prints on a phone after its set-up."""
     radios = state.radios
     first = {
         "global": {

@@ -1,4 +1,4 @@
-"""KeyEvent's numbers."""
+"""Map the numbers of KeyEvent to names."""
 
 _NAMES = {
     3: "HOME", 4: "BACK", 5: "CALL", 6: "ENDCALL", 19: "DPAD_UP", 20: "DPAD_DOWN", 21: "DPAD_LEFT", 22: "DPAD_RIGHT",
@@ -13,7 +13,7 @@ _FIRST_DIGIT, _FIRST_LETTER = 7, 29
 
 
 def key_name(word: str) -> str:
-    """``26``, ``KEYCODE_POWER`` and ``POWER`` are ``POWER``. Raises ValueError."""
+    """Return the name of a key: ``26``, ``KEYCODE_POWER`` and ``POWER`` are ``POWER``. Raises ValueError."""
     name = word.upper().removeprefix("KEYCODE_")
     if not name.isdigit() or (len(name) == 1 and int(name) not in _NAMES):
         return name

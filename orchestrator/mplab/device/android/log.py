@@ -1,4 +1,4 @@
-"""The phone's log."""
+"""Store the phone's log."""
 
 import asyncio
 import time
@@ -10,10 +10,10 @@ _MOST_LINES = 20_000
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line.
+    """A line of the log.
 
     Attributes:
-        number: counts from 1 since the device was made.
+        number: position since the device was made, from 1.
         time: Unix time, seconds.
         level: ``V``, ``D``, ``I``, ``W``, ``E``, ``F``.
     """
@@ -27,7 +27,7 @@ class LogLine:
 
 
 class LogBuffer:
-    """The youngest lines; readers may wait for more."""
+    """A buffer of the newest lines; readers can wait for more."""
 
     def __init__(self) -> None:
         self._lines: deque[LogLine] = deque(maxlen=_MOST_LINES)
@@ -35,27 +35,27 @@ class LogBuffer:
         self._more = asyncio.Event()
 
     def add(self, tag: str, text: str, *, level: str = "I", pid: int = 1337) -> None:
-        """Write lines."""
+        """Append lines."""
         for part in text.splitlines() or [""]:
             self._count += 1
             self._lines.append(LogLine(self._count, time.time(), pid, level, tag, part))
         self._more.set()
 
     def clear(self) -> None:
-        """Forget them all."""
+        """Remove all lines."""
         self._lines.clear()
 
     def lines(self, after: int = 0) -> list[LogLine]:
-        """Those that came after line number `after`."""
+        """Return the lines after line number `after`."""
         return [line for line in self._lines if line.number > after]
 
     @property
     def last(self) -> int:
-        """Number of the last line that has been written."""
+        """Return the number of the last line."""
         return self._count
 
     async def wait(self, after: int) -> None:
-        """Until a line after number `after` has been written."""
+        """Wait until a line after number `after` has been written."""
         while self._count <= after:
             self._more.clear()
             await self._more.wait()

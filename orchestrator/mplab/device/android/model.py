@@ -1,4 +1,4 @@
-"""Phone files: what a phone is when it is switched on."""
+"""Read phone files, which describe a phone at power-on."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
 PHONES_DIR = Path(__file__).resolve().parents[1] / "phones"
-"""Phones that come with mplab."""
+"""Folder of the phones that come with mplab."""
 
 _SERIAL = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+|android")
@@ -82,7 +82,7 @@ class WifiFile(_File):
 
 
 class RadiosFile(_File):
-    """What is switched on."""
+    """Radios that are switched on."""
 
     wifi: bool = True
     data: bool = True
@@ -100,7 +100,7 @@ class PackageFile(_File):
     system: bool = Field(False, description="Part of the system image.")
 
     def installed(self) -> InstalledPackage:
-        """As a screen says it."""
+        """Return the package in the form of a screen's app."""
         return InstalledPackage(self.name, self.version, self.version_code, self.activity, self.system)
 
 
@@ -160,25 +160,25 @@ class PhoneModel(_File):
 
     @property
     def mptcp_kind(self) -> Literal["none", "upstream", "out-of-tree"]:
-        """Which Multipath TCP its kernel has; `mptcp` has the version, too."""
+        """Return the kind of Multipath TCP of its kernel; `mptcp` also has the version."""
         return "out-of-tree" if self.mptcp.startswith("out-of-tree") else "none" if self.mptcp == "none" else "upstream"
 
     @property
     def sdk(self) -> int:
-        """API level."""
+        """Return the API level."""
         return SDK[self.android]
 
 
 def phone_names() -> list[str]:
-    """Phones that come with mplab."""
+    """Return the names of the phones that come with mplab, sorted."""
     return sorted(path.stem for path in PHONES_DIR.glob("*.yaml"))
 
 
 def load_phone(name_or_file: str) -> PhoneModel:
-    """The phone of that name, or in that file.
+    """Load a phone by name or from a file.
 
     Raises:
-        InputError: there is none, or the file is wrong: all problems, each with its line.
+        InputError: there is no such phone, or the file is wrong; lists all problems with their lines.
     """
     if "/" not in name_or_file and not name_or_file.endswith((".yaml", ".yml")):
         if name_or_file not in phone_names():

@@ -1,6 +1,6 @@
-"""Kernels with and without Multipath TCP: what stands in ``/proc/sys/net/mptcp``.
+"""Define ``/proc/sys/net/mptcp`` of kernels with and without Multipath TCP.
 
-The out-of-tree kernel of multipath-tcp.org, versions 0.8x and 0.9x (multipath-tcp.org, "Configure MPTCP").
+Source: the out-of-tree kernel of multipath-tcp.org, versions 0.8x and 0.9x ("Configure MPTCP").
 """
 
 _OUT_OF_TREE = {
@@ -14,11 +14,11 @@ _OUT_OF_TREE = {
     "mptcp_version": "0",
 }
 _SINCE = {"mptcp_scheduler": 88, "mptcp_version": 93}
-"""Version 0.NN in which a knob appeared."""
+"""Version 0.NN that introduced a knob."""
 
 
 def kernel_files(mptcp: str) -> dict[str, str]:
-    """File name → content, for ``none`` and ``out-of-tree 0.NN``; nothing for ``upstream``, where the real ones are."""
+    """Return file name → content for ``none`` and ``out-of-tree 0.NN``; empty for ``upstream`` (real files)."""
     if not mptcp.startswith("out-of-tree"):
         return {}
     version = int(mptcp.rpartition(".")[2])

@@ -1,4 +1,4 @@
-"""A picture of the display: each element a box, each text a text."""
+"""Draw the display: a box for each element, with its text."""
 
 import io
 import re
@@ -13,20 +13,20 @@ _BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
 
 
 def picture_of(state: State) -> bytes:
-    """The display as PNG; black when it is off."""
+    """Return the display as PNG; it is black when off."""
     buffer = io.BytesIO()
     _image(state).save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 
 def film_size(state: State) -> tuple[int, int]:
-    """Width and height of a film's frames: even, as H.264 wants them."""
+    """Return width and height of a film's frames; both are even, as H.264 requires."""
     width, height = _size(state)
     return width // _FILM_SCALE // 2 * 2, height // _FILM_SCALE // 2 * 2
 
 
 def frame_of(state: State) -> bytes:
-    """The display as one frame of a film: RGB, three bytes a pixel."""
+    """Return the display as one frame of a film: RGB, three bytes per pixel."""
     return _image(state).resize(film_size(state), Image.Resampling.NEAREST).tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Apps as processes: what ``ps`` shows, ``kill`` ends, and whose uid their traffic has."""
+"""Run apps as processes, so that ``ps`` lists them, ``kill`` ends them, and their traffic has their uid."""
 
 import asyncio
 import contextlib
@@ -20,12 +20,12 @@ class AppProcess:
     process: asyncio.subprocess.Process
     outer_pid: int
     pid: int
-    """As the device sees it."""
+    """Process id inside the device."""
     watch: asyncio.Task[None]
 
 
 class Processes:
-    """The apps that run."""
+    """The running apps."""
 
     def __init__(self, state: State, system: System) -> None:
         self._state = state
@@ -33,12 +33,12 @@ class Processes:
         self._running: dict[str, AppProcess] = {}
 
     def pid_of(self, package: str) -> int | None:
-        """The process of an app, as the device sees it; None when it does not run."""
+        """Return an app's process id inside the device; None if it does not run."""
         found = self._running.get(package)
         return found.pid if found else None
 
     async def start(self, package: Package) -> int:
-        """Run an app's process, when it has none; its pid."""
+        """Start an app's process if it does not run. Return its process id inside the device."""
         name = package.info.name
         if found := self._running.get(name):
             return found.pid
@@ -57,7 +57,7 @@ class Processes:
         return pid
 
     async def stop(self, name: str) -> None:
-        """End an app's process."""
+        """Kill an app's process."""
         if found := self._running.pop(name, None):
             found.watch.cancel()
             with contextlib.suppress(ProcessLookupError):
@@ -66,13 +66,13 @@ class Processes:
             self._state.log.add("ActivityManager", f"Force stopping {name} appid={found.pid} user=0: from pid 1337")
 
     def forget(self) -> None:
-        """At a reboot: they have all ended."""
+        """Forget all processes at a reboot, which ends them."""
         for found in self._running.values():
             found.watch.cancel()
         self._running.clear()
 
     def outer_path(self, name: str) -> Path | None:
-        """``/proc/PID`` of an app on this machine."""
+        """Return ``/proc/PID`` of an app on this machine; None if it does not run."""
         found = self._running.get(name)
         return Path(f"/proc/{found.outer_pid}") if found else None
 

@@ -1,4 +1,4 @@
-"""Radios: what is switched on decides, after a while, which interfaces are up."""
+"""Bring interfaces up and down after their radios are switched, with a delay."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ _DOWN_DELAY_S = 0.1
 
 
 class RadioControl:
-    """Brings the interfaces where the switches want them."""
+    """Makes the interfaces follow the switches."""
 
     def __init__(self, state: State, network: Network) -> None:
         self._state = state
@@ -18,30 +18,30 @@ class RadioControl:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin; both interfaces count as down."""
+        """Start; both interfaces count as down."""
         self._changed.set()
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Leave the interfaces as they are."""
+        """Stop; interfaces stay unchanged."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def update(self) -> None:
-        """A switch has been moved."""
+        """Note that a switch has changed."""
         self._changed.set()
 
     @property
     def wants_wifi(self) -> bool:
-        """WiFi is on, and there is a network to join."""
+        """Return whether WiFi is on and there is a network to join."""
         radios = self._state.radios
         return radios.wifi and self._state.model.wifi is not None
 
     @property
     def wants_data(self) -> bool:
-        """Mobile data is on and possible; beside WiFi, it is only when it is wanted always."""
+        """Return whether mobile data is on and possible; while WiFi is up, only if it is set to be always on."""
         radios = self._state.radios
         sim = any(sim.state == "LOADED" for sim in self._state.model.sims)
         always = self._state.settings["global"].get("mobile_data_always_on", "1") == "1"
@@ -74,10 +74,10 @@ class RadioControl:
             radios.data_up = True
             log.add("DcTracker", "onDataSetupComplete: success on rmnet0")
         if radios.data_up and not self.wants_data:
-            self._changed.set()  # WiFi has just come up, and data is not wanted beside it
+            self._changed.set()  # WiFi has just come up, and data must not be up next to it
 
     async def _settle(self) -> bool:
-        """Wait as a radio does; False when a switch is moved meanwhile."""
+        """Wait for the radio's delay. Return False if a switch changes during it."""
         try:
             await asyncio.wait_for(self._changed.wait(), self._state.model.radio_delay_s)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""What a phone knows about itself while it is on."""
+"""Hold the state of a phone while it is on."""
 
 import itertools
 import os
@@ -16,7 +16,7 @@ FIRST_APP_UID = 10100
 
 @dataclass
 class Package:
-    """An app on the phone, and what has been done to it."""
+    """An app on the phone, and changes made to it."""
 
     info: InstalledPackage
     uid: int
@@ -30,7 +30,7 @@ class Package:
 
     @property
     def apk(self) -> str:
-        """Where its file stands."""
+        """Return the path of its file on the device."""
         if self.info.system:
             return f"/system/app/{self.info.name}/base.apk"
         return f"/data/app/~~mplab==/{self.info.name}-1/base.apk"
@@ -38,17 +38,17 @@ class Package:
 
 @dataclass
 class Battery:
-    """The battery, as ``dumpsys battery`` tells."""
+    """The battery in the terms of ``dumpsys battery``."""
 
     level: int
     temperature_c: float
     plugged: str
-    """``usb``, ``ac``, ``wireless``, ``no``."""
+    """One of ``usb``, ``ac``, ``wireless``, ``no``."""
 
 
 @dataclass
 class Radios:
-    """What is switched on, and what is up."""
+    """Radios that are switched on, and interfaces that are up."""
 
     wifi: bool
     data: bool
@@ -57,23 +57,23 @@ class Radios:
     wifi_up: bool = False
     data_up: bool = False
     preferred_network: int = 33
-    """``preferred_network_mode``: 33 is NR/LTE/…/GSM; 9 is LTE/…/GSM."""
+    """Value of ``preferred_network_mode``: 33 is NR/LTE/…/GSM; 9 is LTE/…/GSM."""
 
 
 @dataclass
 class InstallSession:
-    """An app that is installed from several APKs, until it is committed."""
+    """An installation of several APKs that is not yet committed."""
 
     options: tuple[str, ...]
     apks: list[bytes] = field(default_factory=list)
 
 
 class State:
-    """Everything that commands read and change.
+    """All state that commands read and change.
 
     Args:
-        model: the phone as it is switched on.
-        screen: what it shows.
+        model: the phone at power-on.
+        screen: its screen.
     """
 
     def __init__(self, model: PhoneModel, screen: Screen) -> None:
@@ -85,7 +85,7 @@ class State:
         self.adb_root = False
         self.battery = Battery(model.battery.level, model.battery.temperature, model.battery.plugged)
         self.thermal_status = 0
-        """``THERMAL_STATUS``: 0 none … 3 severe … 6 shutdown."""
+        """Value of ``THERMAL_STATUS``: 0 none … 3 severe … 6 shutdown."""
         radios = model.radios
         self.radios = Radios(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
         self.properties: dict[str, str] = {}
@@ -94,7 +94,7 @@ class State:
         self.install_sessions: dict[int, InstallSession] = {}
         self.session_numbers = itertools.count(1)
         self.before_airplane = (radios.wifi, radios.bluetooth)
-        """WiFi and Bluetooth when airplane mode was switched on."""
+        """State of WiFi and Bluetooth when airplane mode was switched on."""
         self.allowed_network_types = 0b11001110101111111111
         """Bits of ``TelephonyManager.NETWORK_TYPE_BITMASK_*``."""
         self.doze_exempt: set[str] = set()
@@ -107,10 +107,10 @@ class State:
         self.bluetooth_name = model.model
         self.booted_at = time.time()
         self.clock_offset_s = 0.0
-        """How far its clock is ahead of this machine's."""
+        """Offset of its clock from this machine's, seconds; positive: it is ahead."""
         self.selinux_permissive = False
         self.multipath: dict[str, str] = {}
-        """Interface → ``on``, ``off``, ``backup``, as the out-of-tree kernel has it."""
+        """Interface → ``on``, ``off`` or ``backup`` in the out-of-tree kernel."""
         self.boot_id = ""
         self._uids = itertools.count(FIRST_APP_UID)
         for package in model.packages:
@@ -120,7 +120,7 @@ class State:
         self.begin_boot()
 
     def begin_boot(self) -> None:
-        """What every boot forgets."""
+        """Reset the state that does not survive a boot."""
         self.booted_at = time.time()
         self.boot_id = secrets.token_hex(8)
         persistent = {name: value for name, value in self.properties.items() if name.startswith("persist.")}
@@ -135,7 +135,7 @@ class State:
         self.log.clear()
 
     def add_package(self, info: InstalledPackage) -> Package:
-        """Install an app, or another version of it."""
+        """Install an app, or update it to another version."""
         if found := self.packages.get(info.name):
             found.info = info
             found.updated_at = time.time()
@@ -145,7 +145,7 @@ class State:
         return package
 
     def update_package(self, name: str, version: str, version_code: int | None = None) -> Package:
-        """Another version of an app. Raises KeyError when it is not installed."""
+        """Update an app to another version. Raises KeyError if it is not installed."""
         package = self.packages[name]
         code = version_code if version_code is not None else package.info.version_code + 1
         package.info = replace(package.info, version=version, version_code=code)
@@ -153,15 +153,15 @@ class State:
         return package
 
     def now(self) -> float:
-        """Unix time by its own clock."""
+        """Return the Unix time of the phone's clock."""
         return time.time() + self.clock_offset_s
 
     @property
     def uptime_s(self) -> float:
-        """Since the last boot, seconds."""
+        """Return the time since the last boot, seconds."""
         return time.time() - self.booted_at
 
     @property
     def abi(self) -> str:
-        """What programs it runs: this machine's."""
+        """Return the ABI of its programs, which is this machine's."""
         return {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(os.uname().machine, os.uname().machine)

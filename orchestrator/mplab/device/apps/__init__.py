@@ -1,4 +1,4 @@
-"""Scripted apps of the emulated device, and the programs that some of them run."""
+"""List scripted apps of the emulated device; the programs of some of them are here, too."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,28 +10,29 @@ FOLDER = Path(__file__).resolve().parent
 
 
 def ready_apps() -> tuple[AppScript, ...]:
-    """All that are here."""
+    """Return all apps in this folder."""
     return tuple(load_script(path) for path in sorted(FOLDER.glob("*.yaml")))
 
 
 def lab_services(apps: Iterable[AppScript] | None = None) -> tuple[str, ...]:
-    """The services of a lab's origin that apps want to know of, in the order of their names."""
+    """Return the services of a lab's origin that apps use, sorted."""
     return tuple(sorted({service for app in _all(apps) for service in app.lab}))
 
 
 def lab_variables(
     facts: Mapping[str, Mapping[str, str]], *, cacert: str, apps: Iterable[AppScript] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """What `DeviceSettings.app_variables` has to be, so that the apps find the servers of a lab.
+    """Return `DeviceSettings.app_variables` with which the apps find the servers of a lab.
 
     Args:
-        facts: service → its facts (`RunningServices.facts`). A service that is not there leaves its apps where they
+        facts: service → its facts (`RunningServices.facts`). Without a service, its apps keep their own default
+            addresses.
             look by themselves.
         cacert: the lab's certificate authority, PEM (`LabAuthority.ca_pem`).
-        apps: which; by default all that are here.
+        apps: the apps; by default all in this folder.
 
     Raises:
-        KeyError: a service has no such fact.
+        KeyError: a service lacks a fact.
     """
     found = {"cacert": cacert}
     for app in _all(apps):

@@ -1,11 +1,11 @@
-"""A messenger without a screen: XMPP over WebSocket (RFC 7395) with delivery receipts (XEP-0184).
+"""Chat over XMPP over WebSocket (RFC 7395) with delivery receipts (XEP-0184), without a screen.
 
-A program of its own that imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and stays so: it writes
-``state=online`` when the contact is there. ``chat.py send TEXT`` asks that one, which runs in the same network, to send
-a message: ``state=sent``, and it ends with 0 when the receipt has come.
+This program imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and stays signed in: it writes
+``state=online`` when the contact is there. ``chat.py send TEXT`` asks that process, which runs in the same network, to
+send a message: it writes ``state=sent``, and exits with 0 when the receipt has arrived.
 
-FILE is a JSON object of accounts with their passwords, readable by its owner alone: the first is this one's, the
-second the contact's.
+FILE is a JSON object of accounts and passwords, readable only by its owner: the first account is this program's, the
+second is the contact's.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 _ADDRESS = "\0mplab-chat"
-"""Of the program that is signed in; abstract, so that it is the network namespace's own."""
+"""Socket of the signed-in process; abstract, so that it belongs to the network namespace."""
 _FRAMING = "urn:ietf:params:xml:ns:xmpp-framing"
 _RECEIPTS = "urn:xmpp:receipts"
 _TIMEOUT_S = 20.0
@@ -33,12 +33,15 @@ _POLL_S = 0.05
 
 
 class Session:
-    """One account, signed in.
+    """A signed-in account.
 
     Args:
-        url: of the messenger's page; its server has the WebSocket.
+        url: URL of the messenger's page; the WebSocket is on the same server.
         accounts: name → password.
-        cacert: a file, or "".
+        cacert: file with the certificate authority, or "".
+
+    Raises:
+        OSError: the server refuses the account, or cannot be reached.
     """
 
     def __init__(self, url: str, accounts: dict[str, str], cacert: str) -> None:
@@ -84,7 +87,7 @@ class Session:
         return ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
 
     def listen(self) -> None:
-        """Read whatever comes, for as long as the connection lives. Raises OSError."""
+        """Read stanzas until the connection ends. Raises OSError."""
         self._socket.settimeout(None)
         while True:
             stanza = self._read()
@@ -98,7 +101,7 @@ class Session:
                 self._answer(stanza.get("id", ""), "refused")
 
     def send(self, text: str, asker: socket.socket) -> None:
-        """Send a message, and tell `asker` what becomes of it."""
+        """Send a message, and report its progress to `asker`."""
         number = str(uuid.uuid4())
         with self._lock:
             self._waiting[number] = asker
@@ -115,7 +118,7 @@ class Session:
 
 
 def stay(url: str, accounts: Path, cacert: str) -> None:
-    """Sign in and serve. Raises OSError."""
+    """Sign in and serve requests to send. Raises OSError."""
     session = Session(url, json.loads(accounts.read_text()), cacert)
     server = socket.socket(socket.AF_UNIX)
     server.bind(_ADDRESS)
@@ -132,7 +135,7 @@ def stay(url: str, accounts: Path, cacert: str) -> None:
 
 
 def send(text: str) -> int:
-    """Have a message sent; the exit code."""
+    """Ask the signed-in process to send a message. Return the exit code."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(_PATIENCE_S)
         _connect(sock)
@@ -145,7 +148,7 @@ def send(text: str) -> int:
 
 
 def _connect(sock: socket.socket) -> None:
-    """To the one that is signed in; a message waits for that, for a while."""
+    """Connect to the signed-in process; wait some seconds for it. Raises OSError."""
     deadline = time.monotonic() + _SIGN_IN_S
     while sock.connect_ex(_ADDRESS):
         if time.monotonic() > deadline:
@@ -154,7 +157,7 @@ def _connect(sock: socket.socket) -> None:
 
 
 def main() -> int:
-    """Exit code: 0, or 1 when the server or the contact did not do its part."""
+    """Return the exit code: 0, or 1 if the server or the contact failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", help="the messenger's URL, or 'send'")
     parser.add_argument("text", nargs="?", default="")

@@ -1,10 +1,10 @@
-"""A social network's app without a screen: refreshes, lists what is nearby, posts.
+"""Use a social network without a screen: refresh, list nearby places and friends, post.
 
-A program of its own that imports nothing of mplab; the server is that of ``proxy-docker/mplab/services/feed``.
+This program imports nothing of mplab; its server is ``proxy-docker/mplab/services/feed``.
 
-``feed.py URL refresh --pictures URL``: stories, then their pictures; ``texts=N`` when they can be read,
-``pictures=N bytes=B`` when all is there. ``feed.py URL nearby``: ``place=… friend=…``, the first of each.
-``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]``: ``post=ID sha256=…``.
+``feed.py URL refresh --pictures URL`` loads stories, then their pictures; it writes ``texts=N`` when the stories are
+there, and ``pictures=N bytes=B`` when everything is. ``feed.py URL nearby`` writes ``place=… friend=…``, the first of
+each. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes ``post=ID sha256=…``.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _AT_A_TIME = 6
 
 
 class Network:
-    """The server, as one account sees it."""
+    """The server, for one account."""
 
     def __init__(self, url: str, account: str, cacert: str) -> None:
         self._url = url.rstrip("/")
@@ -36,20 +36,20 @@ class Network:
         self._opener = urllib.request.build_opener(*handlers)
 
     def ask(self, path: str, *, body: bytes | None = None, method: str = "GET") -> Any:  # noqa: ANN401 - any JSON
-        """Ask the server. Raises OSError, ValueError."""
+        """Send a request, and return the parsed JSON. Raises OSError, ValueError."""
         between = "&" if "?" in path else "?"
         url = f"{self._url}/api/{path}{between}account={self._account}"
         return json.loads(self.get(urllib.request.Request(url, data=body, method=method)))  # noqa: S310 - http(s)
 
     def get(self, request: "urllib.request.Request | str") -> bytes:
-        """A whole body."""
+        """Return a whole body. Raises OSError."""
         with self._opener.open(request, timeout=_TIMEOUT_S) as answer:
             content: bytes = answer.read()
             return content
 
 
 def main() -> int:
-    """Exit code: 0, or 1 when the server did not do its part."""
+    """Return the exit code: 0, or 1 if the server failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--account", default="phone")
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def do_refresh(network: Network, pictures: str, number: int, count: int) -> None:
-    """New stories, and their pictures, some at a time."""
+    """Load new stories, then their pictures, several in parallel. Raises OSError, ValueError."""
     stories = network.ask(f"feed?refresh={number}&stories={count}")["stories"]
     _tell(f"texts={len(stories)}")
     wanted = [(story, part) for story in stories for part in ("avatar", "picture") if story[part]]
@@ -100,7 +100,7 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
 
 
 def do_post(network: Network, given: Mapping[str, Any]) -> None:
-    """Publish; raises ValueError when the server has something else than what was sent."""
+    """Publish a post. Raises ValueError if the server's copy differs from the sent one."""
     sent = {"kind": given["kind"], "text": given["text"], "place": given["place"], "friend": given["friend"]}
     sha256 = ""
     if given["photo"]:

@@ -1,8 +1,8 @@
-"""A browser without a screen: loads a page and all of its objects by curl.
+"""Load a page and all of its objects by curl, like a browser without a screen.
 
-A program of its own that imports nothing of mplab. ``page.py URL`` writes ``bytes=B objects=N seconds=S`` when all is
-there. A page of the lab lists its objects (``<script id="mplab-objects">``: host label → path → bytes), which are
-then loaded in parallel, each checked for its length; of any other page that alone is loaded.
+This program imports nothing of mplab. ``page.py URL`` writes ``bytes=B objects=N seconds=S`` when all is loaded. A page
+of the lab lists its objects (``<script id="mplab-objects">``: host label → path → bytes). They are loaded in parallel,
+and their lengths are checked. Of any other page only the page itself is loaded.
 """
 
 import argparse
@@ -20,7 +20,7 @@ _LISTING = re.compile(r'<script[^>]*id="mplab-objects"[^>]*>(.*?)</script>', re.
 
 
 def main() -> int:
-    """Exit code: 0, or 1 when something did not come."""
+    """Return the exit code: 0, or 1 if an object was not loaded."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
@@ -42,7 +42,7 @@ def main() -> int:
     if objects:
         urls = [word for url, _ in objects for word in ("-o", "/dev/null", url)]
         written = ["-w", "%{url_effective} %{size_download}\n"]
-        # curl's own limit of a command line's URLs is that of the kernel: 128 kB.
+        # curl does not limit the number of URLs; the kernel limits the length of the command line (execve(2)).
         rest = subprocess.run(
             [*curl, "--parallel", "--parallel-immediate", "--parallel-max", str(_PARALLEL), *written, *urls],
             capture_output=True,
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
-    """Addresses and lengths of what a page lists beside itself."""
+    """Return URLs and lengths of the objects that a page lists, without the page itself."""
     found = _LISTING.search(page)
     parts = urlsplit(url)
     domain = parts.netloc.partition(".")[2]

@@ -1,13 +1,13 @@
-"""A player without a screen: downloads sound or video and plays it by the clock, as an app would.
+"""Play sound or video without a screen: download it and play it by the clock, like an app.
 
-A program of its own that imports nothing of mplab, so that it starts quickly.
+This program imports nothing of mplab, so that it starts quickly.
 
-``player.py URL --rate-kbps 1000`` plays a file, or a stream that never ends. ``--media BASE`` plays an adaptive clip,
-``BASE/<last part of URL>/manifest.mpd``, whose quality is that which the last segment's throughput allows. ``--tracks``
-plays the tracks of a music service at URL one after the other, in random order, fetched in ranges.
+``player.py URL --rate-kbps 1000`` plays a file, or an endless stream. ``--media BASE`` plays an adaptive clip,
+``BASE/<last part of URL>/manifest.mpd``, in the quality that the last segment's throughput allows. ``--tracks`` plays
+the tracks of a music service at URL one after the other, in random order, fetched in ranges.
 
-It writes, whenever something changes and at least every quarter of a second,
-``state=buffering position=3.25 clock=0:03 what=480p``, and ends when all has been played.
+It writes ``state=buffering position=3.25 clock=0:03 what=480p`` at every change of state and every quarter of a second,
+and ends when everything has been played.
 """
 
 import argparse
@@ -30,15 +30,15 @@ _REPORT_S = 0.25
 _CHUNK_BYTES = 16_384
 _PATIENCE_S = 60.0
 _MOST_AHEAD_S = 30.0
-"""So much in the buffer, and nothing more is asked for."""
+"""Limit of the buffer, seconds of play time, above which no more is requested."""
 _SAFE = 0.8
-"""A quality needs at most so much of the throughput."""
+"""Share of the throughput that a quality may need."""
 _USED = ("http", "https")
 
 
 @dataclass
 class Buffer:
-    """What has come so far, and how far it has been played; seconds."""
+    """Play time that has been downloaded, and that has been played, seconds."""
 
     seconds: float = 0.0
     position: float = 0.0
@@ -47,20 +47,20 @@ class Buffer:
     what: str = ""
 
     def wait_for_room(self) -> None:
-        """Return when less than enough is ahead."""
+        """Wait until the buffer is below its limit."""
         while self.seconds - self.position > _MOST_AHEAD_S:
             time.sleep(_STEP_S)
 
 
 @dataclass
 class Web:
-    """One connection to each host, kept open."""
+    """Connections that are kept open, one to each host."""
 
     cacert: str
     _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
 
     def pieces(self, url: str, headers: dict[str, str] | None = None) -> Iterator[bytes]:
-        """A body as it comes. Raises OSError when it does not come whole."""
+        """Yield a body in pieces as they arrive. Raises OSError if it is not complete."""
         parts = urlsplit(url)
         connection = self._connections.get(parts.netloc)
         if connection is None:
@@ -72,7 +72,7 @@ class Web:
             raise OSError(str(error) or type(error).__name__) from error
 
     def get(self, url: str, headers: dict[str, str] | None = None) -> bytes:
-        """A whole body."""
+        """Return a whole body. Raises OSError."""
         return b"".join(self.pieces(url, headers))
 
     def _connect(self, scheme: str, host: str) -> http.client.HTTPConnection:
@@ -91,7 +91,7 @@ def _body(connection: http.client.HTTPConnection, url: str, headers: dict[str, s
     while piece := answer.read1(_CHUNK_BYTES):
         yield piece
     missing = answer.length
-    answer.close()  # else the connection takes no other request
+    answer.close()  # otherwise the connection accepts no further request
     if missing:
         raise OSError(f"{url}: cut, {missing} bytes are missing")
 
@@ -108,12 +108,12 @@ class Representation:
     segment_s: float
 
     def segment(self, number: int) -> str:
-        """Its address, relative to the manifest; `number` from 0."""
+        """Return the address of a segment, relative to the manifest; `number` counts from 0."""
         return _filled(self.media, self.name, self.first + number)
 
 
 def main() -> int:
-    """Exit code: 0, or 1 when the download failed."""
+    """Return the exit code: 0, or 1 if the download failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--rate-kbps", type=float, default=1000.0)
@@ -150,13 +150,13 @@ def _guarded(fetch: Callable[[], None], buffer: Buffer) -> None:
 
 
 def fetch_file(url: str, buffer: Buffer, web: Web, rate_kbps: float) -> None:
-    """A file or a stream: every byte is so much time."""
+    """Download a file or a stream; bytes are converted to play time at `rate_kbps`."""
     for piece in web.pieces(url):
         buffer.seconds += len(piece) * 8 / 1000 / rate_kbps
 
 
 def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
-    """Segments of video and sound in turn; the best quality that the last segment's throughput allows."""
+    """Download segments of video and sound in turn, each in the best quality that the last throughput allows."""
     length_s, video, sound = read_manifest(web.get(manifest).decode())
     chosen, begun = video[0], set[str]()
     for number in range(math.ceil(length_s / chosen.segment_s)):
@@ -176,7 +176,7 @@ def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
 
 
 def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: int) -> None:
-    """All tracks, again and again; the rest of a chunk that was cut is asked for anew."""
+    """Download all tracks, again and again; after a short range the next track follows."""
     names: list[str] = json.loads(web.get(f"{url}/tracks/index.json"))
     while True:
         for name in random.sample(names, len(names)):
@@ -196,10 +196,10 @@ def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: in
 
 
 def read_manifest(text: str) -> tuple[float, list[Representation], list[Representation]]:
-    """Seconds, qualities of the video (the least first) and of the sound of an MPD with segment templates.
+    """Parse an MPD with segment templates. Return seconds, video qualities (lowest first) and sound qualities.
 
     Raises:
-        ValueError: it is no such manifest.
+        ValueError: the manifest is of another form.
     """
     root = ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
     space = root.tag.partition("}")[0] + "}"
@@ -238,7 +238,7 @@ def _filled(template: str, name: str, number: int) -> str:
 
 
 def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
-    """Play by the clock what is in the buffer, and tell of it; the exit code."""
+    """Play the buffer by the clock, and report it. Return the exit code."""
     state, reported = "", 0.0
     before = time.monotonic()
     while not buffer.error:

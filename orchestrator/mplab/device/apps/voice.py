@@ -1,10 +1,9 @@
-"""A telephone without a screen: calls an echo by two relays of a TURN server that is reached by TCP.
+"""Call an echo without a screen, through two relays of a TURN server that is reached by TCP.
 
-A program of its own that imports nothing of mplab. ``voice.py URL``, the address of the call app
-(`proxy-docker/mplab/services/turn`), allocates two relays (RFC 8656), sends frames of voice from one to the other every
-20 ms, and writes
-``state=talking clock=0:03 received=150 lost=0`` from the first one that has come back on. SIGTERM hangs up. What is
-sent is as large as G.711's frames and no speech: nothing of it can be rated.
+This program imports nothing of mplab. ``voice.py URL``, with the address of the call app
+(`proxy-docker/mplab/services/turn`), allocates two relays (RFC 8656) and sends voice frames from one to the other every
+20 ms. From the first returned frame on it writes ``state=talking clock=0:03 received=150 sent=151``. SIGTERM hangs up.
+Frames have the size of G.711 frames but contain no speech, so speech quality cannot be rated.
 """
 
 import argparse
@@ -37,7 +36,7 @@ _USERNAME, _INTEGRITY, _PEER, _CONTENT, _REALM, _NONCE, _RELAYED, _TRANSPORT = (
 )
 _UDP = 17
 _FRAME_S, _FRAME_BYTES = 0.02, 172
-"""G.711, 20 ms a frame: 160 bytes and RTP's header."""
+"""Frame of G.711, 20 ms: 160 bytes of sound and 12 of RTP header."""
 _TIMEOUT_S = 15.0
 _REPORT_S = 0.25
 
@@ -45,7 +44,7 @@ Attributes = dict[int, bytes]
 
 
 class Relay:
-    """One allocation, over a connection of its own."""
+    """An allocation over its own connection."""
 
     def __init__(self, host: str, port: int, user: str, password: str) -> None:
         self._user, self._password = user, password
@@ -61,15 +60,15 @@ class Relay:
         self.address = self._ask(_ALLOCATE, wanted)[_RELAYED]
 
     def permit(self, peer: bytes) -> None:
-        """Let a peer send to this relay, and be sent to."""
+        """Permit traffic between this relay and a peer."""
         self._ask(_PERMISSION, {_PEER: peer})
 
     def send(self, peer: bytes, content: bytes) -> None:
-        """A datagram, by way of the relay."""
+        """Send a datagram through the relay."""
         self._write(_SEND, {_PEER: peer, _CONTENT: content})
 
     def read(self) -> tuple[int, Attributes]:
-        """The next message. Raises OSError when the connection has ended."""
+        """Return the next message. Raises OSError if the connection has ended."""
         header = self._stream.read(_HEADER.size)
         if len(header) < _HEADER.size:
             raise OSError("the relay has closed the connection")
@@ -103,7 +102,7 @@ class Relay:
 
 
 class Call:
-    """Voice from one relay to the other and back out."""
+    """Voice from one relay to the other and back."""
 
     def __init__(self, caller: Relay, echo: Relay) -> None:
         self._caller, self._echo = caller, echo
@@ -112,7 +111,7 @@ class Call:
         self.error = ""
 
     def listen(self) -> None:
-        """Count what comes."""
+        """Count received frames until the connection ends."""
         try:
             while True:
                 kind, _ = self._echo.read()
@@ -123,7 +122,7 @@ class Call:
             self.error = str(error)
 
     def talk(self) -> None:
-        """Send frames by the clock until the connection ends; tell of it."""
+        """Send frames by the clock and report, until the connection ends. Raises OSError then."""
         due = reported = time.monotonic()
         while not self.error:
             time.sleep(max(0.0, due - time.monotonic()))
@@ -139,7 +138,7 @@ class Call:
 
 
 def configuration(url: str, cacert: str) -> tuple[str, int, str, str]:
-    """Host, port, user and password of the relay, as the call app's page has them."""
+    """Return host, port, user and password of the relay from the call app's configuration. Raises OSError."""
     context = ssl.create_default_context(cafile=cacert or None) if url.startswith("https:") else None
     handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)]
     with urllib.request.build_opener(*handlers).open(f"{url.rstrip('/')}/config.json", timeout=_TIMEOUT_S) as answer:
@@ -149,7 +148,7 @@ def configuration(url: str, cacert: str) -> tuple[str, int, str, str]:
 
 
 def main() -> int:
-    """Exit code: 1 when the call cannot be made, or is cut."""
+    """Return the exit code: 1 if the call cannot be made, or is cut."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")

@@ -1,4 +1,4 @@
-"""What the emulated device shows, and what its user does to it."""
+"""Emulate the screen of the device, and the touches of its user."""
 
 from mplab.device.screen.home import HomeScreen
 from mplab.device.screen.load import load_script

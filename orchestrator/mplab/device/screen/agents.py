@@ -1,4 +1,4 @@
-"""Programs of a UI framework that run on the device: what ``app_process`` and ``am instrument`` start."""
+"""Define programs of a UI framework on the device, which ``app_process`` and ``am instrument`` start."""
 
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class AgentContext:
-    """What an agent gets when it is started.
+    """The context of a started agent.
 
     Attributes:
-        arguments: what followed its name on the command line, or ``-e KEY VALUE`` of ``am instrument``.
-        listen: makes a listening socket inside the device, e.g. ``listen("tcp:9008")``; raises OSError.
+        arguments: words after its name on the command line, or ``-e KEY VALUE`` of ``am instrument``.
+        listen: makes a listening socket inside the device, like ``listen("tcp:9008")``; raises OSError.
         print: writes to its standard output.
     """
 
@@ -21,7 +21,7 @@ class AgentContext:
 
 
 AgentMain = Callable[[AgentContext], Awaitable[int]]
-"""Runs in the device's event loop until it is cancelled (its process has ended); its exit code."""
+"""Function that runs in the device's event loop until it is cancelled (its process has ended). Returns an exit code."""
 
 Agents = Mapping[str, AgentMain]
-"""By main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``)."""
+"""Agents by main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``)."""

@@ -1,4 +1,4 @@
-"""The agents that automation starts on the emulated device."""
+"""Run the agents that automation starts on the emulated device."""
 
 import asyncio
 import socket
@@ -18,12 +18,12 @@ Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 def automation_agents(
     screen: Screen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
 ) -> Agents:
-    """The servers of uiautomator2 and of Appium's UiAutomator2 driver.
+    """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver.
 
     Args:
-        screen: what they work.
-        facts: what they tell of the device.
-        screen_on: whether the display is on.
+        screen: screen that they control.
+        facts: facts that they report about the device.
+        screen_on: returns whether the display is on.
     """
 
     async def uiautomator2(context: AgentContext) -> int:
@@ -47,7 +47,7 @@ def automation_agents(
 
 
 async def _serve(connected: Connected, sock: socket.socket, ended: asyncio.Event) -> None:
-    """Serve until `ended`, or until cancelled; then no connection is left, as when a process ends."""
+    """Serve until `ended` is set or this is cancelled; then close all connections, as at the end of a process."""
     writers: set[asyncio.StreamWriter] = set()
 
     async def tracked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

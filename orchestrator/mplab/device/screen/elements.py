@@ -1,4 +1,4 @@
-"""Elements as WebDriver knows them: by references that can become stale."""
+"""Manage elements for WebDriver, by references that can become stale."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ from mplab.device.screen.locators import Path, at, locate
 from mplab.drivers.ui.hierarchy import Node
 
 ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
-"""WebDriver, 11.: the key of an element's reference."""
+"""Key of an element's reference (WebDriver, section 11)."""
 ATTRIBUTES: Mapping[str, Callable[[Node], str]] = {
     "text": lambda node: node.text,
     "name": lambda node: node.description or node.text,
@@ -27,7 +27,7 @@ ATTRIBUTES: Mapping[str, Callable[[Node], str]] = {
 
 
 class WebDriverError(Exception):
-    """An error as WebDriver names it: ``no such element``."""
+    """An error with its name in WebDriver, like ``no such element``."""
 
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
@@ -42,10 +42,10 @@ class _Element:
 
 
 class Elements:
-    """Those that a session has found.
+    """The elements that a session has found.
 
     Args:
-        hands: on the screen.
+        hands: control the screen.
     """
 
     def __init__(self, hands: Hands) -> None:
@@ -53,15 +53,15 @@ class Elements:
         self._known: dict[str, _Element] = {}
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all elements."""
         self._known.clear()
 
     def find(self, strategy: str, selector: str, inside: str = "") -> list[dict[str, str]]:
-        """References to what a selector finds, in an element or on the whole screen.
+        """Return references to the elements that a selector finds, in an element or on the whole screen.
 
         Raises:
-            WebDriverError: the element to look in is unknown.
-            WrongSelectorError: the selector cannot be read.
+            WebDriverError: the element to search in is unknown.
+            WrongSelectorError: the selector is invalid.
         """
         windows = self._hands.windows()
         if not inside:
@@ -71,7 +71,7 @@ class Elements:
         return [self._reference((*base, *path)) for path in locate(scope.children if scope else (), strategy, selector)]
 
     def node(self, name: str) -> Node:
-        """The element with this reference, as it is now. Raises WebDriverError when it is gone."""
+        """Return the current element of a reference. Raises WebDriverError if it no longer exists."""
         element = self._element(name)
         node = at(self._hands.windows(), element.path)
         if node is None or (node.kind, node.resource_id) != (element.kind, element.resource_id):

@@ -1,4 +1,4 @@
-"""What automation does to a screen, above what a finger does: type over a text, scroll, press keys by their codes."""
+"""Control a screen with more than single touches: replace texts, scroll, press keys by their codes."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ _SWIPE_MS = 250
 
 
 class Hands:
-    """Works one screen."""
+    """The hands that control one screen."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -50,30 +50,30 @@ class Hands:
         self._touched: list[tuple[int, int]] = []
 
     def windows(self) -> tuple[Node, ...]:
-        """What is shown."""
+        """Return the windows on the screen."""
         return parse_hierarchy(self.screen.current())
 
     def toast(self) -> str:
-        """The message that is shown for a moment; "" when there is none."""
+        """Return the toast on the screen, or ""."""
         return self.screen.toast()
 
     def tap(self, node: Node) -> None:
-        """Its middle."""
+        """Tap the centre of an element."""
         self.screen.tap(*node.bounds.center)
 
     def long_tap(self, x: int, y: int, duration_ms: int = LONG_TAP_MS) -> None:
-        """A finger that stays."""
+        """Touch a point for some time."""
         self.screen.swipe(x, y, x, y, duration_ms)
 
     def press_at(self, x: int, y: int, duration_ms: int) -> None:
-        """A finger at a point, for a while: long enough, it is a long tap."""
+        """Touch a point for some time: a tap or, from `LONG_TAP_MS` on, a long tap."""
         if duration_ms >= LONG_TAP_MS:
             self.long_tap(x, y, duration_ms)
         else:
             self.screen.tap(x, y)
 
     def clear(self, node: Node) -> None:
-        """Empty a field: it gets the focus, and DEL as often as needed."""
+        """Empty a field: focus it, then press DEL for each character."""
         if "focused" not in node.flags:
             self.tap(node)
         shown = node.text if node.text != node.hint else ""
@@ -81,29 +81,29 @@ class Hands:
             self.screen.key("DEL")
 
     def set_text(self, node: Node, text: str) -> None:
-        """Type over what a field has."""
+        """Replace the text of a field."""
         self.clear(node)
         self.screen.text(text)
 
     def clear_focused(self) -> None:
-        """Empty the field that has the focus."""
+        """Empty the focused field."""
         for node in self.nodes():
             if "focused" in node.flags:
                 self.clear(node)
 
     def nodes(self) -> list[Node]:
-        """All elements that are shown."""
+        """Return all elements on the screen."""
         return [node for window in self.windows() for node in window.walk()]
 
     def press_code(self, code: int) -> bool:
-        """A key by its number; whether it is known."""
+        """Press a key by its number. Return whether the key is known."""
         name = _KEY_CODES.get(code)
         if name:
             self.screen.key(name)
         return name is not None
 
     def press_name(self, name: str) -> bool:
-        """A key as uiautomator2 calls it; whether it is known."""
+        """Press a key by its name in uiautomator2. Return whether the key is known."""
         key = _KEY_NAMES.get(name.lower(), name.upper())
         known = key in _KEY_CODES.values()
         if known:
@@ -111,12 +111,12 @@ class Hands:
         return known
 
     def drag(self, points: Sequence[tuple[int, int]], duration_ms: int) -> None:
-        """From the first point to the last."""
+        """Swipe from the first point to the last."""
         if points:
             self.screen.swipe(*points[0], *points[-1], duration_ms)
 
     def touch(self, action: int, x: int, y: int) -> None:
-        """MotionEvent: 0 down, 2 move, 1 up."""
+        """Handle a MotionEvent: 0 is down, 2 is move, 1 is up."""
         if action == 0:
             self._touched = []
         self._touched.append((x, y))
@@ -127,7 +127,7 @@ class Hands:
                 self.drag(self._touched, _SWIPE_MS)
 
     def scroll(self, bounds: Bounds, *, forward: bool, vertical: bool = True) -> bool:
-        """Move what is in an area by four fifths of it; whether something has moved."""
+        """Scroll an area by four fifths of its size. Return whether anything has moved."""
         before = self.screen.current()
         x, y = bounds.center
         if vertical:

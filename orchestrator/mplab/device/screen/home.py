@@ -1,4 +1,4 @@
-"""A screen without apps: the home screen, and a blank page for every package that is started."""
+"""Emulate a screen without scripted apps: the home screen, and a blank page for every started package."""
 
 from collections.abc import Sequence
 from xml.sax.saxutils import quoteattr
@@ -23,7 +23,7 @@ _FLAGS = {
 
 
 class HomeScreen:
-    """Stands in where no scripted apps are given: packages start and stop, and show their name."""
+    """A screen without scripted apps: packages start and stop, and show a blank page."""
 
     def __init__(self, width: int = 1080, height: int = 2340) -> None:
         self._width, self._height = width, height
@@ -31,7 +31,7 @@ class HomeScreen:
         self._typed = ""
 
     def current(self) -> str:
-        """The hierarchy as ``uiautomator dump`` writes it."""
+        """Return the hierarchy in the format of ``uiautomator dump``."""
         package, _activity = self.focus()
         attributes = {
             "index": "0",
@@ -47,28 +47,28 @@ class HomeScreen:
         return f'{_DECLARATION}<hierarchy rotation="0"><node {node} /></hierarchy>'
 
     def focus(self) -> tuple[str, str]:
-        """Package and activity in front."""
+        """Return package and activity in front."""
         return self._stack[-1] if self._stack else (LAUNCHER, _LAUNCHER_ACTIVITY)
 
     def toast(self) -> str:
-        """No app that would show one."""
+        """Return "": there are no toasts."""
         return ""
 
     def use_proxy(self, address: str) -> None:
-        """No app that would."""
+        """Do nothing: no app uses a proxy."""
 
     def tap(self, x: int, y: int) -> None:
-        """Nothing to be touched."""
+        """Do nothing: no element reacts to touches."""
 
     def swipe(self, x1: int, y1: int, x2: int, y2: int, duration_ms: int) -> None:
-        """Nothing that scrolls."""
+        """Do nothing: no element scrolls."""
 
     def text(self, text: str) -> None:
-        """Show what is typed."""
+        """Append to the text on the screen."""
         self._typed += text
 
     def key(self, name: str) -> None:
-        """HOME and BACK leave the app."""
+        """Press a key: HOME and BACK leave the app, others do nothing."""
         if name == "HOME":
             self._stack.clear()
         elif name == "BACK" and self._stack:
@@ -83,18 +83,18 @@ class HomeScreen:
         self._typed = ""
 
     def stop(self, package: str) -> None:
-        """End it."""
+        """Stop a package."""
         self._stack = [entry for entry in self._stack if entry[0] != package]
 
     def clear(self, package: str) -> None:
-        """End it; it has stored nothing."""
+        """Stop a package; it has stored nothing."""
         self.stop(package)
 
     def installed(self) -> Sequence[InstalledPackage]:
-        """No apps of its own."""
+        """Return no apps."""
         return ()
 
     def reboot(self) -> None:
-        """Back to the home screen."""
+        """Stop all packages, and show the home screen."""
         self._stack.clear()
         self._typed = ""

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on one stream, for the small servers that automation runs on a device."""
+"""Serve HTTP/1.1 on one stream, for the small servers of automation on a device."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _LARGEST_BODY = 16_000_000
 
 @dataclass(frozen=True)
 class Answer:
-    """What a request gets."""
+    """The answer to a request."""
 
     body: bytes
     status: int = 200
@@ -23,11 +23,11 @@ class Answer:
 
 
 Handler = Callable[[str, str, bytes], Awaitable[Answer]]
-"""Method, path, body → answer."""
+"""Function from method, path and body to the answer."""
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
-    """Answer requests on a connection, one after the other, until the client ends it."""
+    """Answer the requests on a connection in order, until the client closes it."""
     connection = h11.Connection(h11.SERVER)
     try:
         while (request := await _request(connection, reader)) is not None:

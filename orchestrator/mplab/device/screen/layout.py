@@ -1,4 +1,4 @@
-"""From the widgets of a script to elements with bounds, and to what can be touched."""
+"""Convert the widgets of a script to elements with bounds, and to touchable areas."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from mplab.drivers.ui.hierarchy import Bounds, Node
 Item = MutableMapping[str, str]
 """An entry of a list."""
 Place = tuple[str | int, ...]
-"""Which widget of the script."""
+"""Path of a widget in the script."""
 
 _GAP = 12
 _HEIGHTS = {"ProgressBar": 90, "TextView": 100, "ImageView": 240}
@@ -19,7 +19,7 @@ _PACKAGES = {"View": "android.view", "ViewGroup": "android.view", "WebView": "an
 
 @dataclass(frozen=True)
 class Touchable:
-    """Where a finger meets a widget."""
+    """The touchable area of a widget."""
 
     bounds: Bounds
     place: Place
@@ -30,7 +30,7 @@ class Touchable:
 
 @dataclass
 class Scrolled:
-    """How far a container is scrolled, and can be, pixels."""
+    """The scroll position of a container and its maximum, pixels."""
 
     offset: int = 0
     most: int = 0
@@ -38,22 +38,22 @@ class Scrolled:
 
 @dataclass
 class Layout:
-    """What one drawing has come to.
+    """The result of a drawing.
 
     Attributes:
-        touchables: those drawn last are on top.
-        scrollers: containers that scroll, with their bounds.
+        touchables: touchable areas; later ones are on top.
+        scrollers: bounds and place of each scrolling container.
     """
 
     touchables: list[Touchable] = field(default_factory=list)
     scrollers: list[tuple[Bounds, Place]] = field(default_factory=list)
 
     def at(self, x: int, y: int) -> Touchable | None:
-        """What a finger at a point meets."""
+        """Return the topmost touchable area at a point."""
         return next((one for one in reversed(self.touchables) if one.bounds.holds(x, y)), None)
 
     def scroller_at(self, x: int, y: int) -> Place | None:
-        """The innermost container there that scrolls."""
+        """Return the innermost scrolling container at a point."""
         return next((place for bounds, place in reversed(self.scrollers) if bounds.holds(x, y)), None)
 
 
@@ -62,13 +62,13 @@ class Painter:
     """Draws widgets.
 
     Args:
-        package: of the app.
-        fill: a text with ``{…}`` and the entry it is for → the text.
-        holds: whether a condition does.
-        entries: what a widget is repeated for.
-        value: of a variable.
-        focus: the widget that is typed into, and its entry's number.
-        scrolled: by container; kept from one drawing to the next.
+        package: package of the app.
+        fill: function from a text with ``{…}`` and its entry to the final text.
+        holds: returns whether a condition is true.
+        entries: returns the entries for which a widget is repeated.
+        value: returns the value of a variable.
+        focus: place of the focused widget.
+        scrolled: scroll position by container; kept between drawings.
     """
 
     package: str
@@ -81,7 +81,7 @@ class Painter:
     layout: Layout = field(default_factory=Layout)
 
     def draw(self, widgets: Iterable[Widget], box: Bounds, place: Place) -> tuple[Node, ...]:
-        """Widgets below each other in a box."""
+        """Draw widgets below each other in a box."""
         return self._column(widgets, box, box, place, None)[0]
 
     def _column(
@@ -142,7 +142,7 @@ class Painter:
         if not seen.area:
             return None, bottom
         if touchable or widget.long_tap:
-            # Under its children, which are touched first.
+            # Below its children, which are touched first.
             self.layout.touchables.insert(mark, Touchable(seen, place, widget, item, enabled))
         return self._node(widget, item, seen, place, enabled=enabled, touchable=touchable, children=children), bottom
 
@@ -201,17 +201,17 @@ class Painter:
 
 
 def class_name(kind: str) -> str:
-    """``Button`` → ``android.widget.Button``."""
+    """Return the class of a kind: ``Button`` → ``android.widget.Button``."""
     return kind if "." in kind else f"{_PACKAGES.get(kind, 'android.widget')}.{kind}"
 
 
 def resource_id(name: str, package: str) -> str:
-    """``fab`` → ``com.dropbox.android:id/fab``."""
+    """Return the full id: ``fab`` → ``com.dropbox.android:id/fab``."""
     return name if not name or ":" in name else f"{package}:id/{name}"
 
 
 def holds(condition: Condition, look_up: Callable[[str], str]) -> bool:
-    """Whether each variable has the value, or one of the values."""
+    """Return whether each variable has the wanted value, or one of the wanted values."""
     return all(
         look_up(name) in ((wanted,) if isinstance(wanted, str) else wanted) for name, wanted in condition.items()
     )

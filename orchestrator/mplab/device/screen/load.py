@@ -1,4 +1,4 @@
-"""Reads scripted apps, and finds names in them that lead nowhere."""
+"""Read scripted apps, and report undefined names in them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,11 @@ from mplab.userfiles.yaml import KeyPath, load_yaml
 
 
 def load_script(path: Path) -> AppScript:
-    """The app in a file.
+    """Load the app in a file.
 
     Raises:
-        InputError: no such file, not YAML, or not as above: every problem with file, line, found and allowed.
+        InputError: the file is missing, not YAML, or not a scripted app; lists every problem with file, line, found and
+            allowed values.
     """
     document = load_yaml(path)
     checker = Checker(document)
@@ -30,7 +31,7 @@ def load_script(path: Path) -> AppScript:
 
 
 def _entry_keys(script: AppScript) -> Iterator[str]:
-    """What entries of lists have, by their first values and by whatever is appended."""
+    """Yield the keys that entries of lists can have, by their first values and by appended entries."""
     for entries in script.lists.values():
         for entry in entries:
             yield from entry
@@ -52,7 +53,7 @@ def _actions_in(found: object) -> Iterator[Action]:
 
 
 def _texts(action: Action) -> Iterator[tuple[KeyPath, str]]:
-    """What in an action may have variables."""
+    """Yield the texts of an action that may contain variables."""
     if action.toast is not None:
         yield ("toast",), action.toast
     for name, text in (action.set or {}).items():
@@ -64,7 +65,7 @@ def _texts(action: Action) -> Iterator[tuple[KeyPath, str]]:
 
 
 class _References:
-    """Names that lead nowhere."""
+    """Checker of the names in a script: reports undefined ones."""
 
     def __init__(self, script: AppScript, checker: Checker) -> None:
         self._script = script

@@ -1,4 +1,4 @@
-"""How WebDriver names elements on Android: strategies of appium-uiautomator2-server."""
+"""Find elements by WebDriver's location strategies for Android, like appium-uiautomator2-server."""
 
 import re
 from collections.abc import Sequence
@@ -10,20 +10,20 @@ from mplab.device.screen.uiselector import find
 from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Path = tuple[int, ...]
-"""Where in the tree: index of the window, of its child, …"""
+"""Position in the tree: index of the window, of its child, …."""
 _CALL = re.compile(r'\.(\w+)\((?:"((?:[^"\\]|\\.)*)"|(\d+)|(true|false))?\)')
 _STRATEGIES = {"id": "resourceId", "accessibility id": "description", "class name": "className"}
 
 
 class WrongSelectorError(ValueError):
-    """A selector that cannot be read."""
+    """An invalid selector."""
 
 
 def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
-    """The elements that a selector finds, first one first.
+    """Return the elements that a selector finds, in document order.
 
     Raises:
-        WrongSelectorError: an unknown strategy, or a selector that it cannot read.
+        WrongSelectorError: the strategy is unknown, or the selector is invalid.
     """
     paths = _paths(windows)
     if strategy == "xpath":
@@ -43,7 +43,7 @@ def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
 
 
 def at(windows: Sequence[Node], path: Path) -> Node | None:
-    """What stands at a place of the tree."""
+    """Return the element at a position of the tree, or None."""
     nodes, found = windows, None
     for index in path:
         if index >= len(nodes):
@@ -54,10 +54,10 @@ def at(windows: Sequence[Node], path: Path) -> Node | None:
 
 
 def parse_ui_selector(text: str) -> dict[str, object]:
-    """``new UiSelector().text("OK").instance(1)`` as a mapping.
+    """Parse ``new UiSelector().text("OK").instance(1)`` to a mapping.
 
     Raises:
-        WrongSelectorError: it is something else, as ``UiScrollable`` is.
+        WrongSelectorError: the text is of another form, like ``UiScrollable``.
     """
     head, body = "new UiSelector()", text.strip().removesuffix(";")
     if not body.startswith(head):

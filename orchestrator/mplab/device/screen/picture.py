@@ -1,4 +1,4 @@
-"""A picture of the screen: boxes and texts where the elements are."""
+"""Draw the screen: boxes and texts where the elements are."""
 
 import io
 
@@ -11,7 +11,7 @@ _TEXT_PIXELS = 36
 
 
 def draw(windows: tuple[Node, ...]) -> Image.Image:
-    """Elements as rectangles, what can be touched in another colour, with their texts or, in brackets, descriptions."""
+    """Draw elements as rectangles (clickable ones coloured) with texts or, in brackets, descriptions."""
     bounds = windows[0].bounds if windows else None
     width, height = (max(1, bounds.right), max(1, bounds.bottom)) if bounds else (1080, 2340)
     image = Image.new("RGB", (width, height), _BACKGROUND)
@@ -29,13 +29,13 @@ def draw(windows: tuple[Node, ...]) -> Image.Image:
 
 
 def encoded(windows: tuple[Node, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:
-    """The picture as PNG or JPEG.
+    """Return the picture as PNG or JPEG.
 
     Args:
-        windows: what is shown.
+        windows: windows on the screen.
         kind: ``PNG`` or ``JPEG``.
-        scale: of its sides, more than 0, at most 1.
-        quality: of JPEG.
+        scale: factor for width and height, in (0, 1].
+        quality: quality of a JPEG.
     """
     image = draw(windows)
     if 0 < scale < 1:

@@ -1,4 +1,4 @@
-"""An app that runs: which screen it shows, what its variables are, what it is doing."""
+"""Run an app: its current screen, its variables, its programs."""
 
 import re
 from collections.abc import Iterable
@@ -35,12 +35,12 @@ class _Running:
 
 
 class RunningApp:
-    """One app from its start to its end.
+    """An app from its start to its end.
 
     Args:
-        script: what it does.
-        stored: what it has kept from before; is added to.
-        around: the device.
+        script: script of the app.
+        stored: data that survives the app; is updated.
+        around: the device around the app.
     """
 
     def __init__(self, script: AppScript, stored: Stored, around: Surroundings) -> None:
@@ -68,26 +68,26 @@ class RunningApp:
 
     @property
     def panel(self) -> Dialog | Page:
-        """What it shows."""
+        """Return the dialog or screen that is shown."""
         return self.script.dialogs[self._dialog] if self._dialog else self.script.screens[self._screen]
 
     @property
     def package(self) -> str:
-        """Whose elements these are."""
+        """Return the package of the shown elements."""
         return self.panel.package or self.script.package
 
     @property
     def shown(self) -> str:
-        """The name of the dialog, or of the screen."""
+        """Return the name of the shown dialog or screen."""
         return self._dialog or self._screen
 
     @property
     def left(self) -> bool:
-        """Whether it has been left: its next start begins anew."""
+        """Return whether the user has left the app: its next start opens its first screen."""
         return not self.in_front and not self._screen
 
     def open(self, activity: str, data: str = "") -> None:
-        """Show an activity, in front."""
+        """Show an activity, and bring the app to the front."""
         self._variables["data"] = data
         now = self._around.clock()
         if not self.in_front and not self._dialogs_due:
@@ -104,18 +104,18 @@ class RunningApp:
         self._go(self.script.activities[activity])
 
     def resume(self) -> None:
-        """To the front as it was."""
+        """Bring the app to the front unchanged."""
         self.in_front = True
 
     def stop(self) -> None:
-        """End it and all that it runs."""
+        """Stop the app and its programs."""
         self.in_front = False
         for running in self._works.values():
             running.work.stop()
         self._works.clear()
 
     def tick(self) -> None:
-        """Let everything happen that has become due."""
+        """Perform everything that is due: output of programs, timers, dialogs, the end of a toast."""
         for running in list(self._works.values()):
             self._follow(running)
         now = self._around.clock()
@@ -137,7 +137,7 @@ class RunningApp:
             self.toast = ""
 
     def draw(self, box: Bounds) -> tuple[Node, ...]:
-        """Its elements; touches refer to them from now on."""
+        """Return the elements. Touches refer to this drawing until the next one."""
         painter = Painter(
             package=self.package,
             fill=self.fill,
@@ -152,7 +152,7 @@ class RunningApp:
         return nodes
 
     def tap(self, x: int, y: int, *, long: bool = False) -> None:
-        """A finger."""
+        """Tap a point, or touch it for a long time."""
         met = self._layout.at(x, y)
         if met is None or not met.enabled:
             return
@@ -161,20 +161,20 @@ class RunningApp:
         self.do(met.widget.long_tap if long and met.widget.long_tap else met.widget.tap, met.item)
 
     def swipe(self, x: int, y: int, by: int) -> None:
-        """A finger that moves up by so many pixels (or down: less than 0)."""
+        """Scroll the container at a point by `by` pixels: up if positive, down if negative."""
         place = self._layout.scroller_at(x, y)
         if place is not None:
             scrolled = self._scrolled[place]
             scrolled.offset = max(0, min(scrolled.most, scrolled.offset + by))
 
     def type(self, text: str) -> None:
-        """Into what has the focus."""
+        """Type into the focused field."""
         name = self._focus[1].input if self._focus else None
         if name is not None:
             self._variables[name] += text
 
     def key(self, name: str) -> None:
-        """BACK, ENTER, DEL."""
+        """Press a key: BACK, ENTER, DEL."""
         if name == "BACK":
             self._focus = None
             self.do(self.panel.back, None)
@@ -186,18 +186,18 @@ class RunningApp:
                 self.do(widget.enter, item)
 
     def show_dialog(self, name: str) -> None:
-        """Over the screen."""
+        """Show a dialog over the screen."""
         self._dialog = name
         self._focus = None
         if self.script.dialogs[name].once:
             self._stored.dialogs.add(name)
 
     def fill(self, text: str, item: Item | None = None) -> str:
-        """A text with its variables."""
+        """Replace the variables in a text."""
         return NAMED.sub(lambda found: self._look_up(found[1], item, found[0]), text)
 
     def do(self, actions: Iterable[Action], item: Item | None) -> None:
-        """One after the other."""
+        """Perform actions in order, then store the variables and lists that are kept."""
         for action in actions:
             item = self._do(action, item)
         for name in self.script.kept:

@@ -1,4 +1,4 @@
-"""A scripted app: a state machine of screens in YAML, shown by `ScriptedScreen`.
+"""Define a scripted app: a state machine of screens in YAML, shown by `ScriptedScreen`.
 
 ::
 
@@ -34,11 +34,11 @@ from mplab.userfiles.yaml import KeyPath
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,39}")
 NAMED = re.compile(r"(?<!%)\{([a-z][a-z0-9_]*)\}")
-"""A variable in a text; ``%{…}`` is curl's."""
+"""Pattern of a variable in a text; ``%{…}`` is curl's."""
 FILE_KEYS = ("name", "path", "host", "size")
-"""Of a file: its name, its path on the device and on the host, bytes."""
+"""Keys of a file's entry: its name, its path on the device and on the host, its size in bytes."""
 FILES = "files:"
-"""``repeat: files:/sdcard/Download`` repeats a widget for each file of a folder of the device."""
+"""Prefix of a folder: ``repeat: files:/sdcard/Download`` repeats a widget for each file in that device folder."""
 
 
 def _package(found: str) -> str:
@@ -62,7 +62,7 @@ def _expression(found: str) -> str:
 
 
 def _as_list(found: object) -> object:
-    """One action is a list of one; lists become tuples, since strict models want what was read by hand as it stays."""
+    """Convert one action to a list of one, and lists to tuples: strict models accept no lists for tuples."""
     return _tuples((found,) if isinstance(found, Mapping) else found)
 
 
@@ -77,7 +77,7 @@ Word = Annotated[str, AfterValidator(_word)]
 Expression = Annotated[str, AfterValidator(_expression)]
 Values = str | tuple[str, ...]
 Condition = dict[str, Values]
-"""Variable → the value, or the values, that it must have: all of them."""
+"""Variable → required value, or possible values; all variables must match."""
 
 
 class _Strict(BaseModel):
@@ -85,47 +85,47 @@ class _Strict(BaseModel):
 
 
 class Run(_Strict):
-    """Real work: a program in the device's network, whose output and end move the app."""
+    """A program in the device's network, whose output and end change the app."""
 
     command: tuple[str, ...] = Field(min_length=1)
-    """Without a shell. ``python`` is the interpreter of mplab."""
+    """Command line, without a shell. ``python`` is the interpreter of mplab."""
     name: Word = "work"
-    """What `stop` calls it. A second one of this name ends the first."""
+    """Name for `stop`. A second program of this name ends the first."""
     progress: Expression = ""
-    """Looked for in each line of output; its named groups become variables."""
+    """Pattern that is searched in each line of output; its named groups become variables."""
     done: "Actions" = ()
-    """When it has ended with 0."""
+    """Actions after exit code 0."""
     failed: "Actions" = ()
-    """When it has ended otherwise; the variable ``error`` is the last line of its output."""
+    """Actions after another exit code; the variable ``error`` is the last line of output."""
 
 
 class Action(_Strict):
-    """One thing that an app does: exactly one key."""
+    """An action of an app: exactly one key."""
 
     go: Word | None = None
     """Show a screen."""
     set: dict[str, str] | None = None
-    """Variables → texts; ``item.NAME`` is that of the entry that was touched, or that was appended last."""
+    """Variables → texts; ``item.NAME`` is a key of the touched, or last appended, entry."""
     add: dict[str, int] | None = None
-    """Variables that are numbers → what is added."""
+    """Numeric variables → number to add."""
     append: dict[Word, dict[Word, str]] | None = None
-    """Lists → an entry."""
+    """Lists → entry to append."""
     empty: Word | None = None
-    """A list."""
+    """List to empty."""
     run: Run | None = None
     stop: Word | None = None
-    """End a program by its name: neither `done` nor `failed` follow."""
+    """End a program by its name; neither its `done` nor its `failed` is performed."""
     dialog: Word | None = None
     """Show a dialog."""
     close: bool | None = None
     """Close the dialog."""
     toast: str | None = None
     leave: bool | None = None
-    """Back to what was in front before."""
+    """Return to the app that was in front before."""
 
     @property
     def verb(self) -> str:
-        """The key that it has; "" when none or several."""
+        """Return the key that it has; "" if it has none or several."""
         given = [name for name, value in self if value is not None]
         return given[0] if len(given) == 1 else ""
 
@@ -141,84 +141,84 @@ Actions = Annotated[tuple[Action, ...], BeforeValidator(_as_list), AfterValidato
 
 
 class Widget(_Strict):
-    """One element."""
+    """An element of a screen."""
 
     kind: str = Field("TextView", alias="class", pattern=r"^[A-Za-z][\w.$]*$")
-    """Without a dot: one of ``android.widget``."""
+    """Class; without a dot it is in ``android.widget``."""
     id: str = Field("", pattern=r"^[\w.:/]*$")
-    """``fab``; with ``:``, as it is."""
+    """Resource id: ``fab``; with ``:`` it is used unchanged."""
     text: str = ""
     description: str = ""
     hint: str = ""
     bounds: tuple[int, int, int, int] | None = None
-    """Left, top, right, bottom, in pixels; without: below what stands before it."""
+    """Left, top, right, bottom, in pixels; by default below the previous widget."""
     height: int | None = Field(None, ge=1, le=5000)
     row: bool = False
-    """Children stand beside each other."""
+    """Arrange the children next to each other."""
     when: Condition = Field(default_factory=dict)
-    """Only there while this holds."""
+    """Show the widget only while this is true."""
     unless: Condition = Field(default_factory=dict)
-    """Not there while this holds."""
+    """Hide the widget while this is true."""
     repeat: str = ""
-    """A list, or ``files:FOLDER``: once for each entry, whose keys are variables."""
+    """List, or ``files:FOLDER``: repeat the widget for each entry, whose keys are variables."""
     input: Word | None = None
-    """The variable that is typed into."""
+    """Variable that is typed into."""
     clickable: bool | None = None
-    """By default: when it can be tapped or typed into."""
+    """Whether it can be tapped; by default true if the widget has actions for a tap, or an input."""
     enabled: bool | Condition = True
     checked: Condition | None = None
-    """It can be checked, and is while this holds."""
+    """Makes the widget checkable; it is checked while this is true."""
     selected: bool | Condition = False
     scrollable: bool = False
     password: bool = False
     tap: Actions = ()
     long_tap: Actions = ()
     enter: Actions = ()
-    """On the key ENTER while it has the focus."""
+    """Actions for the key ENTER while the widget has the focus."""
     children: tuple["Widget", ...] = ()
 
     def walk(self, path: KeyPath) -> Iterator[tuple[KeyPath, "Widget"]]:
-        """This and all below, with their places in the file."""
+        """Yield this widget and all below it, with their key paths in the file."""
         yield path, self
         for index, child in enumerate(self.children):
             yield from child.walk((*path, "children", index))
 
 
 class Panel(_Strict):
-    """What stands on the screen: widgets."""
+    """The widgets on the screen."""
 
     widgets: tuple[Widget, ...] = Field(min_length=1)
     package: Package | None = None
-    """When another app draws it, as the system does with file choosers."""
+    """Package of another app that draws the panel, like the system's file chooser."""
 
 
 class Dialog(Panel):
-    """What comes over a screen, and takes all touches."""
+    """A dialog over a screen, which gets all touches."""
 
     after: DurationS | None = None
-    """So long after the app has come to the front; without: only by the action `dialog`."""
+    """Time after the app came to the front; by default it is shown only by the action `dialog`."""
     on: tuple[str, ...] = ()
-    """Screens that it comes over; without: all."""
+    """Screens over which it appears; by default all."""
     starts: int = Field(1, ge=1, le=1000)
-    """Not before the app has been started so often since it was cleared."""
+    """Number of starts of the app since it was cleared, before which it does not appear."""
     once: bool = True
-    """Not again until the app is cleared."""
+    """Show it only once until the app is cleared."""
     back: Actions = Field((Action(close=True),))
 
 
 class Page(Panel):
-    """A screen."""
+    """A screen of an app."""
 
     activity: str | None = None
-    """By default that of the screen before."""
+    """Activity of the screen; by default that of the previous screen."""
     opened: Actions = ()
     back: Actions = Field((Action(leave=True),))
     after: dict[str, Actions] = Field(default_factory=dict)
-    """Time since the screen was opened, with its unit → what happens."""
+    """Time after the screen was opened, with its unit → actions."""
 
 
 class AppScript(_Strict):
-    """One app."""
+    """A scripted app."""
 
     package: Package
     title: str = Field(min_length=1)
@@ -227,33 +227,34 @@ class AppScript(_Strict):
     system: bool = False
     """Part of the system: not listed as installed by the user."""
     activities: dict[str, str] = Field(min_length=1)
-    """Activity → screen; the first is what its icon starts. ``VIEW``: what a link opens, with the variable ``data``."""
+    """Activity → screen; the icon starts the first one. A link opens ``VIEW``, with the variable ``data`` set to it."""
     variables: dict[Word, str] = Field(default_factory=dict)
-    """With their first values."""
+    """Variables with their first values."""
     lab: dict[str, dict[Word, str]] = Field(default_factory=dict)
-    """Service of a lab's origin → variables → texts with ``{…}`` for the service's facts: where its servers are."""
+    """Service of a lab's origin → variables → texts with ``{…}`` for the service's facts: addresses of its servers."""
     kept: tuple[str, ...] = ()
-    """Variables that outlive the app, until it is cleared."""
+    """Variables and lists that survive the app, until it is cleared."""
     lists: dict[Word, tuple[dict[Word, str], ...]] = Field(default_factory=dict)
     dialogs: dict[Word, Dialog] = Field(default_factory=dict)
     screens: dict[Word, Page] = Field(min_length=1)
 
     @property
     def launcher(self) -> str:
-        """The activity that its icon starts; "" when it has only links."""
+        """Return the activity that its icon starts; "" if it is opened only by links."""
         return next((name for name in self.activities if name != VIEW), "")
 
     def panels(self) -> Iterator[tuple[KeyPath, Panel]]:
-        """Screens and dialogs with their places."""
+        """Yield screens and dialogs with their key paths."""
         yield from ((("screens", name), page) for name, page in self.screens.items())
         yield from ((("dialogs", name), dialog) for name, dialog in self.dialogs.items())
 
 
 VIEW = "VIEW"
 RESERVED = ("data", "error", "toast", "programs", "cacert", "proxy")
-"""Variables that every app has: the link that opened it, what a program said last, …, the folder of the programs that
-come with mplab, a file with the certificate authorities to trust, and the HTTP proxy in Android's settings (of programs
-that are started)."""
+"""Variables that every app has. Among them: the link that opened it, the last output of a failed program, the folder of
+the programs that come with mplab, the file of trusted certificate authorities, the HTTP proxy in Android's settings
+(for programs that are started).
+"""
 PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
 CACERT = "/etc/ssl/certs/ca-certificates.crt"
-"""Unless the device is told another one: the lab's."""
+"""Trusted certificate authorities, unless the device's settings name the lab's file."""

@@ -1,4 +1,4 @@
-"""`Screen` with scripted apps."""
+"""Implement `Screen` with scripted apps."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
 LAUNCHER = "com.android.launcher3"
 LAUNCHER_ACTIVITY = ".Launcher"
 STATUS_BAR, NAVIGATION_BAR = 72, 126
-"""Pixels at the top and at the bottom that are no app's."""
+"""Height of the bars at the top and at the bottom, which belong to no app, pixels."""
 _ICON = 240
 _LONG_MS = 500
 
@@ -24,13 +24,13 @@ class ScriptedScreen:
 
     Args:
         scripts: the apps.
-        width: of the screen, pixels.
-        height: of the screen, pixels.
-        enter: gives what stands before a command that an app runs, to be in the device's network.
-        environment: of these commands, beside the device's own.
-        folder: a folder of the device → where its files are on the host.
-        variables: instead of the first values of those variables of scripts that have these names.
-        clock: seconds, ascending.
+        width: width of the screen, pixels.
+        height: height of the screen, pixels.
+        enter: returns the command prefix that runs an app's program in the device's network.
+        environment: environment variables of these programs, added to the device's own.
+        folder: function from a folder of the device to its folder on the host.
+        variables: values that replace the first values of the scripts' variables of these names.
+        clock: monotonic clock, s.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class ScriptedScreen:
         self._stored: dict[str, Stored] = {}
         self._running: dict[str, RunningApp] = {}
         self._front: list[str] = []
-        """Packages, the one in front last."""
+        """Packages in stacking order; the last one is in front."""
 
     def use_proxy(self, address: str) -> None:
-        """The HTTP proxy of what apps run from now on: their variable ``proxy``."""
+        """Set the HTTP proxy for programs that apps start from now on: their variable ``proxy``."""
         self._proxy = address
 
     def current(self) -> str:
-        """The hierarchy as ``uiautomator dump`` writes it."""
+        """Return the hierarchy in the format of ``uiautomator dump``."""
         return write_hierarchy(self.windows())
 
     def windows(self) -> tuple[Node, ...]:
-        """What is shown, as elements."""
+        """Return the elements on the screen."""
         app = self._app()
         whole = Bounds(0, 0, self.width, self.height)
         inner = Bounds(0, STATUS_BAR, self.width, self.height - NAVIGATION_BAR)
@@ -79,21 +79,21 @@ class ScriptedScreen:
         return (Node("android.widget.FrameLayout", package, bounds=whole, children=(content,)),)
 
     def focus(self) -> tuple[str, str]:
-        """Package and activity in front."""
+        """Return package and activity in front."""
         app = self._app()
         return (app.package, app.activity) if app else (LAUNCHER, LAUNCHER_ACTIVITY)
 
     def toast(self) -> str:
-        """The message that is shown for a moment; "" when there is none."""
+        """Return the toast on the screen, or ""."""
         app = self._app()
         return app.toast if app else ""
 
     def tap(self, x: int, y: int) -> None:
-        """A finger at a point."""
+        """Tap a point."""
         self._touch(x, y, long=False)
 
     def swipe(self, x1: int, y1: int, x2: int, y2: int, duration_ms: int) -> None:
-        """A finger that moves; one that stays is a long tap, as with ``input swipe``."""
+        """Swipe; with equal points it is a tap or a long tap, like ``input swipe``."""
         if (x1, y1) == (x2, y2):
             self._touch(x1, y1, long=duration_ms >= _LONG_MS)
             return
@@ -103,13 +103,13 @@ class ScriptedScreen:
             app.swipe(x1, y1, y1 - y2)
 
     def text(self, text: str) -> None:
-        """Type into what has the focus."""
+        """Type into the focused field."""
         app = self._app()
         if app:
             app.type(text)
 
     def key(self, name: str) -> None:
-        """HOME, BACK, ENTER, DEL; others do nothing."""
+        """Press a key: HOME, BACK, ENTER, DEL; others do nothing."""
         app = self._app()
         if app is None:
             return
@@ -121,9 +121,9 @@ class ScriptedScreen:
             self._tidy()
 
     def start(self, package: str, activity: str) -> None:
-        """Bring an app to the front; `activity` "" is what its icon starts.
+        """Bring an app to the front; with `activity` "", the activity that its icon starts.
 
-        An app that is not scripted, one that somebody has installed, shows an empty page.
+        An installed app without a script shows an empty page.
 
         Raises:
             KeyError: a scripted app has no such activity.
@@ -141,40 +141,40 @@ class ScriptedScreen:
         self._front = [*(one for one in self._front if one != package), package]
 
     def open(self, package: str, link: str) -> None:
-        """Show a link in an app that has been started; nothing when it opens none."""
+        """Show a link in a running app; do nothing if the app opens no links. Raises KeyError if it does not run."""
         app = self._running[package]
         if VIEW in app.script.activities:
             app.open(VIEW, link)
 
     def stop(self, package: str) -> None:
-        """End an app; nothing when it does not run."""
+        """Stop an app; do nothing if it does not run."""
         app = self._running.pop(package, None)
         if app is not None:
             app.stop()
         self._front = [one for one in self._front if one != package]
 
     def clear(self, package: str) -> None:
-        """Forget what an app has stored."""
+        """Stop an app and remove its data."""
         self.stop(package)
         self._stored.pop(package, None)
 
     def installed(self) -> Sequence[InstalledPackage]:
-        """The apps."""
+        """Return the scripted apps."""
         return tuple(
             InstalledPackage(script.package, script.version, script.version_code, script.launcher, script.system)
             for script in self._scripts.values()
         )
 
     def reboot(self) -> None:
-        """Everything ends; the home screen is shown."""
+        """Stop all apps, and show the home screen."""
         for package in list(self._running):
             self.stop(package)
 
     def pop_up(self, package: str, dialog: str) -> None:
-        """A dialog, now and over whatever is in front: what nobody has scheduled.
+        """Show a dialog now, over the app in front, regardless of its schedule.
 
         Raises:
-            KeyError: no such app, or it has no such dialog.
+            KeyError: there is no such app, or it has no such dialog.
         """
         script = self._scripts[package]
         if dialog not in script.dialogs:
@@ -185,7 +185,7 @@ class ScriptedScreen:
         self._running[package].show_dialog(dialog)
 
     def _app(self) -> RunningApp | None:
-        """The app in front, up to date."""
+        """Return the app in front, after all apps have performed what is due."""
         for app in self._running.values():
             app.tick()
         self._tidy()
@@ -197,7 +197,7 @@ class ScriptedScreen:
     def _touch(self, x: int, y: int, *, long: bool) -> None:
         app = self._app()
         if app:
-            self.windows()  # what has moved since the last look is touched where it is now
+            self.windows()  # touches refer to the current positions
             app.tap(x, y, long=long)
             self._tidy()
             return
@@ -233,7 +233,7 @@ def _empty(package: str, activity: str) -> AppScript:
 
 
 def _activity(script: AppScript, name: str) -> str:
-    """As the script calls it; ``.Main`` and ``com.example.Main`` are the same. Raises KeyError."""
+    """Return the script's name of an activity; ``.Main`` and ``com.example.Main`` are equal. Raises KeyError."""
     for known in script.activities:
         if _full(known, script.package) == _full(name, script.package):
             return known

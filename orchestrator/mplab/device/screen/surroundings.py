@@ -1,4 +1,4 @@
-"""What an app has around it: the device, and what it has stored there."""
+"""Define the surroundings of an app: the device, and the data that the app has stored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from mplab.device.screen.work import Work
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What apps are given by the device.
+    """Services of the device for apps.
 
     Attributes:
         start: starts a program in the device's network.
-        folder: a folder of the device → where its files are on the host; None when there is none.
-        clock: seconds, ascending.
-        variables: instead of the first values of a script's.
-        proxy: the HTTP proxy in Android's settings, ``HOST:PORT``; "": none.
+        folder: function from a folder of the device to its folder on the host, or None.
+        clock: monotonic clock, s.
+        variables: values that replace first values of a script's variables.
+        proxy: returns the HTTP proxy in Android's settings, ``HOST:PORT``; "": none.
     """
 
     start: Callable[[tuple[str, ...]], Work]
@@ -29,7 +29,7 @@ class Surroundings:
 
 @dataclass
 class Stored:
-    """What an app keeps when it ends, until it is cleared."""
+    """Data of an app that survives its end, until the app is cleared."""
 
     starts: int = 0
     dialogs: set[str] = field(default_factory=set)

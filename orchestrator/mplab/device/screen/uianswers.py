@@ -1,4 +1,4 @@
-"""Elements as uiautomator2's client reads them."""
+"""Convert elements to the form of uiautomator2's client."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ from mplab.drivers.ui.hierarchy import Bounds, Node
 
 
 def cut(node: Node, depth: int) -> Node:
-    """An element with at most so many levels."""
+    """Return an element with at most `depth` levels."""
     return replace(node, children=tuple(cut(child, depth - 1) for child in node.children) if depth > 1 else ())
 
 
@@ -15,7 +15,7 @@ def _corners(bounds: Bounds) -> dict[str, int]:
 
 
 def info(node: Node) -> dict[str, object]:
-    """An element, as ``objInfo`` answers."""
+    """Return an element as the answer of ``objInfo``."""
     flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
     return {
         "bounds": _corners(node.bounds),

@@ -1,6 +1,6 @@
-"""The server that uiautomator2's client starts on a device: ``GET /ping`` and JSON-RPC at ``POST /jsonrpc/0``.
+"""Serve uiautomator2's client on a device: ``GET /ping`` and JSON-RPC at ``POST /jsonrpc/0``.
 
-The client is openatx's uiautomator2 3.7.1, the server that it brings is ``u2.jar``. The client tells errors apart by
+The client is openatx's uiautomator2 3.7.1, whose own server is ``u2.jar``. The client distinguishes errors by
 the Java exception in their message.
 """
 
@@ -22,9 +22,9 @@ class UiAutomatorService:
     """The server.
 
     Args:
-        screen: what it works.
-        facts: what it tells of the device.
-        screen_on: whether the display is on.
+        screen: screen that it controls.
+        facts: facts that it reports about the device.
+        screen_on: returns whether the display is on.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class UiAutomatorService:
         self._methods = Methods(screen, facts or DeviceFacts(), screen_on)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection: what `asyncio.start_server` wants."""
+        """Serve one connection; a callback for `asyncio.start_server`."""
         await serve(reader, writer, self._answer)
 
     async def _answer(self, method: str, path: str, body: bytes) -> Answer:

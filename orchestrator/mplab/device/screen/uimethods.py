@@ -1,6 +1,6 @@
-"""The methods of the server that uiautomator2's client starts, on any `Screen`.
+"""Implement the methods of uiautomator2's server on any `Screen`.
 
-Names and parameters are those that the client, openatx's uiautomator2 3.7.1, sends; ``dumpWindowHierarchy`` is
+Names and parameters are those of the client, openatx's uiautomator2 3.7.1; ``dumpWindowHierarchy`` is
 ``_do_dump_window_hierarchy`` here.
 """
 
@@ -20,27 +20,27 @@ from mplab.device.screen.uiselector import Selector, find
 from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Reference = Selector | str
-"""A selector, or the name that ``childByText`` has given."""
+"""A selector, or a name that ``childByText`` has returned."""
 _POLL_S = 0.05
 _STEP_MS = 5
 _MOST_SWIPES = 50
 
 
 class ObjectNotFoundError(Exception):
-    """UiObjectNotFoundException."""
+    """The counterpart of UiObjectNotFoundException."""
 
 
 class NoMethodError(Exception):
-    """There is no such method."""
+    """The requested method does not exist."""
 
 
 class Methods:
-    """The methods.
+    """The methods of the server.
 
     Args:
-        screen: what they work on.
-        facts: what they tell of the device.
-        screen_on: whether the display is on.
+        screen: screen that they control.
+        facts: facts that they report about the device.
+        screen_on: returns whether the display is on.
     """
 
     def __init__(self, screen: Screen, facts: DeviceFacts, screen_on: Callable[[], bool]) -> None:
@@ -49,16 +49,16 @@ class Methods:
         self._facts = facts
         self._screen_on = screen_on
         self._objects: dict[str, tuple[Reference, Selector, int | None]] = {}
-        """Name → container, what is looked for in it, which of these."""
+        """Name → container, selector inside it, index among the found elements."""
         self._last_toast = ""
 
     async def call(self, method: str, parameters: Sequence[Any]) -> Any:  # noqa: ANN401 - JSON
-        """Call a method; what it answers.
+        """Call a method and return its result.
 
         Raises:
-            NoMethodError: there is none of this name.
-            ObjectNotFoundError: it needs an element that is not there.
-            TypeError, ValueError: wrong parameters.
+            NoMethodError: there is no method of this name.
+            ObjectNotFoundError: an element that it needs is missing.
+            TypeError, ValueError: the parameters are wrong.
         """
         handler = getattr(self, f"_do_{_snake(method)}", None)
         if handler is None:

@@ -1,4 +1,4 @@
-"""UiSelector: how uiautomator names elements, as uiautomator2's client sends it (a mapping with ``mask``)."""
+"""Find elements by UiSelector, in the form that uiautomator2's client sends (a mapping with ``mask``)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _HOW: Mapping[str, Callable[[str, str], bool]] = {
     "": lambda wanted, found: wanted == found,
     "Contains": lambda wanted, found: wanted in found,
     "StartsWith": lambda wanted, found: found.startswith(wanted),
-    # Java's find and Python's full match differ in nothing that selectors use.
+    # For the patterns that selectors use, Java's find and Python's full match are equivalent.
     "Matches": lambda wanted, found: re.fullmatch(wanted, found, re.DOTALL) is not None,
 }
 _FLAGS = {
@@ -37,10 +37,10 @@ Selector = Mapping[str, Any]
 
 
 def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
-    """The elements that a selector means, first one first.
+    """Return the elements that a selector matches, in document order.
 
     Raises:
-        ValueError: it has a key that UiSelector does not know, or a wrong regular expression.
+        ValueError: it has a key that UiSelector does not know, or an invalid regular expression.
     """
     parents = {id(child): node for window in windows for node in window.walk() for child in node.children}
     found = _instance(_matching(windows, selector, parents), selector)
@@ -87,5 +87,5 @@ def _index(node: Node, parents: Mapping[int, Node]) -> int:
 
 
 def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
-    """Elements that scroll."""
+    """Return the scrollable elements."""
     return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

@@ -1,4 +1,4 @@
-"""The server that Appium's UiAutomator2 driver starts on a device: WebDriver (W3C) and Appium's own end points.
+"""Serve Appium's UiAutomator2 driver on a device: WebDriver (W3C) and Appium's own endpoints.
 
 Paths and bodies are those of appium-uiautomator2-server 10, as appium-uiautomator2-driver 8 calls it.
 """
@@ -27,16 +27,16 @@ INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunne
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
 Body = Mapping[str, Any]
-"""A request: JSON of a client, which may hold anything; an exception of a handler refuses it."""
+"""Body of a request: untrusted JSON; an exception of a handler refuses it."""
 
 
 class WebDriverService:
     """The server.
 
     Args:
-        screen: what it works.
-        facts: what it tells of the device.
-        ended: called when its session has been deleted: the real server's process ends then.
+        screen: screen that it controls.
+        facts: facts that it reports about the device.
+        ended: called after its session was deleted: the real server's process ends then.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class WebDriverService:
         self._routes = _routes(self)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection: what `asyncio.start_server` wants."""
+        """Serve one connection; a callback for `asyncio.start_server`."""
         await serve(reader, writer, self._answer)
 
     async def _answer(self, method: str, target: str, body: bytes) -> Answer:
@@ -81,18 +81,18 @@ class WebDriverService:
                 return handler(body, *match.groups())
         raise WebDriverError("unknown command", f"{method} {path}")
 
-    # Handlers: the body, and what stands in the path.
+    # Handlers: their arguments are the body, and the variable parts of the path.
 
     def status(self, _body: Body) -> dict[str, object]:
-        """Whether it is ready."""
+        """Return that the server is ready."""
         return {"ready": True, "message": "UiAutomator2 Server is ready to accept commands"}
 
     def sessions(self, _body: Body) -> list[dict[str, object]]:
-        """Those that are open."""
+        """Return the open sessions."""
         return [{"id": self._session, "capabilities": dict(self._capabilities)}] if self._session else []
 
     def new_session(self, body: Body) -> dict[str, object]:
-        """Open one."""
+        """Open a session."""
         wanted = body["capabilities"]
         self._capabilities = {**wanted.get("alwaysMatch", {}), **(wanted.get("firstMatch") or [{}])[0]}
         self._session = str(uuid.uuid4())
@@ -100,16 +100,16 @@ class WebDriverService:
         return {"sessionId": self._session, "capabilities": dict(self._capabilities)}
 
     def session(self, _body: Body) -> dict[str, object]:
-        """What was asked when it was opened."""
+        """Return the capabilities that were requested when the session was opened."""
         return dict(self._capabilities)
 
     def delete_session(self, _body: Body) -> None:
-        """Close it, and end."""
+        """Close the session, and end the server."""
         self._session = ""
         asyncio.get_running_loop().call_later(0.1, self._ended)
 
     def element(self, body: Body) -> dict[str, str]:
-        """The first one found."""
+        """Return the first element found. Raises WebDriverError if nothing is found."""
         found = self.elements(body)
         if not found:
             message = "An element could not be located on the page using the given search parameters"
@@ -117,25 +117,25 @@ class WebDriverService:
         return found[0]
 
     def elements(self, body: Body) -> list[dict[str, str]]:
-        """All that are found."""
+        """Return all elements found."""
         strategy = body.get("strategy", body.get("using", ""))
         selector = body.get("selector", body.get("value", ""))
         return self._elements.find(strategy, selector, body.get("context") or "")
 
     def active(self, _body: Body) -> dict[str, str]:
-        """The one with the focus."""
+        """Return the focused element. Raises WebDriverError if nothing has the focus."""
         return self.element({"strategy": "-android uiautomator", "selector": "new UiSelector().focused(true)"})
 
     def click(self, _body: Body, name: str) -> None:
-        """Tap it."""
+        """Tap an element."""
         self._hands.tap(self._elements.node(name))
 
     def clear(self, _body: Body, name: str) -> None:
-        """Empty it."""
+        """Empty a field."""
         self._hands.clear(self._elements.node(name))
 
     def value(self, body: Body, name: str) -> None:
-        """Type into it."""
+        """Type into a field."""
         node, text = self._elements.node(name), _typed(body)
         if body.get("replace"):
             self._hands.clear(node)
@@ -144,19 +144,19 @@ class WebDriverService:
         self._type(text)
 
     def keys(self, body: Body) -> None:
-        """Type into what has the focus."""
+        """Type into the focused field."""
         self._type(_typed(body))
 
     def text(self, _body: Body, name: str) -> str:
-        """Its text."""
+        """Return the text of an element."""
         return self._elements.node(name).text
 
     def name(self, _body: Body, name: str) -> str:
-        """Its description."""
+        """Return the description of an element."""
         return self._elements.node(name).description
 
     def attribute(self, _body: Body, name: str, attribute: str) -> str:
-        """One of its attributes."""
+        """Return an attribute of an element."""
         node = self._elements.node(name)
         if attribute in ATTRIBUTES:
             return ATTRIBUTES[attribute](node)
@@ -164,23 +164,23 @@ class WebDriverService:
         return "true" if flag in node.flags else "false"
 
     def rect(self, _body: Body, name: str) -> dict[str, int]:
-        """Where it is."""
+        """Return position and size of an element."""
         return _rectangle(self._elements.node(name).bounds)
 
     def element_screenshot(self, _body: Body, name: str) -> str:
-        """Its picture."""
+        """Return a picture of an element."""
         return base64.b64encode(encoded((self._elements.node(name),))).decode()
 
     def source(self, _body: Body) -> str:
-        """The element tree, as Appium writes it."""
+        """Return the element tree in Appium's format."""
         return write_hierarchy(self._hands.windows(), by_class=True)
 
     def screenshot(self, _body: Body) -> str:
-        """The screen as PNG."""
+        """Return the screen as PNG."""
         return base64.b64encode(encoded(self._hands.windows())).decode()
 
     def actions(self, body: Body) -> None:
-        """W3C actions of one finger."""
+        """Perform W3C actions of one finger."""
         for source in body["actions"]:
             if source.get("type") != "pointer":
                 continue
@@ -207,20 +207,20 @@ class WebDriverService:
             self._screen.tap(round(offset["x"]), round(offset["y"]))
 
     def press_key(self, body: Body) -> bool:
-        """A key by its number."""
+        """Press a key by its number. Return whether the key is known."""
         return self._hands.press_code(int(body["keycode"]))
 
     def settings(self, _body: Body) -> dict[str, object]:
-        """All that were set."""
+        """Return all settings that were set."""
         return self._settings
 
     def set_settings(self, body: Body) -> dict[str, object]:
-        """Set some."""
+        """Set some settings."""
         self._settings |= body["settings"]
         return self._settings
 
     def device_info(self, _body: Body) -> dict[str, object]:
-        """What device it is."""
+        """Return facts about the device."""
         facts = self._facts
         return {
             "apiVersion": str(facts.sdk),
@@ -233,26 +233,26 @@ class WebDriverService:
         }
 
     def system_bars(self, _body: Body) -> dict[str, object]:
-        """How much of the screen is no app's."""
+        """Return the bars of the screen, which belong to no app."""
         facts = self._facts
         bar = {"visible": True, "x": 0, "y": 0, "width": facts.width, "height": STATUS_BAR}
         below = {**bar, "y": facts.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
         return {"statusBar": STATUS_BAR, "status": bar, "navigationBar": below}
 
     def pixel_ratio(self, _body: Body) -> float:
-        """Pixels for each density-independent pixel."""
+        """Return the number of pixels for each density-independent pixel."""
         return self._facts.density / 160
 
     def density(self, _body: Body) -> int:
-        """Dots per inch."""
+        """Return the density, dots per inch."""
         return self._facts.density
 
     def size(self, _body: Body) -> dict[str, int]:
-        """Of the screen."""
+        """Return the size of the screen, pixels."""
         return {"width": self._facts.width, "height": self._facts.height}
 
     def alert_text(self, _body: Body) -> str:
-        """What a dialog says."""
+        """Return the title of a dialog. Raises WebDriverError if no dialog is shown."""
         found = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
         node = at(self._hands.windows(), found[0]) if found else None
         if node is None:
@@ -260,10 +260,10 @@ class WebDriverService:
         return node.text
 
     def nothing(self, _body: Body) -> None:
-        """What needs no doing here."""
+        """Do nothing: the request needs no action here."""
 
     def orientation(self, _body: Body) -> str:
-        """It never turns."""
+        """Return the orientation, which never changes."""
         return "PORTRAIT"
 
     def _touched(self, points: list[tuple[int, int]], duration_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Programs that apps run: real work in the device's network."""
+"""Run the programs of apps, in the device's network."""
 
 import contextlib
 import os
@@ -16,16 +16,16 @@ _STOP_S = 2.0
 
 
 class Work:
-    """One program that runs.
+    """A running program.
 
-    Its output goes to a file without a name, so that a program whose app nobody looks at never waits for a reader.
+    Its output goes to an unnamed file, so that the program never blocks while no code reads its output.
 
     Args:
-        argv: the command; ``python`` is this interpreter.
-        environment: beside that of the device.
+        argv: command line; ``python`` is this interpreter.
+        environment: environment variables, added to the device's own.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the program cannot be started.
     """
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
@@ -48,11 +48,11 @@ class Work:
             raise
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return its exit code, or None while it runs."""
         return self._process.poll()
 
     def lines(self) -> list[str]:
-        """What it has written since the last call, whole lines; curl ends those of a progress bar with CR."""
+        """Return the complete lines written since the last call. CR also ends a line: curl's progress bar uses it."""
         if self._output.closed:
             return []
         ended = self.poll() is not None
@@ -70,7 +70,7 @@ class Work:
         return shown
 
     def stop(self) -> None:
-        """End it and what it has started: SIGTERM, then SIGKILL."""
+        """End the program and its children: SIGTERM, then SIGKILL."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)

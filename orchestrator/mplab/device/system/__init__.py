@@ -1,4 +1,4 @@
-"""What runs behind the device's shell: namespaces, a root folder, files, processes."""
+"""Provide what runs behind the device's shell: namespaces, a root folder, files, processes."""
 
 from mplab.device.system.files import FileThread
 from mplab.device.system.system import System, SystemSettings

@@ -1,4 +1,4 @@
-"""The device's files, seen from its process: one thread whose paths are those of the device."""
+"""Access the device's files from its process, by a thread whose paths are those of the device."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class FileThread:
-    """Runs functions where ``/data`` is the device's, with the rights of a user of it.
+    """Runs functions in a thread where paths are the device's, with the rights of one of its users.
 
     Args:
-        pid: a process of the device, as seen from here.
-        uid: whose rights; where users cannot be changed, everything is allowed.
+        pid: a process of the device, in this process's PID namespace.
+        uid: user whose rights apply; if users cannot be changed, everything is allowed.
     """
 
     def __init__(self, pid: int, uid: int) -> None:
@@ -25,7 +25,7 @@ class FileThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
 
     async def run(self, action: Callable[[], Result]) -> Result:
-        """Run `action`. It must not import anything: this machine's files are not there."""
+        """Run `action`. It must not import anything, because this machine's files are not visible."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
 
     def close(self) -> None:

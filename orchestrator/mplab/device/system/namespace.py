@@ -1,4 +1,4 @@
-"""Threads that live in the namespaces of another process."""
+"""Run threads in the namespaces of another process."""
 
 import ctypes
 import os
@@ -15,19 +15,19 @@ _SYS_SETGROUPS = {"x86_64": 116, "aarch64": 159}
 
 
 def enter_network(pid: int) -> None:
-    """Put the calling thread into the network namespace of `pid`. Raises OSError."""
+    """Move the calling thread into the network namespace of `pid`. Raises OSError."""
     _enter(pid, "net", _CLONE_NEWNET)
 
 
 def enter_files(pid: int) -> None:
-    """Let the calling thread see the files of `pid`. Raises OSError."""
+    """Move the calling thread into the mount namespace of `pid`. Raises OSError."""
     _check(_LIBC.unshare(_CLONE_FS), "unshare")
     _enter(pid, "mnt", _CLONE_NEWNS)
     os.umask(0)
 
 
 def become(uid: int, gid: int) -> None:
-    """Give the calling thread, and no other, another identity. Raises OSError."""
+    """Change the identity of the calling thread only. Raises OSError."""
     machine = os.uname().machine
     none = ctypes.c_long(-1)
     group, user = ctypes.c_long(gid), ctypes.c_long(uid)
@@ -37,13 +37,13 @@ def become(uid: int, gid: int) -> None:
 
 
 def socket_in(pid: int, family: socket.AddressFamily) -> socket.socket:
-    """A stream socket that belongs to the network namespace of `pid`. Raises OSError."""
+    """Return a stream socket in the network namespace of `pid`. Raises OSError."""
 
     def make() -> socket.socket:
         enter_network(pid)
         return socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
 
-    with ThreadPoolExecutor(1, thread_name_prefix="network") as thread:  # it ends in there: nobody else sees it
+    with ThreadPoolExecutor(1, thread_name_prefix="network") as thread:  # it ends in that namespace, unused
         return thread.submit(make).result()
 
 

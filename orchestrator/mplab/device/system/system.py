@@ -1,4 +1,4 @@
-"""The namespaces of one device: booted, used, shut down."""
+"""Boot, use and shut down the namespaces of a device."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from mplab.device.system import toolbox
 from mplab.device.system.files import FileThread
 
 SHELL_UID = 2000
-"""``AID_SHELL``: who adb's shell is on a phone that is not rooted."""
+"""User id ``AID_SHELL`` of adb's shell on a phone that is not rooted."""
 _SHELL_GROUPS = "1004,1007,1011,1015,1028,1078,1079,3001,3002,3003,3006,3009,3011"
 
 _BOOT_SCRIPT = Path(__file__).with_name("boot.sh")
@@ -40,15 +40,15 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class SystemSettings:
-    """What a system is made from.
+    """The settings of a system.
 
     Attributes:
         name: host name of the device, and its name in messages.
-        commands: what its own process answers to.
+        commands: commands that the device's own process answers.
         storage_bytes: size of ``/data``.
-        network_pid: a process in whose network namespace it lives; None: one of its own.
+        network_pid: process whose network namespace the device uses; None: its own namespace.
         mptcp: ``none``, ``upstream`` or ``out-of-tree``.
-        mptcp_files: what stands in ``/proc/sys/net/mptcp`` when `mptcp` is not ``upstream``.
+        mptcp_files: files in ``/proc/sys/net/mptcp`` if `mptcp` is not ``upstream``: name → content.
         resolv_conf: text of ``/etc/resolv.conf``.
     """
 
@@ -65,8 +65,8 @@ class System:
     """Processes and files of a device.
 
     Args:
-        settings: what it is.
-        runtime: an empty folder in a file system that goes with this process.
+        settings: settings of the system.
+        runtime: empty folder in a file system that ends with this process.
     """
 
     def __init__(self, settings: SystemSettings, runtime: Path) -> None:
@@ -79,21 +79,21 @@ class System:
 
     @property
     def pid(self) -> int:
-        """Its first process, as seen from here; 0 when it is down."""
+        """Return its first process, in this process's PID namespace; 0 if it is down."""
         return self._pid
 
     @property
     def sockets(self) -> Path:
-        """What the device sees as ``/dev/socket``."""
+        """Return the folder that the device sees as ``/dev/socket``."""
         return self._runtime / "socket"
 
     @property
     def data(self) -> Path:
-        """What the device sees as ``/data``, seen from here. Its links lead elsewhere: follow none."""
+        """Return the folder that the device sees as ``/data``. Follow no link in it: links are the device's."""
         return self._runtime / "data"
 
     async def prepare(self) -> None:
-        """Make what survives a reboot: ``/data``; and what every boot copies. Raises DeviceError."""
+        """Make ``/data``, which survives a reboot, and the files that every boot copies. Raises DeviceError."""
         for name in ("root", "socket", "data", "etc", "mptcp"):
             (self._runtime / name).mkdir()
         self.sockets.chmod(0o755)
@@ -110,17 +110,17 @@ class System:
         self._make_folders()
 
     async def resize_data(self, size_bytes: int, *, remount: bool = True) -> None:
-        """Give ``/data`` another size. Raises DeviceError, e.g. when more is in it."""
+        """Change the size of ``/data``. Raises DeviceError, for example if its content is larger."""
         option = f"{'remount,' if remount else ''}mode=0771,size={size_bytes}"
         await self._host(["mount", "-t", "tmpfs", "-o", option, "data", str(self.data)])
 
     def free_data(self) -> tuple[int, int]:
-        """Bytes of ``/data`` that are free, and all of them."""
+        """Return the free and the total bytes of ``/data``."""
         found = os.statvfs(self.data)
         return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
 
     async def boot(self) -> None:
-        """Start it. Raises DeviceError."""
+        """Start the system. Raises DeviceError, or TimeoutError if it does not boot in time."""
         read_end, self._lifeline = os.pipe()
         pid = self._settings.network_pid
         network = [str(NSENTER.path()), f"--net=/proc/{pid}/ns/net", "--"] if pid else []
@@ -155,7 +155,7 @@ class System:
         self._pid = psutil.Process(process.pid).children()[0].pid
 
     async def shut_down(self) -> None:
-        """End everything that runs on it."""
+        """End all of its processes."""
         self._pid = 0
         for files in self._files.values():
             files.close()
@@ -173,7 +173,7 @@ class System:
             self._process = None
 
     def files(self, *, root: bool = False) -> FileThread:
-        """Where functions see the device's files, as adb's user or as root. Raises DeviceError when it is down."""
+        """Return the thread for the device's files, as adb's user or as root. Raises DeviceError if it is down."""
         self._check_up()
         uid = 0 if root else SHELL_UID
         if uid not in self._files:
@@ -181,7 +181,7 @@ class System:
         return self._files[uid]
 
     def argv(self, command: Sequence[str], *, uid: int, terminal: bool = False) -> list[str]:
-        """What runs `command` in it as user `uid`."""
+        """Return the command line that runs `command` in the system as user `uid`."""
         enter = ["--mount", "--pid", "--ipc", "--uts", "--net", "--root", "--wd"]
         as_user = [] if uid == 0 else ["/usr/bin/setpriv", *_rights(uid)]
         session = ["/usr/bin/setsid", "--ctty"] if terminal else []
@@ -197,10 +197,10 @@ class System:
         terminal: bool = False,
         merged: bool = False,
     ) -> asyncio.subprocess.Process:
-        """Start a program in it, in a process group of its own, with pipes unless `streams` are given.
+        """Start a program in the system, in its own process group, with pipes unless `streams` are given.
 
         Raises:
-            DeviceError: it is down.
+            DeviceError: the system is down.
         """
         self._check_up()
         name = "root" if uid == 0 else "shell" if uid == SHELL_UID else f"u0_a{uid - 10000}"
@@ -217,7 +217,7 @@ class System:
         )
 
     async def run(self, command: Sequence[str], *, stdin: bytes = b"", check: bool = True) -> bytes:
-        """Run a program in it as root, and wait; its output. Raises DeviceError."""
+        """Run a program in the system as root, wait, and return its output. Raises DeviceError."""
         process = await self.spawn(command, uid=0)
         out, err = await process.communicate(stdin)
         if check and process.returncode:
@@ -247,7 +247,7 @@ class System:
             (self.data / name).mkdir()
         for name in [*own, "media/0", *media]:
             (self.data / name).chmod(0o771 if name in own else 0o2770)
-            with contextlib.suppress(OSError):  # in a user namespace there is but one user
+            with contextlib.suppress(OSError):  # a user namespace may have only one user
                 shutil.chown(self.data / name, SHELL_UID, SHELL_UID)
         for name in ("data", "system", "misc"):
             (self.data / name).chmod(0o771)
@@ -259,5 +259,5 @@ def _rights(uid: int) -> list[str]:
 
 
 def _users() -> bool:
-    """True when there are other users than root here: not in a user namespace that maps one alone."""
+    """Return whether other users than root exist: not in a user namespace that maps only one."""
     return any(int(line.split()[2]) > SHELL_UID for line in Path("/proc/self/uid_map").read_text().splitlines())

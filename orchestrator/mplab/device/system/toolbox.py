@@ -1,4 +1,4 @@
-"""What stands in the device's ``/system/bin``."""
+"""Fill the device's ``/system/bin``."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ _TOYBOX_NAMES = (
     "xxd yes zcat awk df date "
 )
 _TOYBOX = _TOYBOX_NAMES.split()
-"""Names that Android's toybox (and its one-true-awk, ping, bc) answers to; busybox answers here."""
+"""Names that Android's toybox (with its one-true-awk, ping, bc) answers; here busybox answers them."""
 
 _REAL = (
     "ip",
@@ -49,7 +49,7 @@ _REAL = (
     "curl",
     "iperf3",
 )
-"""Programs of this machine that the device has when this machine has them."""
+"""Programs that the device has if this machine has them."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 _TOYBOX_SCRIPT = """#!/system/bin/sh
@@ -92,9 +92,9 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
     """Make ``/system/bin`` (`folder`/bin) and ``/system/lib`` (`folder`/lib).
 
     Args:
-        folder: where.
-        commands: names that the device's own process answers to; they go before all others.
-        mptcp: ``none``, ``upstream`` or ``out-of-tree``: what `ip` knows.
+        folder: target folder.
+        commands: names that the device's own process answers; they take precedence.
+        mptcp: Multipath TCP that `ip` knows: ``none``, ``upstream`` or ``out-of-tree``.
     """
     programs, libraries = folder / "bin", folder / "lib"
     for made in (programs, libraries):

@@ -1,1 +1,1 @@
-"""Kinds of phone, one package each: how a lab file names it, what it needs, and the lab around it."""
+"""Kinds of phone, one package each: its name in a lab file, its needs, and the lab around it."""

@@ -24,7 +24,7 @@ from mplab.userfiles.lab import load_lab
 app = typer.Typer(no_args_is_help=True)
 
 _USB_S = 1.5
-"""How long a server takes to see what is plugged in."""
+"""Time, in seconds, that an adb server takes to detect USB devices."""
 
 SerialArgument = Annotated[
     str, typer.Argument(help="Serial number, HOST:PORT, or with --lab a phone's name there.", show_default=False)
@@ -100,7 +100,7 @@ def release(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonO
 
 def _phone_of(lab: Path | None, serial: str) -> tuple[str, AdbPhoneFile]:
     if lab is None:
-        # What a lab file refuses is refused here, too.
+        # Apply the rules of lab files here, too.
         with _as_input(serial):
             return serial, AdbPhoneFile.model_validate({"serial": serial})
     phones = {name: phone for name, phone in load_lab(lab).phones.items() if isinstance(phone, AdbPhoneFile)}

@@ -36,7 +36,7 @@ _BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it ha
 
 
 def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
-    """Return everything that shapes and can be reached, or the one that is asked for."""
+    """Return every reachable machine that shapes, or only the requested one."""
     machines = lab.reachable()
     if chosen in lab.inside() or not machines:
         raise InputError(f"lab {lab.name}: {_VIRTUAL_ALONE}")
@@ -122,7 +122,7 @@ def shape(
 
 
 def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]]:
-    """Return the machines that shape a phone's paths, by its interfaces. Raises InputError: not by hand."""
+    """Return the machines that shape a phone's paths, by interface. Raises InputError if they need a running lab."""
     attached, machines = lab.phones[phone], LabUse(lab, phone=phone).machines()
     if attached.kind is not None and not attached.kind.real:
         raise InputError(f"lab {lab.name}: phone {phone!r}: {_VIRTUAL_ALONE}")
@@ -132,7 +132,7 @@ def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]
 
 
 def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
-    """Until `end` on the monotonic clock, SIGINT or SIGTERM; raises PlaceError when a place is lost."""
+    """Wait until `end` (monotonic seconds), SIGINT or SIGTERM. Raises PlaceError if a place is lost."""
 
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

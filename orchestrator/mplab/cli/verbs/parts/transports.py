@@ -42,7 +42,7 @@ def _described(name: str) -> _Described:
 
 
 def _allowed(schema: dict[str, Any]) -> str:
-    """The values that a JSON Schema allows, for people."""
+    """Return the values that a JSON Schema allows, for people."""
     if "anyOf" in schema:
         return next(_allowed(one) for one in schema["anyOf"] if one.get("type") != "null")
     if schema.get("type") == "array":

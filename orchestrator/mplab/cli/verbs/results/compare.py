@@ -20,7 +20,7 @@ STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "n
 
 
 class Correction(StrEnum):
-    """How p-values are corrected for the number of metrics."""
+    """Corrections of p-values for the number of metrics."""
 
     HOLM = "holm"
     BH = "bh"

@@ -45,7 +45,7 @@ _MOST_NAMED = 20
 
 
 class Only(StrEnum):
-    """What alone is to be reproduced."""
+    """Choices of ``--only``."""
 
     REPORT = "report"
 
@@ -102,7 +102,7 @@ def reproduce(
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
-    """Where to unpack: a folder to be kept, or one for the time being (in $TMPDIR)."""
+    """Yield the folder for unpacking: a permanent one, or a temporary one (in $TMPDIR)."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="mplab-reproduce-") as temporary:
             yield Path(temporary)

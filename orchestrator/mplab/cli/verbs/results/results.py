@@ -19,7 +19,7 @@ from mplab.cli.output import check_folder, err, escaped, out, print_json, table
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 500
-"""Rows that are shown; ``--json`` and ``export`` have all."""
+"""Limit of rows that are printed; ``--json`` and ``export`` have all."""
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -33,7 +33,7 @@ UpdateOption = Annotated[
 
 
 class Form(StrEnum):
-    """What a file can be."""
+    """Formats of an exported file."""
 
     CSV = "csv"
     PARQUET = "parquet"

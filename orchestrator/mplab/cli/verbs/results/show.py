@@ -50,7 +50,7 @@ def show(
 
 
 def _find(run: Run, name: str) -> Cell:
-    """Return the cell that a name means. Raises InputError: none, or more than one."""
+    """Return the cell that a name means. Raises InputError if no cell matches, or more than one."""
     exact = [cell for cell in run.cells if cell.id == name or (cell.spec and str(cell.spec.index) == name)]
     matches = exact or [cell for cell in run.cells if cell.id.startswith(name)]
     if len(matches) == 1:
@@ -114,7 +114,7 @@ def _rtt(proof: LinkProof) -> str:
 
 
 def _verification(record: CellRecord) -> Table:
-    """What is known of the transport, its senders and the captures."""
+    """Return what is known of the transport, its senders and the captures."""
     rows = table("", "")
     proof = record.proof
     for name, value in proof.active.items():
@@ -144,7 +144,7 @@ def _steps(run: Run, cell: Cell) -> Table:
 
 
 def _timeline(run: Run, cell: Cell) -> Iterator[tuple[float, str, float | None]]:
-    """Seconds since the first attempt began, event, and duration of each step."""
+    """Yield seconds since the first attempt began, event, and duration of each step."""
     events = [event for event in run.story if isinstance(event, _Event) and event.cell == cell.id]
     for event, later in zip_longest(events, events[1:]):
         took_s = later.t - event.t if isinstance(event, CellStep) and later is not None else None
@@ -171,7 +171,7 @@ def _scores(cell: Cell) -> Table:
 
 
 def _folders(cell: Cell) -> Table:
-    """The files at the top of the cell's folder, and its folders with the number and size of their files."""
+    """Return the files at the top of the cell's folder, and its folders with number and size of their files."""
     rows = table("", "", "")
     sizes: dict[str, list[int]] = {}
     for file, size in _files(cell):
@@ -183,7 +183,7 @@ def _folders(cell: Cell) -> Table:
 
 
 def _files(cell: Cell) -> list[tuple[Path, int]]:
-    """Path in the cell's folder and size in bytes of each file, in the order of their names."""
+    """Return the path in the cell's folder and the size in bytes of each file, sorted by name."""
     if cell.directory is None:
         return []
     files = (path for path in sorted(cell.directory.rglob("*")) if not path.is_dir())

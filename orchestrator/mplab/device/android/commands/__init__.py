@@ -1,4 +1,4 @@
-"""The commands of the phone: one module for each kind."""
+"""Collect the commands of the phone: one module for each kind."""
 
 from collections.abc import Mapping
 
@@ -32,10 +32,10 @@ COMMANDS: Mapping[str, Command] = {
     **cmd.COMMANDS,
     **dumpsys.COMMANDS,
 }
-"""Name → what answers it."""
+"""Name → command."""
 
 NEED_SERVICES = frozenset(
     {"am", "cmd", "dumpsys", "input", "monkey", "pm", "screencap", "screenrecord", "settings", "svc", "uiautomator"}
     | {"wm"}
 )
-"""Commands that talk to Android's services: there are none until the phone has booted."""
+"""Commands that use Android's services, which do not exist until the phone has booted."""

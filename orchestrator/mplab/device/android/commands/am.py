@@ -1,4 +1,4 @@
-"""am, monkey: starting and ending apps, broadcasts, instrumentation."""
+"""Answer ``am`` and ``monkey``: start and end apps, broadcasts, instrumentation."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ _COMPONENT = re.compile(r"([A-Za-z][\w.]*)/([\w.$]+)")
 
 
 class _Intent:
-    """An intent as command lines write it."""
+    """An intent, parsed from a command line."""
 
     def __init__(self, words: list[str]) -> None:
         self.action = self.data = self.component = self.package = ""
@@ -56,7 +56,7 @@ class _Intent:
             self.package = word
 
     def describe(self) -> str:
-        """As am prints it."""
+        """Return the intent in am's format."""
         parts = [f"act={self.action}" if self.action else "", f"dat={self.data}" if self.data else ""]
         parts += [f"pkg={self.package}" if self.package else "", f"cmp={self.component}" if self.component else ""]
         text = " ".join(part for part in parts if part)
@@ -64,7 +64,7 @@ class _Intent:
 
 
 async def activity_command(device: Android, call: Call) -> int:
-    """``am VERB …``; the verb is ``call.argv[1]``."""
+    """Answer ``am VERB …``; the verb is ``call.argv[1]``. Raises CommandError for an unknown verb."""
     words = call.argv[1:]
     action = _VERBS.get(words[0]) if words else None
     if action is None:

@@ -1,4 +1,4 @@
-"""svc and cmd: switches and services."""
+"""Answer ``svc`` and ``cmd``: switches and services."""
 
 from collections.abc import Awaitable, Callable
 
@@ -38,7 +38,7 @@ async def _svc(device: Android, call: Call) -> int:
 
 
 def switch(device: Android, what: str, *, on: bool) -> None:
-    """Switch a radio; its interface follows after a while."""
+    """Switch a radio on or off; its interface follows after a delay."""
     radios, settings_of = device.state.radios, device.state.settings["global"]
     if what == "wifi":
         radios.wifi = on
@@ -105,7 +105,7 @@ async def _connectivity(device: Android, call: Call) -> int:
 
 
 def set_airplane(device: Android, *, on: bool) -> None:
-    """Airplane mode: WiFi, Bluetooth and the modem; WiFi that was on comes back afterwards."""
+    """Switch airplane mode, which affects WiFi, Bluetooth and the modem; its end restores WiFi and Bluetooth."""
     radios, state = device.state.radios, device.state
     if on and not radios.airplane:
         state.before_airplane = (radios.wifi, radios.bluetooth)
@@ -209,7 +209,7 @@ async def _deviceidle(device: Android, call: Call) -> int:
 
 
 async def _battery(device: Android, call: Call) -> int:
-    """``cmd battery`` and ``dumpsys battery set …`` are the same command."""
+    """Answer ``cmd battery`` and ``dumpsys battery set …``, which are the same command."""
     words = call.argv[1:]
     battery, model = device.state.battery, device.state.model.battery
     if words[:1] == ["unplug"]:

@@ -1,4 +1,4 @@
-"""screencap, screenrecord, uiautomator: what is on the display, as picture, film and hierarchy."""
+"""Answer ``screencap``, ``screenrecord`` and ``uiautomator``: the display as picture, film and hierarchy."""
 
 import asyncio
 import contextlib
@@ -64,7 +64,7 @@ async def _screenrecord(device: Android, call: Call) -> int:
     if limit < 0:
         raise CommandError("Time limit 0s outside acceptable range [1,180]")
     uid = 0 if call.root else 2000
-    # Fragments: what has been written is a film even when it is cut off.
+    # Fragments: the written part is a valid film even after an abort.
     encoder = await device.system.spawn(
         [
             *(_FFMPEG, "-loglevel", "error", "-y", "-f", "rawvideo", "-pixel_format", "rgb24"),
@@ -102,7 +102,7 @@ async def _film(device: Android, encoder: asyncio.subprocess.Process, stop: "asy
 
 
 async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
-    """Let the film be written to its end; what the encoder has complained of."""
+    """Let the encoder write the film to its end. Return its error output."""
     assert encoder.stdin is not None  # noqa: S101 - it has pipes
     assert encoder.stderr is not None  # noqa: S101
     encoder.stdin.close()

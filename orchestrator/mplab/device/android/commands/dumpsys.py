@@ -1,4 +1,4 @@
-"""dumpsys."""
+"""Answer ``dumpsys``."""
 
 from collections.abc import Callable, Mapping
 

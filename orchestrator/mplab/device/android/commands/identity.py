@@ -1,4 +1,4 @@
-"""Who and what: id, uname, date, reboot, getenforce."""
+"""Answer ``id``, ``uname``, ``date``, ``reboot``, ``getenforce`` and similar commands."""
 
 import asyncio
 import contextlib
@@ -97,7 +97,7 @@ async def _setenforce(device: Android, call: Call) -> int:
 
 
 async def _multipath(device: Android, call: Call) -> int:
-    """What `ip link set … multipath …` of the out-of-tree kernel calls."""
+    """Handle ``ip link set … multipath …`` of the out-of-tree kernel, whose `ip` script calls this."""
     if not call.root:
         await call.err("RTNETLINK answers: Operation not permitted\n")
         return 2
@@ -106,7 +106,7 @@ async def _multipath(device: Android, call: Call) -> int:
 
 
 async def _ping(device: Android, call: Call) -> int:
-    """As root: this machine's ping may not know the sockets that Android allows everybody."""
+    """Run ping as root: this machine's ping may not know the ping sockets that Android allows to every user."""
     process = await device.system.spawn(
         ["/system/lib/busybox", call.argv[0], *call.argv[1:]], uid=0, streams=call.streams
     )

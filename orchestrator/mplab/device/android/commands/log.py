@@ -1,4 +1,4 @@
-"""logcat, log."""
+"""Answer ``logcat`` and ``log``."""
 
 import asyncio
 import calendar
@@ -15,7 +15,7 @@ _MOMENT = re.compile(r"(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(\.\d+)?")
 
 
 class _Options:
-    """What a command line of logcat asks for."""
+    """The options of a logcat command line."""
 
     def __init__(self, words: list[str]) -> None:
         self.clear = self.dump = self.size = False
@@ -80,7 +80,7 @@ class _Options:
                 raise CommandError(f"logcat: -t {value!r} not in '%m-%d %H:%M:%S.%q' format") from None
 
     def wants(self, line: LogLine, offset_s: float) -> bool:
-        """Whether a line passes the filters."""
+        """Return whether a line passes the filters."""
         if self.since is not None and line.time + offset_s < self.since:
             return False
         if self.pid is not None and line.pid != self.pid:

@@ -1,4 +1,4 @@
-"""pm, and ``cmd package``: the packages on the phone."""
+"""Answer ``pm`` and ``cmd package``: the packages on the phone."""
 
 import re
 import time
@@ -15,7 +15,7 @@ _MOST_SESSIONS = 16
 
 
 async def package_command(device: Android, call: Call) -> int:
-    """``pm VERB …``; the verb is ``call.argv[1]``."""
+    """Answer ``pm VERB …``; the verb is ``call.argv[1]``. Raises CommandError for an unknown verb."""
     words = call.argv[1:]
     if not words:
         await call.out("Package manager (package) commands:\n  help\n")
@@ -142,7 +142,7 @@ async def _install(device: Android, call: Call, rest: list[str]) -> int:
 
 
 def _size_and_path(words: Sequence[str]) -> tuple[int | None, str]:
-    """Value of ``-S``, and the last word that is neither an option nor its value."""
+    """Return the value of ``-S``, and the last word that is neither an option nor an option's value."""
     size, path, left = None, "", list(words)
     while left:
         word = left.pop(0)
@@ -189,7 +189,7 @@ def _session(device: Android, word: str) -> InstallSession:
 
 
 async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
-    """``install-write -S SIZE SESSION NAME -``: one APK of several."""
+    """Answer ``install-write -S SIZE SESSION NAME -``: add one of several APKs to a session."""
     size, _ = _size_and_path(rest)
     words = [word for word in rest if not word.startswith("-") and word != str(size)]
     session = _session(device, words[0] if words else "")
@@ -199,7 +199,7 @@ async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
 
 
 async def _commit_session(device: Android, call: Call, rest: list[str]) -> int:
-    """All APKs of a session must be of one package; the first one gives its version."""
+    """Install a session's APKs. They must be of one package; the first one defines its version."""
     session = _session(device, rest[0] if rest else "")
     del device.state.install_sessions[int(rest[0])]
     try:
@@ -260,7 +260,7 @@ async def _quietly(_device: Android, _call: Call, _rest: list[str]) -> int:
 
 
 def dump_package(device: Android, name: str) -> str:
-    """``dumpsys package NAME``."""
+    """Return the output of ``dumpsys package NAME``."""
     package = device.state.packages.get(name)
     if package is None:
         return f"Unable to find package: {name}\n"

@@ -1,4 +1,4 @@
-"""ps, app_process: what runs, and the agents of UI frameworks."""
+"""Answer ``ps`` and ``app_process``: list processes, start agents of UI frameworks."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ class _Process:
 
 
 def _read_processes() -> list[_Process]:
-    """Of the device, in whose files this runs."""
+    """Return the processes of the device. Must run in its `FileThread`."""
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208 - nothing may be imported here
         if not name.isdigit():
@@ -150,7 +150,7 @@ def _table(columns: tuple[str, ...], processes: list[_Process]) -> str:
 
 
 async def _app_process(device: Android, call: Call) -> int:
-    """``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``."""
+    """Answer ``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``."""
     words = call.argv[1:]
     while words and words[0].startswith("-"):
         words = words[1:]
@@ -168,7 +168,7 @@ async def _app_process(device: Android, call: Call) -> int:
     end = asyncio.ensure_future(call.read_all())
     agent = asyncio.ensure_future(run_agent(device, main, arguments, call.out))
     try:
-        # Who has started it over adb and closes the stream ends it.
+        # A caller over adb ends the agent by closing the stream.
         await asyncio.wait({agent, end}, return_when=asyncio.FIRST_COMPLETED)
         return agent.result() if agent.done() and not agent.cancelled() else 129
     finally:

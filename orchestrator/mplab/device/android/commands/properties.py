@@ -1,4 +1,4 @@
-"""getprop, setprop."""
+"""Answer ``getprop`` and ``setprop``."""
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError

@@ -1,4 +1,4 @@
-"""settings: get, put, list, delete, reset of the three namespaces."""
+"""Answer ``settings``: get, put, list and delete in the three namespaces."""
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError
@@ -23,7 +23,7 @@ _RADIO_SETTINGS = ("mobile_data_always_on", "airplane_mode_on", "mobile_data", "
 
 
 async def settings(device: Android, call: Call) -> int:
-    """``settings VERB [--user N] NAMESPACE [KEY [VALUE]]``."""
+    """Answer ``settings VERB [--user N] NAMESPACE [KEY [VALUE]]``. Raises CommandError for wrong arguments."""
     words = _without_user(call.argv[1:])
     if not words or words[0] in {"help", "-h"}:
         await call.out(_HELP)
@@ -53,8 +53,9 @@ async def settings(device: Android, call: Call) -> int:
 
 
 def _take_proxy(device: Android, given: str) -> None:
-    """What ConnectivityService makes of the old setting when it changes (ProxyTracker, Android 10 to 16): ``HOST:PORT``
-    becomes the proxy of every app that asks for one; without a host or a port there is none.
+    """Apply a change of the legacy proxy setting like ConnectivityService (ProxyTracker, Android 10 to 16).
+
+    ``HOST:PORT`` becomes the proxy of every app that uses the system's proxy. Without host or port there is no proxy.
     """
     host, _, port = given.partition(":")
     valid = bool(host) and port.isdigit() and int(port) > 0

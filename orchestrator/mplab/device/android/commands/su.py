@@ -1,4 +1,4 @@
-"""su, in the dialects of Magisk, SuperSU and AOSP; svc."""
+"""Answer ``su`` in the dialects of Magisk, SuperSU and AOSP."""
 
 import asyncio
 import contextlib
@@ -43,13 +43,13 @@ async def _su(device: Android, call: Call) -> int:
 
 
 def _parse(words: list[str]) -> tuple[int, list[str]]:
-    """``su -c CMD``, ``su root CMD ARG…``, ``su 0 -c CMD``, ``su 0 sh -c CMD``, ``su``."""
+    """Return uid and command of ``su -c CMD``, ``su root CMD ARG…``, ``su 0 -c CMD``, …. Raises CommandError."""
     uid, shell = 0, "/system/bin/sh"
     named = False
     while words:
         word, words = words[0], words[1:]
         if word in {"-c", "--command"} and words:
-            # Magisk and SuperSU take the rest of the line as the command, AOSP's su one word.
+            # For Magisk and SuperSU the rest of the line is the command; for AOSP's su it is one word.
             return uid, [shell, "-c", " ".join(words)]
         if word in {"-v", "-V", "--version"}:
             return uid, ["--version"]

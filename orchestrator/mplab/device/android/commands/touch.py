@@ -1,4 +1,4 @@
-"""input, wm: fingers, keys, the size of the display."""
+"""Answer ``input`` and ``wm``: touches, keys, the size of the display."""
 
 import asyncio
 import re
@@ -38,7 +38,7 @@ async def _gesture(device: Android, verb: str, rest: list[str]) -> None:
             if not word.startswith("--"):
                 _press(device, key_name(word))
     elif not state.awake:
-        return  # nothing is felt by a display that is off
+        return  # a display that is off ignores touches
     elif verb == "tap":
         screen.tap(int(float(rest[0])), int(float(rest[1])))
     elif verb in {"swipe", "draganddrop"}:

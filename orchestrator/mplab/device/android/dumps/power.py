@@ -1,4 +1,4 @@
-"""Battery, display power, heat, doze."""
+"""Render battery, display power, temperatures and doze."""
 
 from mplab.device.android.state import State
 
@@ -9,7 +9,7 @@ _OVERHEAT_C = 50
 
 
 def battery(state: State) -> str:
-    """``dumpsys battery``; temperature in tenths of a degree, voltage in mV."""
+    """Return the output of ``dumpsys battery``; temperature in tenths of a degree, voltage in mV."""
     found = state.battery
     sdk = state.model.sdk
     charging = found.plugged != "no"
@@ -37,7 +37,7 @@ def battery(state: State) -> str:
 
 
 def power(state: State) -> str:
-    """``dumpsys power``."""
+    """Return the output of ``dumpsys power``."""
     awake = "Awake" if state.awake else "Asleep" if state.model.sdk < 31 else "Dozing"
     plugged = {"ac": 1, "usb": 2, "wireless": 4}.get(state.battery.plugged, 0)
     stay_on = state.settings["global"].get("stay_on_while_plugged_in", "0")
@@ -60,7 +60,7 @@ def power(state: State) -> str:
 
 
 def deviceidle(state: State) -> str:
-    """``dumpsys deviceidle``."""
+    """Return the output of ``dumpsys deviceidle``."""
     deep = "IDLE" if state.idle_forced else "ACTIVE"
     names = "".join(f"    {name}\n" for name in sorted(state.doze_exempt))
     return (
@@ -74,7 +74,7 @@ def deviceidle(state: State) -> str:
 
 
 def thermalservice(state: State) -> str:
-    """``dumpsys thermalservice``; temperatures in degrees Celsius."""
+    """Return the output of ``dumpsys thermalservice``; temperatures in degrees Celsius."""
     skin = state.battery.temperature_c + 2
     return (
         "IsStatusOverride: false\n"

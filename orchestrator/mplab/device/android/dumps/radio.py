@@ -1,4 +1,4 @@
-"""WiFi, telephony, connectivity, traffic."""
+"""Render WiFi, telephony, connectivity and traffic."""
 
 from mplab.device.android.model import SimFile
 from mplab.device.android.state import State
@@ -10,7 +10,7 @@ _UNAVAILABLE = 2147483647
 
 
 def wifi_info(state: State, network: Network) -> str:
-    """A WifiInfo as it prints itself."""
+    """Return a WifiInfo in its own text form."""
     wifi = state.model.wifi
     quoted = state.model.sdk >= 30
     if wifi is None or not state.radios.wifi_up:
@@ -34,7 +34,7 @@ def wifi_info(state: State, network: Network) -> str:
 
 
 def wifi(state: State, network: Network) -> str:
-    """``dumpsys wifi``."""
+    """Return the output of ``dumpsys wifi``."""
     switched = "enabled" if state.radios.wifi else "disabled"
     up = state.radios.wifi_up
     current = "ConnectedState" if up else "DisconnectedState"
@@ -54,7 +54,7 @@ def wifi(state: State, network: Network) -> str:
 
 
 def wifi_status(state: State, network: Network) -> str:
-    """``cmd wifi status`` (Android 11 and later)."""
+    """Return the output of ``cmd wifi status`` (Android 11 and later)."""
     if not state.radios.wifi:
         return "Wifi is disabled\nWifi scanning is only available when wifi is enabled\n"
     text = "Wifi is enabled\nWifi scanning is only available when wifi is enabled\n"
@@ -76,7 +76,7 @@ _CAPABILITIES = (
 
 
 def telephony_registry(state: State, _network: Network) -> str:
-    """``dumpsys telephony.registry``."""
+    """Return the output of ``dumpsys telephony.registry``."""
     text = "last known state:\n"
     for index, sim in enumerate(state.model.sims):
         text += _phone(index, sim, state)
@@ -160,7 +160,7 @@ def _cell_info(sim: SimFile) -> str:
 
 
 def connectivity(state: State, network: Network) -> str:
-    """``dumpsys connectivity``."""
+    """Return the output of ``dumpsys connectivity``."""
     agents = []
     if state.radios.wifi_up:
         agents.append((101, "WIFI", WLAN, f"SignalStrength: {state.model.wifi.rssi_dbm if state.model.wifi else -60}"))
@@ -185,7 +185,7 @@ def connectivity(state: State, network: Network) -> str:
 
 
 def netstats(counters: dict[str, tuple[int, int, int, int]]) -> str:
-    """``dumpsys netstats``: what each interface has carried."""
+    """Return the output of ``dumpsys netstats``: the traffic of each interface."""
     text = "Active interfaces:\n"
     for interface, kind in ((WLAN, 1), (RMNET, 0)):
         if interface in counters:

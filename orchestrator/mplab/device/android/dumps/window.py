@@ -1,4 +1,4 @@
-"""Windows, activities, display, frames."""
+"""Render windows, activities, display and frames."""
 
 from mplab.device.android.state import State
 
@@ -16,7 +16,7 @@ def _full(state: State) -> str:
 
 
 def window(state: State) -> str:
-    """``dumpsys window`` (all of it, ``windows``, ``displays``, ``policy``)."""
+    """Return the output of ``dumpsys window``, the same for ``windows``, ``displays`` and ``policy``."""
     _package, record = _record(state)
     size = state.size_override or (state.model.screen.width, state.model.screen.height)
     focus = (
@@ -42,7 +42,7 @@ def window(state: State) -> str:
 
 
 def activity_top(state: State) -> str:
-    """``dumpsys activity top``."""
+    """Return the output of ``dumpsys activity top``."""
     package, record = _record(state)
     return (
         f"TASK {package} id=12 userId=0\n"
@@ -52,7 +52,7 @@ def activity_top(state: State) -> str:
 
 
 def activity_activities(state: State) -> str:
-    """``dumpsys activity activities``."""
+    """Return the output of ``dumpsys activity activities``."""
     _package, record = _record(state)
     resumed = f"ActivityRecord{{9d8c7b6 u0 {record} t12}}"
     key = (
@@ -72,7 +72,7 @@ def activity_activities(state: State) -> str:
 
 
 def display(state: State) -> str:
-    """``dumpsys display``."""
+    """Return the output of ``dumpsys display``."""
     width, height = state.size_override or (state.model.screen.width, state.model.screen.height)
     return (
         "DISPLAY MANAGER (dumpsys display)\n"
@@ -86,7 +86,7 @@ def display(state: State) -> str:
 
 
 def surface_latency(state: State, frames: int = 127) -> str:
-    """``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, then three times of each frame, ns."""
+    """Return the output of ``dumpsys SurfaceFlinger --latency WINDOW``: refresh period, three times per frame, ns."""
     now = int(state.uptime_s * 1e9)
     rows = [(at, at + 8_000_000, at + 2_000_000) for at in range(now - frames * _FRAME_NS, now, _FRAME_NS)]
     return f"{_FRAME_NS}\n" + "".join("{}\t{}\t{}\n".format(*row) for row in rows)

@@ -1,4 +1,4 @@
-"""A real Android phone, on a cable or over TCP: its paths are shaped by routers, servers or itself."""
+"""Register real Android phones, on a cable or over TCP: routers, servers or the phone itself shape its paths."""
 
 from collections.abc import Collection, Iterator
 from functools import partial
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AdbPhones(PhoneDriver):
-    """See `BenchLab`."""
+    """Real phones on adb; see `BenchLab`."""
 
     name = "adb"
     title = "a real Android phone, on a cable or over TCP"
@@ -56,7 +56,7 @@ class AdbPhones(PhoneDriver):
         check_real_lab(lab, name, checker)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`: what Android or real networks do not do, and what needs root when it is used without."""
+        """See `PhoneKind`: what Android or real networks cannot do, and what needs root on a phone without it."""
         yield from real_refusals(link, name, shaped)
         if settings.unrooted:
             yield from unrooted_refusals(link, name)
@@ -70,11 +70,11 @@ class AdbPhones(PhoneDriver):
         return [ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`: root; its kernel is known when it is there."""
+        """See `PhoneDriver`: root only; the kernel is known once the phone is up."""
         return PhoneFacts(rooted=settings is None or not settings.unrooted)
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
-        """See `PhoneKind`: the phone, and itself as a shaper by adb."""
+        """See `PhoneKind`: the phone and, if it shapes itself through adb, the phone as a shaper."""
         serial = _adb(settings).serial
         yield _adb(settings).resource(name)
         by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
@@ -88,9 +88,9 @@ class AdbPhones(PhoneDriver):
         return look_at_phone(use)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: reachable, rooted, ready, and with a proxy that it can reach.
+        """See `PhoneDriver`: the phone answers, is rooted and ready, and has a proxy that it can reach.
 
-        What is brought to the phone is taken away again.
+        Files that are copied to the phone are removed again.
         """
         what, settings = f"phone {name}", _adb(lab.phones[name])
         if ADB.find() is None:

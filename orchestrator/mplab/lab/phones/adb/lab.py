@@ -1,7 +1,7 @@
-"""The lab around a real phone: a phone on adb, routers and servers that shape its paths, containers on an engine.
+"""Run a lab around a real phone on adb, with routers and servers that shape its paths, and containers on an engine.
 
-Nothing of it is in namespaces of its own, so that every change to phone, routers and servers is in the undo journal
-before it is made: what a killed run leaves is taken back at the next start; containers go back to who lent them.
+No part is in its own namespace. So every change to phone, routers and servers is written to the undo journal before it
+is made: the next start reverts the changes of a killed run. Containers belong to the host process, which stops them.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ _log = structlog.get_logger(__name__)
 
 
 class BenchLab(AndroidLab, BaseLab):
-    """`Lab` around a real phone."""
+    """The lab around a real phone; see `Lab`."""
 
     phone: AdbPhone
     shaper: AttachedShaper
@@ -82,7 +82,7 @@ class BenchLab(AndroidLab, BaseLab):
         self.servers.start({})
 
     def _hold_machines(self, lab: LabFile, journal: UndoJournal) -> AttachedShaper:
-        """Hold every machine that shapes one of its paths, for as long as the lab."""
+        """Hold every machine that shapes one of its paths until the lab ends."""
         name, itself = self._use.phone, lab.by_itself(self._use.phone)
         machines = {machine.name: machine for machine in self._use.machines().values()}
         held: dict[str, HeldMachine] = {}
@@ -98,18 +98,18 @@ class BenchLab(AndroidLab, BaseLab):
         """See `Lab`.
 
         Raises:
-            DeviceError: the phone's kernel has not what the transport needs.
+            DeviceError: the phone's kernel lacks what the transport needs.
         """
         if problem := transport.missing_on_phone(partial(read_kernel, self.phone)):
             raise DeviceError(self.phone.label, problem)
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, object]:
-        """The phone as it says what it is; engine, images and configurations of the containers."""
+        """Return the phone's identity, and engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
-        """On the phone, and beside the proxy."""
+        """Return the capture points on the phone and at the proxy."""
         return [*capture_points_of(self.phone), self.proxy.capture_point]
 
     def open_ui(
@@ -121,7 +121,7 @@ class BenchLab(AndroidLab, BaseLab):
         browser: str = "chromium",
         console: ConsoleLog | None = None,
     ) -> BrowserFactory:
-        """What is opened is refused: a real phone has apps, and there is no desktop peer beside the origin."""
+        """Return a factory that refuses: a real phone has apps but no browser, and the origin has no desktop peer."""
 
         def refuse(**_settings: object) -> NoReturn:
             what = "no desktop peer: nothing of this lab but containers is at the origin"
@@ -130,29 +130,29 @@ class BenchLab(AndroidLab, BaseLab):
         return refuse
 
     def open_sound(self, log: Path) -> SoundCard:
-        """Refused: a real phone has a sound card of its own."""
+        """Raise StepError: a real phone has its own sound card, which cannot be recorded."""
         raise StepError(f"{self.phone.label}: what a real phone plays cannot be recorded here")
 
     def _checks(self) -> list[Callable[[], None]]:
         return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. Phone, routers and servers are connected again where they are used."""
+        """See `Lab`. Connections to phone, routers and servers are restored on their next use."""
         return [*self.phone.link.server.revive(), *super().revive()]
 
 
 def _parts(use: LabUse) -> tuple[LabFile, AdbPhoneFile]:
-    """Return the lab file, and the phone in it, which are there when the lab is of this kind."""
+    """Return the lab file and the phone in it. Raises LabNotReadyError if the lab is of another kind."""
     if use.file is None or not isinstance(use.settings, AdbPhoneFile):
         raise LabNotReadyError("a lab with a real phone needs a lab file")
     return use.file, use.settings
 
 
 def endpoints_of(use: LabUse) -> Endpoints:
-    """By which addresses the phone finds the proxy: the first of the engine's host that the lab file names.
+    """Return the endpoints of the lab: the proxy is at the first address that the lab file names.
 
     Raises:
-        LabNotReadyError: it names none.
+        LabNotReadyError: the lab file names no address.
     """
     if use.proxy is None or not use.proxy.listen:
         raise LabNotReadyError("the lab file names no address at which the phone reaches the proxy: 'proxy: listen'")
@@ -161,23 +161,23 @@ def endpoints_of(use: LabUse) -> Endpoints:
 
 @contextlib.contextmanager
 def phone_lock(use: LabUse, *, run_id: str = "") -> Iterator[None]:
-    """Nobody else uses the phone meanwhile. Raises LabNotReadyError."""
+    """Lock the phone for this process. Raises LabNotReadyError."""
     _, settings = _parts(use)
     with resource_lock(settings.resource(use.phone), run_id=run_id):
         yield
 
 
 def take_back() -> None:
-    """Take back what dead runs have left on phones, routers and servers."""
+    """Undo the changes that dead runs left on phones, routers and servers."""
     for item in UndoJournal.recover(undo_directory()):
         _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
 
 
 def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
-    """See that a run can use the phone, before anything else is begun; what it says it is (`facts_of`).
+    """Check that a run can use the phone, before any part of it starts. Return the identity (`facts_of`).
 
     Raises:
-        LabNotReadyError: it is not there, in use, or not rooted as it should be; the message says what to do.
+        LabNotReadyError: it is missing, in use, or not rooted as required; the message has the remedy.
     """
     _, settings = _parts(use)
     try:
@@ -194,7 +194,7 @@ def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
 
 
 def _has_sdk() -> bool:
-    """Appium needs an Android SDK to install its helpers on a phone; without one, they have to be there already."""
+    """Return whether Appium can install its helpers on a phone, which needs an Android SDK."""
     return any(os.environ.get(name) for name in ("ANDROID_HOME", "ANDROID_SDK_ROOT"))
 
 

@@ -1,4 +1,4 @@
-"""What a lab file must say of real phones, and what of a link condition a lab with one cannot make."""
+"""Check what a lab file must define for real phones, and which link conditions their labs cannot make."""
 
 from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address
@@ -10,7 +10,7 @@ from mplab.userfiles.lab import LabFile
 
 
 def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
-    """Note what keeps a run from using a phone with ``driver: adb``: how it reaches its proxy has to be said."""
+    """Report why a run cannot use a phone with ``driver: adb``: its way to the proxy must be defined."""
     if lab.proxy is None:
         checker.add(
             ("phones", phone, "driver"),
@@ -30,7 +30,7 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
 
 
 def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
-    """Note a phone that cannot be told from the other real ones, where it is the later one."""
+    """Report a phone that cannot be distinguished from an earlier one on adb."""
     by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
     serial = by_adb[name]
     if serial is None and len(by_adb) > 1:
@@ -42,12 +42,12 @@ def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
 
 
 def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> Iterator[str]:
-    """What of a condition no lab with a real phone can make, beside what its shapers cannot.
+    """Yield the parts of a condition that no lab with a real phone can make, whatever its shapers can.
 
     Args:
         link: the condition.
         phone: its name in the lab file.
-        shaped: paths that something shapes: ``wifi``, ``lte``.
+        shaped: paths with a shaper: ``wifi``, ``lte``.
     """
     if link.core_rtt_ms:
         yield (

@@ -1,4 +1,4 @@
-"""An emulated Android device in the virtual lab, which runs drive by adb, as they drive a real phone."""
+"""Register the emulated Android device in the virtual lab. Runs drive it by adb, like a real phone."""
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from mplab.lab.settings import LabSettings
 
 DEFAULT_MODEL = "android-13"
-"""Of an emulated phone whose lab file names none."""
+"""Model of an emulated phone if the lab file names none."""
 
 
 def _models() -> list[str]:
-    """Return the models that come with the device, whose own modules are slow to import."""
+    """Return the models that come with the device, without importing its modules, which are slow."""
     folder = Path(__file__).resolve().parents[3] / "device" / "phones"
     return sorted(path.stem for path in folder.glob("*.yaml"))
 
@@ -56,7 +56,7 @@ class EmulatedPhoneFile(AndroidPhoneFile):
 
 
 class EmulatedPhones(PhoneDriver):
-    """See `EmulatedLab`."""
+    """Emulated phones; see `EmulatedLab`."""
 
     name = "emulated"
     title = "an emulated Android device, by adb"
@@ -76,11 +76,11 @@ class EmulatedPhones(PhoneDriver):
             checker.add(("proxy",), text)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`: what needs root, when it is used without."""
+        """See `PhoneKind`: what needs root, if the phone is used without."""
         return unrooted_refusals(link, name) if settings.unrooted else iter(())
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
-        """See `PhoneDriver`: those that a device is made of, and adb."""
+        """See `PhoneDriver`: the programs of the emulated device, and adb."""
         with deferred("slow to import"):
             from mplab.device.system.toolbox import NEEDED
         return [*NEEDED, ADB]
@@ -97,7 +97,7 @@ class EmulatedPhones(PhoneDriver):
         return f"phone '{name}' ({model.model}, Android {model.android})"
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: what a device is made of, root, Multipath TCP; nothing is started."""
+        """See `PhoneDriver`: programs of the device, root, Multipath TCP; nothing is started."""
         yield check_node(name)
         what, settings = f"phone {name}", lab.phones[name]
         missing = [program for program in self.programs(settings) if program.find() is None]

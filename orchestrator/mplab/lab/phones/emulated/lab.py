@@ -1,4 +1,4 @@
-"""The virtual lab around an emulated Android device, which is driven by adb alone, as a real phone is."""
+"""Run the virtual lab around an emulated Android device, which is driven only by adb, like a real phone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ from mplab.lab.topology import SCRATCH
 
 
 class EmulatedLab(AndroidLab, VirtualLab):
-    """`Lab` whose phone is an emulated device in the node `phone`."""
+    """The virtual lab with an emulated device in the node `phone`; see `Lab`."""
 
     phone: AdbPhone
 
@@ -30,7 +30,7 @@ class EmulatedLab(AndroidLab, VirtualLab):
         self.endpoints = told_to_apps(self.endpoints, self._use)
 
     def _make_phone(self) -> AdbPhone:
-        """Switch the device on, and take it over by an adb server of the lab's own."""
+        """Start the device, and prepare it through an adb server of the lab."""
         settings = self._use.settings
         assert isinstance(settings, AndroidPhoneFile)  # noqa: S101 - its kind has chosen this lab
         node = self.nodes["phone"]
@@ -48,19 +48,19 @@ class EmulatedLab(AndroidLab, VirtualLab):
         return phone
 
     def describe(self) -> Mapping[str, object]:
-        """The nodes, and the phone as it says what it is."""
+        """Return the nodes, and the phone's identity."""
         facts = {**facts_of(self.phone), "serial": self._device.serial, "address": self.phone.serial}
         return {**super().describe(), "phone": facts}
 
     def capture_points(self) -> list[CapturePoint]:
-        """Every place where a cell's packets are captured."""
+        """Return every capture point of a cell."""
         return [*capture_points_of(self.phone), self.proxy.capture_point]
 
     def _checks(self) -> list[Callable[[], None]]:
         return [self._check_device, partial(check_there, self.phone), *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. The device cannot be started again in the middle of a run."""
+        """See `Lab`. The device cannot be restarted during a run."""
         self._check_device()
         return [*self.phone.link.server.revive(), *super().revive()]
 

@@ -1,4 +1,4 @@
-"""The virtual phone: a node of the virtual lab, on which scenarios open browsers and run programs."""
+"""Register the virtual phone: a node of the virtual lab, in which scenarios open browsers and run programs."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VirtualPhones(PhoneDriver):
-    """See `VirtualLab`."""
+    """Virtual phones; see `VirtualLab`."""
 
     name = "virtual"
     title = "the virtual phone"
@@ -32,19 +32,19 @@ class VirtualPhones(PhoneDriver):
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """Note a proxy that no wire of this machine's kernel can end in."""
+        """Report a proxy that cannot be connected to this kernel's virtual wires."""
         unwired = drivers_text(drivers_that(lambda kind: kind.real))
         key, problem = lab.proxy.wiring_problem(name, unwired) if lab.proxy is not None else ("", "")
         if problem:
             checker.add(("proxy", key), problem)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: what it needs is what every virtual lab needs."""
+        """See `PhoneDriver`: it needs the same as every virtual lab."""
         yield check_node(name)
 
 
 def check_node(name: str) -> Finding:
-    """Check that this machine can have a phone in a node of the virtual lab."""
+    """Check that this machine can run a phone in a node of the virtual lab."""
     what = f"phone {name}"
     try:
         check_namespaces()

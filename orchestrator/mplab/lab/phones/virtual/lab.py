@@ -1,7 +1,7 @@
-"""The virtual lab: phone, radio links, router, proxy and origin on this machine alone.
+"""Run the virtual lab: phone, radio links, router, proxy and origin on this machine only.
 
-Everything here runs inside the private namespaces of `mplab.base.enter`, so nothing of it is registered
-for undo: when the lab's first process ends, the kernel takes all of it away.
+Every part runs in the private namespaces of `mplab.base.enter`. So no undo is registered: when the lab's first process
+ends, the kernel removes all of it.
 """
 
 import os
@@ -33,9 +33,9 @@ from mplab.userfiles.machines import ShapingMachine
 
 
 class VirtualLab(BaseLab):
-    """`Lab` on this machine alone: a lab that is up for as long as its context.
+    """The lab on this machine only; see `Lab`.
 
-    A lab file says which of its parts others take the place of: a virtual router, containers.
+    A lab file can replace some of its parts: by a virtual router, by containers.
     """
 
     scratch = SCRATCH
@@ -55,7 +55,7 @@ class VirtualLab(BaseLab):
     def _prepare_scratch(self) -> None:
         SCRATCH.mkdir(mode=0o700)
         (SCRATCH / "tmp").mkdir()
-        Path("/run/lock").mkdir(exist_ok=True)  # what is locked in here is this lab's own
+        Path("/run/lock").mkdir(exist_ok=True)  # locks in here are this lab's own
         os.environ["TMPDIR"] = str(SCRATCH / "tmp")
         self._logs.mkdir(parents=True, exist_ok=True)
         self.servers = self._open_servers()
@@ -80,7 +80,7 @@ class VirtualLab(BaseLab):
             self._boot_router(machine)
 
     def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
-        """Let it boot while the services start."""
+        """Start the router; it boots while the services start."""
         self._router = inside_driver_of(machine).open(
             machine,
             node=self.nodes[topology.ROUTER],
@@ -94,7 +94,7 @@ class VirtualLab(BaseLab):
     def _pin_congestion_control(self, node: Node) -> None:
         """Pin the default of the node's own sockets (nginx, curl) too.
 
-        A namespace may choose only what the host lists as allowed, or reno; agent and proxy pin their own sockets.
+        A namespace may choose only what the host allows, or reno; agent and proxy pin their own sockets.
         """
         knob = "/proc/sys/net/ipv4/tcp_congestion_control"
         node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
@@ -128,7 +128,7 @@ class VirtualLab(BaseLab):
         )
 
     def _make_shaper(self, emulator: Emulator) -> Shaper:
-        """The emulator alone, or with a router for some of the paths."""
+        """Return the emulator, or a shaper that uses a router for some of the paths."""
         if self._router is None:
             return emulator
         with deferred("needed by few labs"):
@@ -138,11 +138,11 @@ class VirtualLab(BaseLab):
         return self._stack.enter_context(held)
 
     def describe(self) -> Mapping[str, object]:
-        """The nodes; of each virtual router, kernel, tc and busybox."""
+        """Return the nodes, and kernel, tc and busybox of each virtual router."""
         return {"nodes": sorted(self.nodes), "routers": self._facts, **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
-        """Every place where a cell's packets are captured."""
+        """Return every capture point of a cell."""
         interfaces = (*topology.PHONE_INTERFACES, "lo")
         return [
             *(CapturePoint(self.phone, interface, f"phone-{interface}.pcapng") for interface in interfaces),
@@ -158,14 +158,14 @@ class VirtualLab(BaseLab):
         browser: str = "chromium",
         console: ConsoleLog | None = None,
     ) -> BrowserFactory:
-        """Opens browsers on the phone, or on the desktop peer; Appium starts when this is first called.
+        """Return a factory of browsers on the phone or the desktop peer. The first call for Chromium starts Appium.
 
         Args:
-            screenshots: where steps that fail leave screenshot and page source.
+            screenshots: folder for screenshots and page sources of failed steps.
             keys: file for the keys of the browsers' TLS connections, or None.
             node: ``phone`` or ``peer``.
             browser: ``chromium`` or ``firefox``, which needs no Appium.
-            console: keeps what pages write to the console, or None.
+            console: records what pages write to the console, or None.
         """
         if browser == "firefox":
             with deferred("slow to import"):
@@ -192,7 +192,7 @@ class VirtualLab(BaseLab):
         )
 
     def open_sound(self, log: Path) -> SoundCard:
-        """The phone's sound card, for as long as its context; its programs write to `log`."""
+        """Return the phone's sound card, not yet entered; its programs log to `log`."""
         return SoundCard(enter=self.nodes["phone"].prefix, directory=SCRATCH / "sound", log=log)
 
     def _home(self) -> Path:
@@ -205,6 +205,6 @@ class VirtualLab(BaseLab):
         return [*nodes, *router, self.shaper.check_alive, *super()._checks()]
 
     def revive(self) -> list[str]:
-        """See `Lab`. Nodes cannot be made again; a virtual router boots again by itself."""
+        """See `Lab`. Nodes cannot be made again; a virtual router reboots by itself."""
         check_each(node.check_alive for node in self.nodes.values())
         return [*self._emulator.revive(), *super().revive()]

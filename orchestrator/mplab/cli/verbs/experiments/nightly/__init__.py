@@ -181,13 +181,13 @@ def _stands_still(directory: CampaignDirectory, resource: str) -> bool:
 
 
 def _newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
-    """The newest campaign of a file; None: there is none."""
+    """Return the newest campaign of a file; None: there is no such campaign."""
     wanted = str(file.resolve())
     return next((one for one in reversed(list(campaigns_in(campaigns))) if one.read_record().file == wanted), None)
 
 
 def _can_go_on(night: Night) -> bool:
-    """Whether it was killed, and there would still be time for it."""
+    """Return whether the campaign was killed and still has time left."""
     ends_by = night.state.ends_by
     return night.phase == "killed" and (ends_by is None or ends_by > night.now)
 
@@ -212,7 +212,7 @@ def _changed(job: Job) -> bool:
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
-    """Run what is left of a campaign; ends with its exit code."""
+    """Run the rest of a campaign, then exit with its exit code."""
     one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
     with one, CampaignDisplay(directory, page=True) as display:
         state = Scheduler(directory, display.show, _changed).execute()
@@ -275,7 +275,7 @@ def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
 
 
 def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:
-    """How long each resource is needed, seconds: the campaign takes as long as the one that is needed longest."""
+    """Return the time that each resource is needed, seconds; the largest is the duration of the campaign."""
     found: dict[str, float] = {}
     for job in jobs:
         for name in job.resources:

@@ -25,11 +25,11 @@ _PAGE_S = 5.0
 
 
 class CampaignDisplay:
-    """A table that changes on a terminal; elsewhere what goes wrong, a line each, and nothing else.
+    """Shows a campaign: on a terminal as a live table, elsewhere only problems, one line each.
 
     Args:
-        directory: of the campaign.
-        page: write its page, too.
+        directory: directory of the campaign.
+        page: also write its page.
     """
 
     def __init__(self, directory: CampaignDirectory, *, page: bool) -> None:
@@ -41,7 +41,7 @@ class CampaignDisplay:
         self._drawn = self._written = 0.0
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start to show the campaign."""
         if self._live:
             self._live.start()
         return self
@@ -49,13 +49,13 @@ class CampaignDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End; the page then shows what has become of it."""
+        """Stop; the page then shows the final state."""
         if self._live:
             self._live.stop()
         self._write(self._directory.read_state(), live=False)
 
     def show(self, state: CampaignState) -> None:
-        """Draw it anew; not more often than somebody can see."""
+        """Redraw the campaign, but not more often than people can see."""
         now = time.monotonic()
         for failure in state.failures:
             if failure.t > self._told:
@@ -71,17 +71,17 @@ class CampaignDisplay:
 
     def _write(self, state: CampaignState, *, live: bool) -> None:
         if self._page:
-            with contextlib.suppress(MplabError):  # a full disk is the campaign's matter
+            with contextlib.suppress(MplabError):  # the campaign itself handles a full disk
                 write_page(state, self._directory.page, runs=self._runs, live=live)
 
 
 def night_of(directory: CampaignDirectory) -> Night:
-    """A campaign as it is now. Raises InputError."""
+    """Return the current state of a campaign. Raises InputError."""
     return read_night(directory.read_state(), directory.runs, live=is_locked(directory.lock_name))
 
 
 def campaign_table(night: Night) -> RenderableType:
-    """Jobs, phones and what else they need, the last failures."""
+    """Return a table of jobs, phones and other resources, and the last failures."""
     state = night.state
     jobs = table("job", "state", "cells", "tries", "")
     for status in state.jobs:

@@ -30,10 +30,10 @@ CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML)
 
 
 def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
-    """The campaign directory that `name` means: a path, part of a name in `campaigns`, or "" for the newest.
+    """Return the campaign directory for `name`: a path, part of a name in `campaigns`, or "" for the newest.
 
     Raises:
-        InputError: there is none, or more than one.
+        InputError: no campaign matches, or more than one.
     """
     if name and (Path(name) / "campaign.json").is_file():
         return CampaignDirectory.open(Path(name))
@@ -49,13 +49,13 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
 
 
 def campaigns_in(folder: Path) -> Iterator[CampaignDirectory]:
-    """All campaigns of a folder, oldest first. Raises InputError."""
+    """Yield all campaigns of a folder, oldest first. Raises InputError."""
     for path in sorted(folder.glob("*/campaign.json")):
         yield CampaignDirectory.open(path.parent)
 
 
 def read_campaign(file: Path, runs: Path) -> Campaign:
-    """A campaign whose times are learnt from the runs in a folder. Raises InputError, LabNotReadyError."""
+    """Read a campaign; durations are estimated from the runs in a folder. Raises InputError, LabNotReadyError."""
 
     def planned(experiment: Experiment) -> Plan:
         return plan_experiment(experiment, runs).plan

@@ -44,7 +44,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _shared_title(member: LinkCondition) -> str:
-    """Of a sweep: without what makes this one different, which stands in brackets."""
+    """Return the title of a sweep: that of a member without the part in brackets that differs."""
     return member.title.rpartition(" (")[0]
 
 
@@ -54,7 +54,7 @@ def _words(links: tuple[LinkCondition, ...], path: str) -> str:
 
 
 def _changes(link: LinkCondition) -> str:
-    """How much happens during a scenario."""
+    """Return the number of changes during a scenario, in words."""
     if not link.changes:
         return ""
     first, last = (format_duration_s(link.changes[place].at_s) for place in (0, -1))
@@ -156,7 +156,7 @@ def _cells(way: Direction) -> list[str]:
 
 
 def _queue_text(way: Direction) -> str:
-    """The queue, and how long it takes to empty when it is full."""
+    """Return the queue, and the time that it takes to drain when full."""
     rate = way.trace.profile().mean_kbps if way.trace else way.rate_kbps
     if rate is None:
         return "none: nothing waits"
@@ -212,7 +212,7 @@ def lint(
 
 
 class _Linted(TypedDict):
-    """What ``--json`` prints of a file; notes are what the virtual lab cannot do."""
+    """The ``--json`` output for one file; notes are conditions that the virtual lab cannot make."""
 
     file: str
     conditions: list[str]

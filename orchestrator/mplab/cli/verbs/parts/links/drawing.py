@@ -19,9 +19,9 @@ _UNITS = {"rate": "Mbit/s", "delay": "ms", "jitter": "ms", "loss": "%", "reorder
 
 
 def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str, str, str]]:
-    """What changes over time, a row each: label, `columns` characters of time, what the lowest and highest value are.
+    """Return a row for each changing quantity: label, `columns` characters of time, lowest and highest value.
 
-    Empty where nothing does. A path that is out shows as ``×``, what happens at one moment as ``▼``.
+    Returns no rows if nothing changes. ``×`` marks an outage of a path, ``▼`` an event.
     """
     story = timeline_of(link)
     rows = [_row(line, story, columns) for line in story.lines if line.changes]
@@ -54,7 +54,7 @@ def _row(line: Line, story: LinkTimeline, columns: int) -> tuple[str, str, str]:
 
 
 def format_value(quantity: str, value: float | None) -> str:
-    """``7.04 Mbit/s``, ``25 ms``, ``1 %``, ``unlimited``."""
+    """Format a value: ``7.04 Mbit/s``, ``25 ms``, ``1 %``, ``unlimited``."""
     if value is None:
         return "unlimited"
     value = round(value, 3)
@@ -77,7 +77,7 @@ def _mark_cells(times: Sequence[float], story: LinkTimeline, columns: int) -> st
 
 
 def write_figure(link: LinkCondition, file: Path) -> None:
-    """An SVG: rate, delay and whatever else is not 0, over time; a path is grey where it is out.
+    """Write an SVG of rate, delay and other quantities that are not 0, over time; outages of a path are grey.
 
     Raises:
         OSError: the file cannot be written.

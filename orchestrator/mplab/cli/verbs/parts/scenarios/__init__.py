@@ -126,10 +126,10 @@ def sensitivity(
 
 
 def describe_all() -> list[dict[str, Any]]:
-    """Every scenario, as ``--json`` prints it.
+    """Describe every scenario in the form of ``--json``.
 
     Raises:
-        MetricConflictError: two scenarios mean different things by one name of a metric.
+        MetricConflictError: two scenarios define one metric name differently.
     """
 
     plugins = {name: load(name) for name in catalog().scenarios}
@@ -158,7 +158,7 @@ def describe_all() -> list[dict[str, Any]]:
 def _describe(scenario: AnyScenario) -> dict[str, Any]:
     try:
         defaults = scenario.parameters()
-    except ValidationError:  # some have no default
+    except ValidationError:  # some parameters have no default
         limit_s = estimate_s = None
     else:
         limit_s, estimate_s = scenario.time_limit_s(defaults), scenario.estimate_s(defaults)

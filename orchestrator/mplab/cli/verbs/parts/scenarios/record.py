@@ -78,7 +78,7 @@ def _stored(path: Path) -> tuple[Node, ...]:
 
 
 def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
-    """What was on the screen last, the version of its app, and what phone it was."""
+    """Return the last screen, the version of its app, and the name of the phone."""
     automation = UiAutomator2(phone_at(adb_port, serial))
     try:
         windows, again = _look(automation), True
@@ -101,7 +101,7 @@ def _look(automation: Automation) -> tuple[Node, ...]:
 def _pick(
     windows: Sequence[Node], named: dict[str, tuple[Selector, ...]]
 ) -> tuple[dict[str, tuple[Selector, ...]], bool]:
-    """What has been named on this screen, and whether the next one is wanted."""
+    """Return the elements named on this screen, and whether the user wants the next screen."""
     nodes = candidates(windows)
     out.print(f"{package_of(windows)}:", markup=False, highlight=False)
     for number, node in enumerate(nodes, 1):

@@ -30,14 +30,14 @@ from mplab.cli.verbs.results.analyze.cluster import (
 from mplab.run.run_directory import RUNS
 
 MAX_ROWS = 50
-"""Differences that are shown; ``--json`` has all."""
+"""Limit of differences that are printed; ``--json`` has all."""
 
 
 _CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
 
 
 class Tool(StrEnum):
-    """What our tables can be compared with."""
+    """Tools that our tables can be compared with."""
 
     MPTCPTRACE = "mptcptrace"
     TCPTRACE = "tcptrace"
@@ -121,7 +121,7 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
-    """The captures to read, by what they are called: the files given together, or the cells of a run."""
+    """Return the captures by name: the given files as one group, or the cells of a run."""
 
     files = [Path(name) for name in names]
     if files and all(path.is_file() for path in files):

@@ -58,7 +58,7 @@ KeyOption = Annotated[Path | None, typer.Option("--tls-key", help="The key of th
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command line says of the cluster."""
+    """Options of the command line about the cluster."""
 
     address: str
     memory: str = ""
@@ -68,12 +68,12 @@ class Asked:
 
 
 def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
-    """Analyse runs and say what came of each.
+    """Analyse runs, and print the outcome of each.
 
     Raises:
-        InputError: no run is meant, or the address or its options are wrong.
+        InputError: no run was named, or the address or its options are wrong.
         LabNotReadyError: Dask is not installed.
-        typer.Exit: 1, when some could not be analysed.
+        typer.Exit: with code 1, if some could not be analysed.
     """
     if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
         raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
@@ -104,7 +104,7 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
 
 
 def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["Store", str]]:
-    """The runs that are meant: where each is, and its name."""
+    """Return the requested runs: the store and the name of each."""
     with deferred("slow to import"):
         from mplab.analysis.cluster.store import public, store_at
     if all_runs and names:
@@ -122,7 +122,7 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
 
 
 def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """As `find_run`, of names."""
+    """Return the name of the run that `name` means, like `find_run`."""
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
         what = "several runs are" if matches else "no run is"

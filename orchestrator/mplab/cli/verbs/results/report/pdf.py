@@ -14,7 +14,7 @@ _TIMEOUT_S = 120.0
 
 
 def check_pdf(target: Path) -> None:
-    """Raise MplabError when nothing can be written there, LabNotReadyError when there is no Chromium."""
+    """Raise MplabError if the file cannot be written, LabNotReadyError if there is no Chromium."""
     check_folder(target)
     CHROMIUM.path()
 
@@ -23,11 +23,11 @@ def write_pdf(page: Path, target: Path) -> None:
     """Print a report into a file.
 
     Args:
-        page: ``index.html``.
-        target: the PDF file; replaced when it is there.
+        page: the report's ``index.html``.
+        target: the PDF file; an existing one is replaced.
 
     Raises:
-        MplabError: it cannot be printed or written.
+        MplabError: the report cannot be printed, or the file cannot be written.
     """
     with TemporaryDirectory(prefix="mplab-pdf-") as folder:
         made = Path(folder) / "report.pdf"
