@@ -18,11 +18,14 @@ def read_trace(files: Sequence[Path]) -> CapturedTables:
     """Decode the connections and subflows in captures with `mptrace`.
 
     Raises:
-        DeviceError: `mptrace` cannot read them.
-        subprocess.TimeoutExpired: `mptrace` takes more than 60 s.
+        DeviceError: `mptrace` cannot read them, or takes more than 60 s.
     """
     argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        problem = f"did not read the phone's captures within {_MPTRACE_TIMEOUT_S:g} s"
+        raise DeviceError("mptrace", problem, command=tuple(argv)) from error
     if done.returncode != 0:
         raise DeviceError(
             "mptrace",
