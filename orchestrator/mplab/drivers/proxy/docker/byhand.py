@@ -1,4 +1,4 @@
-"""The containers of a proxy as `mplab proxy` controls them."""
+"""Control the containers of a proxy for `mplab proxy`."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from mplab.drivers.proxy.docker.stack import DockerStack
 
 
 class DockerByHand:
-    """`ByHand` of a stack."""
+    """`ByHand` for a Docker stack."""
 
     def __init__(self, stack: DockerStack) -> None:
         self._stack = stack
