@@ -125,7 +125,7 @@ class AdbProcess:
         if self._pid:
             write(data)
             return
-        # Before this line, only the shell and a program that starts early have written; output may share its packet.
+        # The program's output can arrive before the line with its pid, or directly after it.
         self._begun += data
         before, mark, rest = self._begun.partition(_MARK)
         number, end, after = rest.partition(b"\n")

@@ -31,7 +31,7 @@ class DockerByHand:
         return states
 
     def down(self, *, volumes: bool) -> None:
-        """See `ByHand`: containers and networks; volumes and images stay."""
+        """See `ByHand`: removes containers and networks, with `volumes` also volumes; images stay."""
         forget(self._stack)
         self._stack.down(volumes=volumes)
 
