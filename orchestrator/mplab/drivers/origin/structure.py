@@ -22,7 +22,7 @@ _MAX_FRAMES, _FRAME_SHARE = 6, 0.3
 _MAIN_HOST_SHARE = 0.15
 _EXTRA_HOSTS = ("static1", "img1", "img2", "static2", "img3")
 _HOST_STEPS = (30, 60, 100)
-"""Numbers of objects from which on a site has one more host name, besides ``www`` and two others."""
+"""Numbers of objects at which a site gets one more host name, in addition to ``www`` and two others."""
 
 
 @dataclass(frozen=True)

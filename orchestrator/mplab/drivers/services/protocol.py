@@ -42,14 +42,14 @@ class ServiceContext:
 
 
 class Service(ABC):
-    """A service of the origin. One object serves many labs, so it has no state of its own outside `ServiceContext`.
+    """A service of the origin. One object serves many labs, so its state is only in `ServiceContext`.
 
     A subclass sets `name`, `title`, `network` and `hosts`, and implements `check` and `facts`. Everything else has a
     default.
     """
 
     name: str
-    """Its folder in ``proxy-docker/mplab/services``."""
+    """Name of its folder in ``proxy-docker/mplab/services``."""
     title: str
     network: str
     """Network of all its addresses: a /24 in 10.65.100.0/22 that no other service uses."""

@@ -69,7 +69,12 @@ class AttachedShaper:
             raise
 
     def change(self, interface: str, condition: PathCondition, *, seed: int | None = None) -> None:
-        """Apply another condition to one path; see `apply`."""
+        """Apply another condition to one path.
+
+        Raises:
+            LabNotReadyError: the path has no place, or its place cannot apply the condition.
+            DeviceError: the place refused; the path keeps its previous condition.
+        """
         if interface not in self._places:
             places = ", ".join(sorted(self._places))
             raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {places}")

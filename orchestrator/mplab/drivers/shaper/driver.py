@@ -192,7 +192,7 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
 
     @abstractmethod
     def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
-        """Yield findings for `mplab doctor` about the shaping of a connected phone. Raises MplabError."""
+        """Yield findings for `mplab doctor` about the shaping of a connected phone. Raises MplabError when it is lost."""
 
 
 class EmulatorDriver(ShaperDriver):
@@ -242,27 +242,27 @@ _EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
 
 
 def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
-    """Return the driver of a machine's entry. Raises InputError for an unknown kind, LabNotReadyError otherwise."""
+    """Return the driver of a machine's entry. Raises as `Drivers.load` does."""
     return _ENTRIES.load(machine.kind)
 
 
 def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
-    """Return the driver of a machine in `LabFile.reachable`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.reachable`. Raises as `Drivers.load` does."""
     return machine_driver(machine.kind)
 
 
 def machine_driver(name: str) -> MachineDriver[Any]:
-    """Return the driver of a kind of machine that this host can reach. Raises InputError, LabNotReadyError."""
+    """Return the driver of a kind of machine that this host can reach. Raises as `Drivers.load` does."""
     return _MACHINES.load(name)
 
 
 def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
-    """Return the driver of a machine in `LabFile.inside`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.inside`. Raises as `Drivers.load` does."""
     return _INSIDE.load(machine.kind)
 
 
 def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, Any]:
-    """Return the driver of a machine in `LabFile.by_itself`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.by_itself`. Raises as `Drivers.load` does."""
     return _PHONES.load(machine.kind)
 
 

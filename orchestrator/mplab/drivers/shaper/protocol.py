@@ -15,7 +15,7 @@ class ProbeError(DeviceError):
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """Result of a probe of one path; a rate is None when none was requested.
+    """Result of a probe of one path; a rate that was not requested has the value None.
 
     Attributes:
         down_kbps: measured rate towards the phone, kbit/s.

@@ -112,7 +112,7 @@ class Agent:
                 self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
     def records(self) -> list[LogRecord]:
-        """Return the records of its log so far: connections, lookups, events of paths."""
+        """Return the records in its log: connections, lookups, events of paths."""
         if self._process is not None and self._process.poll() is None:
             self._phone.bring(self._records)
         if not self._records.exists():

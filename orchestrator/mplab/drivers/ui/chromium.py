@@ -134,7 +134,7 @@ class ChromiumUi:
         return [json.loads(entry["message"])["message"] for entry in entries]
 
     def console(self) -> list[ConsoleEntry]:
-        """Return the console entries of pages since the last call."""
+        """Return the console entries of pages since the last call. Raises StepError when the browser is gone."""
         self._config.timeout = _EVIDENCE_TIMEOUT_S
         try:
             return from_chromium(self._driver.get_log("browser"))

@@ -1,4 +1,4 @@
-"""Open Firefox sessions, each with a new profile that trusts the lab and makes no requests of its own."""
+"""Open Firefox sessions, each with a new profile that trusts the lab and makes no background requests."""
 
 import contextlib
 import json

@@ -27,7 +27,7 @@ _SIM_READY = {"LOADED", "READY"}
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition of a phone. A value is None when the phone does not report it."""
+    """Condition of a phone; None stands for values that the phone does not report."""
 
     battery_percent: int | None
     temperature_c: float | None
@@ -57,7 +57,7 @@ def read_condition(link: Link) -> Condition:
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """Parse the outputs of the commands; a value whose output does not match is None or empty."""
+    """Parse the outputs of the commands; output that does not match gives None or an empty value."""
     battery = answers.get("battery", "")
     level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)
     tenths = _number(r"^\s*temperature: (-?\d+)", battery)

@@ -27,7 +27,7 @@ class FilmFile:
 
 
 class Film:
-    """Screen recording that starts when the object is made. Some 0.1 s are missing between two parts.
+    """Screen recording that starts when the object is made. A gap of some tenths of a second separates two parts.
 
     Args:
         phone: phone to record.

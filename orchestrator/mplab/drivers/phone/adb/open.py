@@ -24,7 +24,7 @@ def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
     """Start an adb server that offers phones the user's adb key in addition to its own.
 
     Args:
-        home: folder of its own key; default: `default_home`.
+        home: folder of the server's key; default: `default_home`.
 
     Raises:
         LabNotReadyError, DeviceError: the server cannot be started.

@@ -280,7 +280,11 @@ class AdbPhone:
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox file to the host file `target`; do nothing when it does not exist. Raises DeviceError."""
+        """Copy the outbox file to the host file `target`; do nothing when it does not exist.
+
+        Raises:
+            DeviceError: the copy failed.
+        """
         self.files.bring(target)
 
     def push(self, source: Path, target: str) -> None:

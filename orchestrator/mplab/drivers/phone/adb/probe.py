@@ -69,7 +69,11 @@ class Probe:
 
 
 def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapping[str, str] | None = None) -> Probe:
-    """Probe a phone; the only change is that mplab's programs are copied to it. Raises DeviceError."""
+    """Probe a phone; the only change is that mplab's programs are copied to it.
+
+    Raises:
+        DeviceError: the phone is lost.
+    """
     kernel = read_kernel(phone)
     programs = _programs(phone)
     pcapdroid = bool(Apps(phone).version(_PCAPDROID))

@@ -22,7 +22,7 @@ class Quarantined:
     """UTC, ISO 8601."""
 
     def refusal(self, label: str) -> LabNotReadyError:
-        """Return the error for a user who wants this phone; `label` is its name in messages."""
+        """Return the error that refuses the use of this phone; `label` is its name in messages."""
         return LabNotReadyError(
             f"{label}: in quarantine since {self.since}: {self.reason}. Look at it, then run "
             f"'mplab phone release {self.serial}'"
@@ -43,7 +43,7 @@ class Quarantine:
         """Put a phone into quarantine; one that is there keeps its first reason.
 
         Raises:
-            MplabError: the folder cannot be made private.
+            MplabError: the folder cannot be made private, or the file cannot be written.
         """
         if (old := self.find(serial)) is not None:
             return old

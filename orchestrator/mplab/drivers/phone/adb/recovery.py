@@ -34,7 +34,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Recovered:
-    """The step that helped and all steps tried so far: ``("reconnect", "ui agent")``."""
+    """The step that helped, and all steps tried until then: ``("reconnect", "ui agent")``."""
 
     rung: str
     tried: tuple[str, ...]
@@ -88,7 +88,7 @@ class Recovery:
         raise self._phone.quarantine.put(self._phone.serial, text).refusal(self._phone.label)
 
     def _problem(self) -> str:
-        """Return the problem of the phone, or "" when it works. Raises CellError, LabNotReadyError."""
+        """Return the problem of the phone, or "" when it works. Raises as `Link.run` and `works` do."""
         link = self._phone.link
         if link.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() != b"1":
             return "it has not booted"

@@ -45,7 +45,11 @@ class Routing:
         self._default_kept = False
 
     def set_default(self, path: str) -> None:
-        """Route new connections by `path` (``wifi``, ``lte``); connections bound to an address use its interface."""
+        """Route new connections by `path` (``wifi``, ``lte``); connections bound to an address use its interface.
+
+        Raises:
+            DeviceError: the path has no default route, or the phone did not apply the change.
+        """
         self._needs_root("the default route")
         tables = {role: self._table(device) for role, device in self._phone.devices.items()}
         role = INTERFACES[path]
@@ -96,7 +100,11 @@ class Routing:
         return self._phone.script("ip6tables -w -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def stop_quic(self) -> None:
-        """Reject QUIC (443/udp) on the phone, so that apps switch to TCP at once."""
+        """Reject QUIC (443/udp) on the phone, so that apps switch to TCP at once.
+
+        Raises:
+            DeviceError: the phone is not rooted, or QUIC is still possible afterwards.
+        """
         self._needs_root("QUIC")
         if not self.quic_open():
             return

@@ -56,7 +56,7 @@ class HandedStack:
 
     @classmethod
     def received(cls) -> Self:
-        """Return the stack handed to this process. Raises LabNotReadyError when there is none."""
+        """Return the stack handed to this process. Raises LabNotReadyError when no stack was handed over."""
         text = os.environ.get(VARIABLE)
         if text is None:
             raise LabNotReadyError("a lab with containers was handed none: they are started outside of it")

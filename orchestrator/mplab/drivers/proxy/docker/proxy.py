@@ -221,7 +221,7 @@ class DockerProxy:
         return max(before - there, there - after, 0.0)
 
     def check_clock(self, clock: Callable[[], float] = time.time) -> None:
-        """Raise DeviceError when the clocks differ so much that captures and logs of server and phone do not match."""
+        """Raise DeviceError when the clocks differ by more than `CLOCK_S`: logs and captures would not match."""
         off_s = self.clock_offset_s(clock)
         if off_s > CLOCK_S:
             raise DeviceError(

@@ -25,7 +25,7 @@ class Hold:
         name: for messages: ``router wifi``.
         shell: on the machine.
         state_directory: folder for notes there.
-        owner: a new name (`Owner.token`) that shows other processes who holds it.
+        owner: a new name (`Owner.token`), shown to other processes.
         dead_man_s: silence after which the machine undoes everything itself.
         watches_itself: nothing is installed: the dead-man's switch runs only while the machine is held.
     """

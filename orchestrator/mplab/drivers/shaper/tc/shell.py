@@ -18,7 +18,7 @@ class PlaceError(DeviceError):
 
 
 class NotHeldError(PlaceError):
-    """This run no longer holds the machine: its dead-man's switch released it, or it rebooted. Our shaping is gone."""
+    """The hold on a machine was lost by its dead-man's switch or a reboot; nothing of this run shapes there."""
 
 
 class ConnectionLostError(PlaceError):

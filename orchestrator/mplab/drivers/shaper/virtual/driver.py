@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class VirtualRouterFile(MachineFile):
-    """A router that a lab boots in place of its own; the lab knows its address."""
+    """A router that a lab boots in place of its node ``router``; the lab knows its address."""
 
     driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
     flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")

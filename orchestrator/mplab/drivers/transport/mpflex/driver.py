@@ -35,7 +35,7 @@ class MpflexDriver(TransportDriver):
         return Mpflex(options_as(MpflexOptions, options), interfaces, files)
 
     def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
-        """See `TransportDriver`: checks policies with `mpflex`. Without that program (runs need it), returns none."""
+        """See `TransportDriver`: checks policies with `mpflex`; without that program, returns no problems."""
         if not files or (program := MPFLEX.find()) is None:
             return []
         problems: list[str] = []
