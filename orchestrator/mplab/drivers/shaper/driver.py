@@ -192,7 +192,11 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
 
     @abstractmethod
     def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
-        """Yield findings for `mplab doctor` about the shaping of a connected phone. Raises MplabError when it is lost."""
+        """Yield findings for `mplab doctor` about the shaping of a connected phone.
+
+        Raises:
+            MplabError: the phone is lost.
+        """
 
 
 class EmulatorDriver(ShaperDriver):

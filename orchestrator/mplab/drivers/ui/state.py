@@ -20,7 +20,7 @@ def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bo
         ui: the app.
         device: device that runs it, the first word of the message.
         observe: records the observation.
-        kept: a user has signed in to the app, so its state is kept: nothing is checked, and the observation has ``kept``.
+        kept: True when a user has signed in to the app: then nothing is checked, and the observation has ``kept``.
 
     Raises:
         StepError: the app has stored state.
