@@ -85,7 +85,7 @@ class MachineDriver(EntryDriver[Settings]):
     def uses(self, machine: ShapingMachine[Settings]) -> str:
         """Return the resources it uses outside of a virtual lab's namespaces, as one phrase.
 
-        A user who allows a lab file reads it.
+        mplab shows it to the user who must allow a lab file.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""`Transport`: the way of the phone's TCP to the proxy, and its proof. Every driver opens one."""
+"""`Transport`: carries the phone's TCP to the proxy and proves it. Every driver opens one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence

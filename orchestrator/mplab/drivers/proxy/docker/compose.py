@@ -89,7 +89,7 @@ def run_compose(
     chosen: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
-    """Run Compose on our file.
+    """Run Compose on mplab's compose file.
 
     Args:
         arguments: arguments of Compose.

@@ -149,7 +149,7 @@ class DockerStack:
         return self.directory.with_name(f"{self.settings.project}.up.json")
 
     def up_with(self) -> StackSettings | None:
-        """Return the settings with which a user started the stack; None when it is not up by a user's command."""
+        """Return the settings with which a user started the stack; None if no user did, or if one has stopped it."""
         try:
             found = json.loads(self._up_file.read_text())
         except (OSError, ValueError):

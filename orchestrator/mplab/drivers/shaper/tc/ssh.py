@@ -218,7 +218,7 @@ class _KeyError(paramiko.SSHException):
 
 
 def _load_key(name: str) -> paramiko.PKey:
-    """Read a private key. With the type detected, no further attempts hide that the server refused it."""
+    """Read a private key and detect its type; trying several types would hide why the server refused the key."""
     try:
         return paramiko.PKey.from_path(str(Path(name).expanduser()))
     except TypeError as error:  # from cryptography, for a key with a passphrase
