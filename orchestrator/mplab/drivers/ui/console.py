@@ -14,7 +14,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import Event
 
 MAX_ENTRIES = 400
-"""Maximum entries per call of `ConsoleLog.keep`: the first and the last half are kept, those between are counted."""
+"""Maximum entries per call of `ConsoleLog.keep`: half from the start, half from the end; others are counted."""
 MAX_TEXT = 1000
 """Maximum characters of an entry."""
 MAX_BYTES = 500_000

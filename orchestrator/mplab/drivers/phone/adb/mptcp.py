@@ -1,4 +1,4 @@
-"""Restore upstream Multipath TCP settings of a phone that transports change in each cell."""
+"""Restore a phone's upstream Multipath TCP settings, which transports change in each cell."""
 
 import re
 

@@ -34,8 +34,7 @@ _IN_FLIGHT_FACTOR = 4
 """netem's `limit`, packets, in bandwidth-delay products: so high that the queue, not netem, drops bursts."""
 
 _ORDERING_RATE = "10gbit"
-"""netem keeps packets in order when it has a rate, even with jitter; this rate is too high to matter (1.2 µs a packet).
-"""
+"""netem with a rate keeps packets in order, even with jitter; this rate is too high to matter (1.2 µs a packet)."""
 
 _MEMORY_BYTES_PER_PACKET = 2048
 
