@@ -1,1 +1,1 @@
-"""Drivers: one package for each kind of thing that a lab drives."""
+"""Drivers: one package for each kind of resource that a lab controls."""

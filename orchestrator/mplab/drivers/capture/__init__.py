@@ -1,4 +1,4 @@
-"""Captures: on every interface of the phone and on the proxy, at the same time."""
+"""Packet captures on every interface of the phone and on the proxy, at the same time."""
 
 import json
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ CaptureMode = Literal["headers", "payload", "off"]
 
 @dataclass(frozen=True)
 class CapturePoint:
-    """One interface of a node, phone or server, and the file its packets go to."""
+    """One interface of a node, phone or server, and the file to which its packets are written."""
 
     node: Machine
     interface: str
     file: str
     name: str = ""
-    """What the file shall call the interface; "": as it is called there."""
+    """Interface name to write into the file; "": the name that the node uses."""
 
 
 @dataclass(frozen=True)
 class CaptureResult:
-    """What one capture holds."""
+    """Counters and settings of one finished capture."""
 
     file: str
     node: str
@@ -45,9 +45,9 @@ class Captures:
     """Captures that run together.
 
     Args:
-        points: where to capture.
-        mode: headers only, or with payload.
-        directory: the cell's folder.
+        points: interfaces to capture on.
+        mode: headers only, headers with payload, or no capture.
+        directory: folder of the cell.
     """
 
     def __init__(self, points: Sequence[CapturePoint], mode: CaptureMode, directory: Path) -> None:
@@ -57,7 +57,11 @@ class Captures:
         self._running: list[tuple[CapturePoint, MachineProcess, Path]] = []
 
     def start(self) -> None:
-        """Start all of them; returns when every one is capturing."""
+        """Start all captures and return when each of them is capturing.
+
+        Raises:
+            DeviceError: a capture did not become ready.
+        """
         for point in self._points:
             log = self._directory / "logs" / f"capture-{Path(point.file).stem}.log"
             argv = [point.node.program(MPTRACE), "capture", "--interface", point.interface]
@@ -71,11 +75,11 @@ class Captures:
             wait_ready(process, log, name=f"capture of {point.node.name}:{point.interface}")
 
     def stop(self) -> list[CaptureResult]:
-        """End all of them; what each one holds.
+        """Stop all captures and return one result for each.
 
         Raises:
-            DeviceError: a capture had ended by itself (its disk full, its interface gone). Those that could not be
-                stopped are stopped by the next call.
+            DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. The next call
+                stops those that still run.
         """
         ended = []
         while self._running:

@@ -1,1 +1,1 @@
-"""The origin: the servers behind the proxy: 25 generated web sites, files to download, and the lab's names."""
+"""Origin servers behind the proxy: 25 generated web sites, files to download, and the lab's DNS names."""

@@ -1,4 +1,4 @@
-"""The lab's own certificate authority, and a browser's trust in it."""
+"""Certificate authority of the lab, and an NSS database with which a browser trusts it."""
 
 import subprocess
 from datetime import UTC, datetime, timedelta
@@ -15,24 +15,24 @@ _TIMEOUT_S = 30.0
 
 
 class Authority(Protocol):
-    """Who has issued a lab's certificates, and may issue more."""
+    """Certificate authority of a lab."""
 
     ca_pem: Path
-    """Certificate of the authority itself."""
+    """Certificate of the authority."""
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed)."""
+        """Write ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed). Return its path."""
 
     def issued(self, name: str) -> Path:
-        """Where the certificate of that name is."""
+        """Return the path of the certificate `name`."""
 
 
 class LabAuthority:
-    """A new authority, whose key exists in memory alone.
+    """A new authority; its private key exists only in memory.
 
     Args:
-        directory: where certificates go, mode 0700; `ca_pem` in it is the authority's certificate.
-        valid_for: how long its certificates are valid.
+        directory: folder for the certificates, mode 0700; `ca_pem` in it is the authority's certificate.
+        valid_for: validity of the certificates.
     """
 
     def __init__(self, directory: Path, *, valid_for: timedelta = VALID_FOR) -> None:
@@ -46,7 +46,7 @@ class LabAuthority:
         self._authority.cert_pem.write_to_path(str(self.ca_pem))
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Make ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed)."""
+        """Write ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed). Return its path."""
         now = datetime.now(UTC)
         leaf = self._authority.issue_cert(*host_names, not_before=now - _CLOCK_SLACK, not_after=now + self._valid_for)
         path = self.issued(name)
@@ -55,15 +55,15 @@ class LabAuthority:
         return path
 
     def issued(self, name: str) -> Path:
-        """Where `issue` has put the certificate of that name."""
+        """Return the path to which `issue` writes the certificate `name`."""
         return self._directory / f"{name}.pem"
 
 
 class KnownAuthority:
-    """What is left on disk of an authority of an earlier process.
+    """An authority of an earlier process: its certificates are on disk, its private key is lost.
 
     Args:
-        directory: where its certificates are.
+        directory: folder of the certificates.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -71,16 +71,16 @@ class KnownAuthority:
         self.ca_pem = directory / "ca.pem"
 
     def issue(self, name: str, host_names: list[str]) -> Path:
-        """Never: its key went with that process."""
+        """Raise RuntimeError: the private key ended with the process that made it."""
         raise RuntimeError(f"{name}: no certificate for {', '.join(host_names)}: the authority's key is gone")
 
     def issued(self, name: str) -> Path:
-        """Where the certificate of that name is."""
+        """Return the path of the certificate `name`."""
         return self._directory / f"{name}.pem"
 
 
 def nss_database(directory: Path, ca_pem: Path) -> Path:
-    """Make an NSS database that trusts `ca_pem` for servers; with `directory` = ``HOME/.pki/nssdb`` Chromium uses it.
+    """Make an NSS database that trusts `ca_pem` for servers; Chromium uses the one in ``HOME/.pki/nssdb``.
 
     Raises:
         LabNotReadyError: certutil is missing or failed.

@@ -1,4 +1,4 @@
-"""Text of the configurations of nginx and dnsmasq."""
+"""Write the configurations of nginx and dnsmasq."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from mplab.format.sites import (
 )
 
 ACCESS_LOG, ERROR_LOG = "access.jsonl", "nginx-error.log"
-"""What nginx writes down, below its prefix."""
+"""nginx log files, relative to its prefix."""
 
 _HTTP2_DIRECTIVE_SINCE = (1, 25, 1)
 _ERROR_LOG_OPTION_SINCE = (1, 19, 5)
@@ -30,7 +30,7 @@ _ERROR_LOG_OPTION_SINCE = (1, 19, 5)
 
 @dataclass(frozen=True)
 class ServerBlock:
-    """One nginx server: a site for one protocol."""
+    """One nginx ``server`` block: a site for one protocol."""
 
     names: tuple[str, ...]
     addresses: tuple[str, ...]
@@ -39,12 +39,12 @@ class ServerBlock:
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
-    """``"1.22.1"`` → (1, 22, 1)."""
+    """Parse a version: ``"1.22.1"`` → (1, 22, 1)."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def has_http2_directive(version: str) -> bool:
-    """True when nginx `version` wants HTTP/2 as a directive, not as an option of ``listen``."""
+    """Return True when nginx `version` takes HTTP/2 as a directive, not as an option of ``listen``."""
     return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
 
 
@@ -58,15 +58,18 @@ def nginx_conf(
     servers: str = "",
     installed: Installed = LOCAL,
 ) -> str:
-    """nginx.conf for nginx `version`.
+    """Return nginx.conf for nginx `version`.
 
-    HTTP/2 is on or off by the address that was connected to, which works the same in every nginx since 1.18.
+    The destination address of a connection switches HTTP/2 on or off. This works in every nginx since 1.18.
 
     Args:
         prefix: folder for everything that nginx writes.
+        index: the generated sites.
+        files: folder of the files to download.
         certificates: site slug → file with key and certificate chain.
-        servers: further ``server`` blocks.
-        installed: where nginx runs.
+        version: of nginx.
+        servers: additional ``server`` blocks.
+        installed: place where nginx runs.
     """
     return render(
         DATA_DIR,
@@ -86,7 +89,7 @@ def nginx_conf(
 
 
 def nginx_argv(nginx: str, prefix: Path, version: str, *, installed: Installed = LOCAL) -> list[str]:
-    """The command that runs nginx in the foreground."""
+    """Return the command that runs nginx in the foreground."""
     argv = [nginx, "-p", installed.path(prefix), "-c", installed.path(prefix / "nginx.conf")]
     early_log = ["-e", installed.path(prefix / ERROR_LOG)]
     return argv + (early_log if version_tuple(version) >= _ERROR_LOG_OPTION_SINCE else [])
@@ -97,8 +100,8 @@ def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upst
 
     Args:
         index: the sites.
-        further: more host names with their addresses.
-        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
+        further: additional host names with their addresses.
+        upstream: address of the server that resolves names outside of the lab; "": these names do not exist.
     """
     return render(
         DATA_DIR, "dnsmasq.conf.j2", address=DNS_ADDRESS, records=[*records(index), *further], upstream=upstream
@@ -106,7 +109,7 @@ def dnsmasq_conf(index: SiteIndex, further: Sequence[tuple[str, str]] = (), upst
 
 
 def records(index: SiteIndex) -> list[tuple[str, str]]:
-    """All host names of the lab with their addresses."""
+    """Return all host names of the lab with their addresses."""
     pairs = [*((host, FILE_ADDRESS) for host in (FILE_HOST, *APP_HOSTS)), (ECHO_HOST, ECHO_ADDRESS)]
     for site in index:
         for protocol in PROTOCOLS:
@@ -115,7 +118,7 @@ def records(index: SiteIndex) -> list[tuple[str, str]]:
 
 
 def _block(site: BuiltSite, protocol: Protocol, certificate: str) -> ServerBlock:
-    # The HTTP/2 sites share the wildcard address; nginx finds the more exact ones of the HTTP/1.1 sites by itself.
+    # The HTTP/2 sites share the wildcard address; nginx prefers the more specific addresses of the HTTP/1.1 sites.
     addresses: Sequence[str] = ["0.0.0.0"] if protocol == "h2" else site.addresses(protocol)  # noqa: S104
     return ServerBlock(
         names=tuple(site.host_names(protocol)),

@@ -1,4 +1,4 @@
-"""Bytes of an exact size that are valid for their type, cheap to decode, and do not compress well."""
+"""Generate content of an exact size that is valid for its type, cheap to decode, and hard to compress."""
 
 import base64
 import json
@@ -23,7 +23,11 @@ FRAME = (
 
 
 def png(size: int, rng: np.random.Generator) -> bytes:
-    """A PNG of one colour; about 4 pixels per byte of size, at most 400 × 300."""
+    """Return a PNG of one colour with exactly `size` bytes and about 4 pixels per byte, at most 400 × 300.
+
+    Raises:
+        ValueError: `size` is smaller than the PNG without padding.
+    """
     low, high = _WIDTH_RANGE
     width = min(max(math.isqrt(size * _PIXELS_PER_BYTE * 4 // 3), low), high)
     height = width * 3 // 4
@@ -36,12 +40,12 @@ def png(size: int, rng: np.random.Generator) -> bytes:
     ]
     padding = size - len(_PNG_SIGNATURE) - sum(map(len, body)) - _CHUNK_OVERHEAD
     _check_room(padding, "PNG", size)
-    # Before the image data: nothing can be painted until the last byte is there.
+    # The padding comes before the image data: a browser can paint nothing until the last byte has arrived.
     return b"".join([_PNG_SIGNATURE, *body[:2], _chunk(_PADDING_CHUNK, rng.bytes(padding)), *body[2:]])
 
 
 MIN_PNG_BYTES = 250
-"""Every PNG of this size or more is possible."""
+"""Smallest size for which `png` always works."""
 
 
 def _chunk(name: bytes, data: bytes) -> bytes:
@@ -49,7 +53,11 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def padded_text(parts: Sequence[str], size: int, comment: tuple[str, str], rng: np.random.Generator) -> bytes:
-    """`parts` joined by comments of random text so that the whole has `size` bytes."""
+    """Join `parts` by comments of random text so that the result has `size` bytes.
+
+    Raises:
+        ValueError: the parts are longer than `size`.
+    """
     text_bytes = sum(len(part.encode()) for part in parts)
     room, gaps = size - text_bytes, len(parts) - 1
     _check_room(room, "text", size)
@@ -72,7 +80,11 @@ def _random_text(length: int, rng: np.random.Generator) -> str:
 
 
 def data_json(size: int, rng: np.random.Generator) -> bytes:
-    """A JSON object with one long text."""
+    """Return a JSON object of `size` bytes with one long text.
+
+    Raises:
+        ValueError: `size` is too small.
+    """
     head, tail = '{"d":"', '"}'
     room = size - len(head) - len(tail)
     _check_room(room, "JSON", size)
@@ -80,9 +92,9 @@ def data_json(size: int, rng: np.random.Generator) -> bytes:
 
 
 def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[str]) -> list[str]:
-    """JavaScript that inserts images and scripts and fetches data.
+    """Return JavaScript that inserts images and scripts and fetches data.
 
-    The load event does not wait for ``fetch`` by itself: an open document in a hidden frame holds it.
+    The load event does not wait for ``fetch``; an open document in a hidden frame delays the load event.
     """
     lines = ["(function(){'use strict';var d=document,n=0;for(var i=0;i<200;i++)n+=i;"]
     if images or scripts:
@@ -100,7 +112,7 @@ def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[s
 
 
 def sheet_parts(number: int, images: Mapping[int, str]) -> list[str]:
-    """A style sheet; `images`: object number → URL, painted behind the page's element of class ``b<number>``."""
+    """Return a style sheet. `images` maps object number → URL, the background of the element of class ``b<number>``."""
     rules = [f".s{number}{{color:#{number % 10}{number % 7}3}}"]
     rules += [f".b{image}{{background-image:url({url})}}" for image, url in images.items()]
     return ["".join(rules), "/**/"]

@@ -1,4 +1,4 @@
-"""The files of ``dl.lab``: beginnings of one fixed stream of random bytes, so that a receiver can check every byte."""
+"""Files of ``dl.lab``: prefixes of one fixed stream of random bytes, so that a receiver can check every byte."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from mplab.base.deferred import deferred
 STREAM_SEED = 2015
 STREAM_NAME = "stream"
 STREAM_BYTES = 100_000_000
-"""``/stream``: any size up to this by a byte range."""
+"""Size of ``/stream``; byte ranges give any smaller size."""
 SIZES_BYTES = (
     1_000,
     10_000,
@@ -23,11 +23,11 @@ SIZES_BYTES = (
     10_000_000,
     20_000_000,
 )
-"""``/<bytes>``: whole files."""
+"""Sizes of the whole files ``/<bytes>``."""
 
 
 def stream_bytes(size: int) -> bytes:
-    """The first `size` bytes of the stream: raw 64-bit outputs of PCG64, little endian (the same in every numpy)."""
+    """Return the first `size` bytes of the stream: raw PCG64 outputs, 64 bit, little endian, equal in every numpy."""
     with deferred("slow to import, needed once"):
         import numpy as np
     words = np.random.PCG64(STREAM_SEED).random_raw(-(-size // 8))
@@ -35,7 +35,7 @@ def stream_bytes(size: int) -> bytes:
 
 
 def ensure_file(folder: Path, size: int, name: str = "") -> Path:
-    """The file ``folder/<size>`` (or `name`), made when it is not there."""
+    """Make the file ``folder/<size>`` (or `name`) unless it exists; return its path."""
     path = folder / (name or str(size))
     if not path.exists() or path.stat().st_size != size:
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def ensure_file(folder: Path, size: int, name: str = "") -> Path:
 
 
 def build_files(target: Path) -> Path:
-    """All files of ``dl.lab`` in ``target/files``."""
+    """Make all files of ``dl.lab`` in ``target/files``; return that folder."""
     folder = target / "files"
     for size in SIZES_BYTES:
         ensure_file(folder, size)

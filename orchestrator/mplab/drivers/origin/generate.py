@@ -1,4 +1,4 @@
-"""Generates the web sites."""
+"""Generate the web sites."""
 
 import os
 from collections.abc import Sequence
@@ -11,13 +11,17 @@ from mplab.drivers.origin.structure import Planned, plan_objects
 from mplab.format.sites import PROTOCOLS, BuiltSite, Site, SiteObject
 
 _SIZE_SPREAD = {"page": 0.6, "frame": 1.0, "data": 1.2, "css": 1.1, "js": 1.2, "image": 1.3}
-"""Standard deviation of the logarithm of the size."""
+"""Standard deviation of the logarithm of the size, by kind of object."""
 _SIZE_FACTOR = {"page": 3.0, "frame": 0.5, "data": 0.5, "css": 1.0, "js": 1.0, "image": 1.0}
-"""Median size, relative to the others of the site."""
+"""Median size relative to the other objects of the site, by kind of object."""
 
 
 def build_site(root: Path, site: Site, seed: int) -> BuiltSite:
-    """Generate one site below `root`: ``<host name>/<path>``."""
+    """Generate one site below `root` as ``<host name>/<path>``; return its description.
+
+    Raises:
+        ValueError: the objects do not fit into the size of the site.
+    """
     rng = np.random.Generator(np.random.PCG64([seed, site.row]))
     planned = plan_objects(site, rng)
     renderers = {protocol: Renderer(site, planned, protocol) for protocol in PROTOCOLS}
@@ -63,10 +67,10 @@ def _weights(planned: Sequence[Planned], rng: np.random.Generator) -> np.ndarray
 
 
 def share_out(total: int, floors: Sequence[int], weights: np.ndarray) -> list[int]:
-    """Whole sizes that add up to `total`, proportional to `weights` but none below its floor.
+    """Return integer sizes that sum to `total`, proportional to `weights`, each at least its floor.
 
     Raises:
-        ValueError: the floors alone are more than `total`.
+        ValueError: the sum of the floors exceeds `total`.
     """
     lowest = np.array(floors, dtype=float)
     if lowest.sum() > total:

@@ -1,4 +1,4 @@
-"""Where the origin's servers run, and the servers there."""
+"""Protocols of the place where the origin's servers run, and of a running server."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,17 +10,17 @@ class ServerProcess(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """Process id."""
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return the exit code, or None while the server runs."""
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait, then SIGKILL; its exit code."""
+        """Send SIGTERM, wait `timeout_s`, then send SIGKILL; return the exit code."""
 
 
 class Host(Protocol):
-    """Where the servers run: a node of the lab in which 10.65.0.0/16 is local."""
+    """Place where the servers run: a node of the lab in which 10.65.0.0/16 is local."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> ServerProcess:
-        """Start a program; its output goes to `log`."""
+        """Start a program and write its output to `log`."""

@@ -1,4 +1,4 @@
-"""The generated web sites: made once, and kept under a name made from everything that they depend on."""
+"""Build the web sites once and cache them under a key made from all their inputs."""
 
 import hashlib
 import importlib.metadata
@@ -15,13 +15,13 @@ _MADE_BY = (
     Path(sites.__file__),
     *(Path(__file__).with_name(f"{name}.py") for name in ("content", "page", "structure", "generate")),
 )
-"""The code that makes them."""
+"""Source files that determine the sites' content."""
 
 
 def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
-    """Generate all sites below `target`, or find them there: ``target/sites-<key>/<host name>/<path>``.
+    """Generate all sites in ``target/sites-<key>/<host name>/<path>``, or use those that exist there.
 
-    The same inputs give the same bytes. A folder is complete or not there: it is renamed into place at the end.
+    The same inputs give the same bytes. The folder is always complete: it is renamed into place at the end.
     """
     root = target / f"sites-{_key(seed)}"
     if not root.exists():
@@ -40,7 +40,7 @@ def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
 
 
 def _key(seed: int) -> str:
-    """Names the sites that this code makes from this table with this seed."""
+    """Return a hash of the code, the table of sites, the numpy version and the seed."""
     digest = hashlib.sha256(f"{seed} {importlib.metadata.version('numpy')}".encode())
     for path in [DATA_DIR / "sites.yaml", *_MADE_BY]:
         digest.update(path.read_bytes())
@@ -51,5 +51,5 @@ def _rename(partial: Path, root: Path) -> None:
     try:
         partial.rename(root)
     except OSError:
-        if not root.exists():  # else: somebody else was faster and made the same
+        if not root.exists():  # otherwise another process has just made the same folder
             raise

@@ -1,4 +1,4 @@
-"""Prepares, starts and stops the origin's servers."""
+"""Prepare, start and stop the origin's servers."""
 
 import contextlib
 import time
@@ -19,7 +19,7 @@ from mplab.drivers.origin.kept import DEFAULT_SEED, build_sites
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 
 CACHE_DIR = CHECKOUT / "build" / "origin"
-"""Where generated sites and files are kept between runs."""
+"""Folder in which generated sites and files are kept between runs."""
 
 _READY_TIMEOUT_S = 10.0
 _POLL_S = 0.02
@@ -28,30 +28,30 @@ _UNCONNECTED_STATE = "07"
 
 
 class Additions(Protocol):
-    """What else the servers carry."""
+    """Additional host names and ``server`` blocks for the origin's servers."""
 
     @property
     def records(self) -> list[tuple[str, str]]:
-        """Host names with their addresses."""
+        """Additional host names with their addresses."""
 
     def prepare(self, authority: LabAuthority) -> None:
-        """Get ready for `nginx`."""
+        """Make the certificates and files that `nginx` refers to."""
 
     def nginx(self) -> str:
-        """Further ``server`` blocks."""
+        """Return the additional ``server`` blocks of nginx.conf."""
 
 
 class Origin:
-    """nginx, dnsmasq and an echo of datagrams, with the lab's sites, files and names.
+    """nginx, dnsmasq and a UDP echo server, with the lab's sites, files and names.
 
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
         cache: folder in which generated content is kept.
         seed: of the generated sites.
-        additions: what else nginx and dnsmasq carry, or None.
-        installed: where the servers run.
-        valid_for: how long certificates are valid.
-        upstream: address of the server that resolves names outside of the lab; "": they do not exist.
+        additions: additional host names and servers, or None.
+        installed: place where the servers run.
+        valid_for: validity of the certificates.
+        upstream: address of the server that resolves names outside of the lab; "": these names do not exist.
     """
 
     def __init__(
@@ -80,35 +80,35 @@ class Origin:
 
     @property
     def index(self) -> SiteIndex:
-        """What the sites consist of (after `prepare`)."""
+        """The generated sites. Raises RuntimeError before `prepare`."""
         if self._index is None:
             raise RuntimeError("origin: prepare() comes first")
         return self._index
 
     @property
     def authority(self) -> LabAuthority:
-        """The lab's authority (after `prepare`)."""
+        """The lab's certificate authority. Raises RuntimeError before `prepare`."""
         if self._authority is None:
             raise RuntimeError("origin: prepare() comes first")
         return self._authority
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the lab's authority (after `prepare`)."""
+        """Certificate of the lab's authority. Raises RuntimeError before `prepare`."""
         return self.authority.ca_pem
 
     @property
     def access_log(self) -> Path:
-        """One JSON object per request, written when it has ended."""
+        """nginx log with one JSON object per request, written when the request has ended."""
         return self.directory / ACCESS_LOG
 
     @property
     def logs(self) -> list[Path]:
-        """What the web server writes down: requests, and problems."""
+        """Access log and error log of nginx."""
         return [self.access_log, self.directory / ERROR_LOG]
 
     def prepare(self) -> None:
-        """Generate what is not there yet; write certificates and configurations."""
+        """Generate missing sites and files; write certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._index = build_sites(self._cache, self._seed)
         files = build_files(self._cache)
@@ -134,11 +134,11 @@ class Origin:
         (self.directory / "dnsmasq.conf").write_text(dnsmasq_conf(self._index, further, self._upstream))
 
     def commands(self) -> dict[str, list[str]]:
-        """Program → the command that runs it in the foreground."""
+        """Map each program to the command that runs it in the foreground."""
         where = self._installed
         return {
             "nginx": nginx_argv(where.program(NGINX), self.directory, where.version(NGINX), installed=where),
-            # Not --no-daemon, with which one open TCP connection keeps all others waiting.
+            # Not --no-daemon: with it, one open TCP connection blocks all other requests.
             "dnsmasq": [
                 *(where.program(DNSMASQ), "--keep-in-foreground", "--log-facility=-", "--pid-file="),
                 f"--conf-file={where.path(self.directory / 'dnsmasq.conf')}",
@@ -147,7 +147,7 @@ class Origin:
         }
 
     def checks(self) -> dict[str, list[str]]:
-        """Program → the command that checks its configuration and ends."""
+        """Map each program to the command that checks its configuration and exits."""
         commands = self.commands()
         return {
             "nginx": [*commands["nginx"], "-t"],
@@ -158,16 +158,16 @@ class Origin:
         """Start all servers and wait until they listen.
 
         Raises:
-            DeviceError: one of them ended, or was not ready within 10 s.
+                DeviceError: a server ended, or was not ready within 10 s.
         """
         self._host, self._logs = host, logs
         self._start(list(self.commands()))
 
     def revive(self) -> list[str]:
-        """Start servers again that have ended by themselves; one sentence for each.
+        """Start servers again that have ended unexpectedly; return one sentence for each.
 
         Raises:
-            DeviceError: one of them ended again, or was not ready within 10 s.
+            DeviceError: a server ended again, or was not ready within 10 s.
         """
         ended = [name for name, (process, _) in self._running.items() if process.poll() is not None]
         for name in ended:
@@ -194,7 +194,7 @@ class Origin:
                 time.sleep(_POLL_S)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when servers have ended; the message names all of them."""
+        """Raise DeviceError when a server has ended; the message names all such servers."""
         check_each(partial(_check_running, name, *running) for name, running in self._running.items())
 
     def stop(self) -> None:
@@ -204,11 +204,15 @@ class Origin:
             process.stop()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """One-way delay between proxy and servers, ms, for the link emulator."""
+        """Map address prefix → one-way delay between proxy and servers, ms, for the link emulator."""
         return delay_by_prefix()
 
     def make_home(self, directory: Path) -> Path:
-        """Make a home folder whose browser trusts the lab's authority (after `prepare`)."""
+        """Make a home folder in which browsers trust the lab's authority. Call it after `prepare`.
+
+        Raises:
+            LabNotReadyError: certutil is missing or failed.
+        """
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         nss_database(directory / ".pki" / "nssdb", self.ca_pem)
         return directory
@@ -232,7 +236,7 @@ def _echo_listens(pid: int) -> bool:
 
 
 def _has_socket(pid: int, kind: str, port: int, state: str) -> bool:
-    """True when the network namespace of `pid` has such a socket."""
+    """Return True when the network namespace of `pid` has a socket with this port and state."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]:
             fields = line.split()

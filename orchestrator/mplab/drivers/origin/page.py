@@ -1,4 +1,4 @@
-"""The text of a site's objects: what refers to what becomes HTML, CSS and JavaScript."""
+"""Turn the objects of a site, and the references between them, into HTML, CSS and JavaScript."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,21 +19,21 @@ _HEAD = (
     "<style>body{{font:16px sans-serif}}img,.b{{margin:2px}}.b{{width:160px;height:120px;display:inline-block}}</style>"
 )
 _FORCE_STYLE = "<script>document.body.offsetHeight</script>"
-"""Style sheets' images are asked for when styles are computed: make that happen before the load event."""
+"""Force a style computation before the load event: browsers request style sheets' images only then."""
 
 
 class Renderer:
-    """Writes the objects of one site for one protocol; its host names differ by it, nothing else does."""
+    """Writer of the objects of one site for one protocol. Only the host names depend on the protocol."""
 
     def __init__(self, site: Site, planned: Sequence[Planned], protocol: Protocol) -> None:
         self._site, self._planned, self._protocol = site, planned, protocol
 
     def refers(self, item: Planned) -> bool:
-        """True when its content has host names in it, so that it differs by protocol."""
+        """Return True when the content of `item` contains host names and therefore depends on the protocol."""
         return item.kind == "page" or any(child.parent == item.number and child.number for child in self._planned)
 
     def floor(self, item: Planned) -> int:
-        """The smallest size that its content allows, bytes."""
+        """Return the smallest size that the content of `item` allows, bytes."""
         if item.kind == "image":
             return content.MIN_PNG_BYTES
         if item.kind == "data":
@@ -42,7 +42,11 @@ class Renderer:
         return sum(len(part.encode()) for part in self._parts(item, sizes)) + 20
 
     def render(self, item: Planned, sizes: Sequence[int], rng: np.random.Generator) -> bytes:
-        """Its content, of exactly ``sizes[item.number]`` bytes."""
+        """Return the content of `item`, exactly ``sizes[item.number]`` bytes.
+
+        Raises:
+            ValueError: the content does not fit into that size.
+        """
         size = sizes[item.number]
         if item.kind == "image":
             return content.png(size, rng)

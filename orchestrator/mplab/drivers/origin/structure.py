@@ -1,7 +1,7 @@
-"""Which objects a site has, on which hosts, and which object refers to which.
+"""Plan a site: its objects, their hosts, and the references between them.
 
-The shape is that of a page of 2014: style sheets and some scripts in the head, most images in the HTML, the rest
-found late: images by style sheets, images, scripts and data by scripts.
+The structure is that of a page of 2014. Style sheets and some scripts are in the head, most images in the HTML. The
+browser finds the rest late: style sheets refer to images; scripts load images, scripts and data.
 """
 
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ import numpy as np
 from mplab.format.sites import Kind, Site
 
 Place = Literal["page", "head", "async", "body", "sheet", "script"]
-"""How an object is referred to: in the page's head (blocking or async), in its body, by a style sheet, by a script."""
+"""Place of the reference to an object: head of the page (blocking or async), body, style sheet or script."""
 
 CSS_SHARE = 0.25
 LATE_IMAGE_SHARE = 0.15
-"""Of the images: this share each is found by style sheets and by scripts."""
+"""Share of the images that style sheets refer to; scripts load the same share."""
 _HEAD_SCRIPT_SHARE, _LATE_SCRIPT_SHARE = 0.4, 0.2
 _MAX_FRAMES, _FRAME_SHARE = 6, 0.3
 _MAIN_HOST_SHARE = 0.15
 _EXTRA_HOSTS = ("static1", "img1", "img2", "static2", "img3")
 _HOST_STEPS = (30, 60, 100)
-"""From so many objects on, a site has one more host name than the smallest two besides ``www``."""
+"""Numbers of objects at which a site gets one more host name, in addition to ``www`` and two others."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """One object before it has content; `number` 0 is the page, `parent` a number."""
+    """One object without content; `number` 0 is the page, `parent` is the number of the referring object."""
 
     number: int
     kind: Kind
@@ -38,7 +38,7 @@ class Planned:
 
 
 def plan_objects(site: Site, rng: np.random.Generator) -> list[Planned]:
-    """The objects of a site, the page first."""
+    """Return the objects of a site, the page first."""
     extra = _EXTRA_HOSTS[: 2 + sum(site.objects >= step for step in _HOST_STEPS)]
     planner = _Planner(rng, [h for h in extra if h.startswith("static")], [h for h in extra if h[0] == "i"])
     planner.add("page", "www", "page", 0)
@@ -86,7 +86,7 @@ def _css_count(js_css: int) -> int:
 
 
 def _add_scripts(planner: _Planner, count: int) -> list[int]:
-    """Add `count` scripts; the numbers of those at the end of the body, which may insert other objects."""
+    """Add `count` scripts; return the numbers of those at the end of the body, which may load other objects."""
     if not count:
         return []
     head, late = int(count * _HEAD_SCRIPT_SHARE), int(count * _LATE_SCRIPT_SHARE)

@@ -1,4 +1,4 @@
-"""Phones: what the orchestrator can ask of one, whatever it is made of."""
+"""Phones: the protocol that every kind of phone implements."""
 
 from mplab.drivers.phone.protocol import Phone, PhoneIdentity
 

@@ -1,11 +1,11 @@
-"""One interface of the virtual phone that goes and comes back, with all that Android ties to it.
+"""Take an interface of the virtual phone down and up, as Android does when a network is lost and returns.
 
-When Android loses a network it takes the interface's address, routes and rules away and ends the sockets that were
-bound to the address; when the network is back, all of it is made again, perhaps with another address. MPTCP
-endpoints go and come with the address, as with a path manager.
+When Android loses a network, it removes the interface's address, routes and rules and closes the sockets bound to the
+address. When the network returns, Android configures all of it again, possibly with another address. MPTCP endpoints
+are removed and added with the address, as by a path manager.
 
-Connections of applications are none of these sockets: they end at the agent on the phone, as with a VPN, and live on
-while the agent's connections change. Here they have the interface's address all the same, so it is kept on ``lo``.
+Connections of apps are not closed: they end at the agent on the phone, as with a VPN, and survive while the agent's
+connections change. In the virtual phone they also have the interface's address, so it is kept on ``lo``.
 """
 
 import re
@@ -24,34 +24,34 @@ class Endpoint:
 
     address: str
     flags: tuple[str, ...]
-    """``subflow``, ``backup`` and so on."""
+    """Flags such as ``subflow`` and ``backup``."""
     number: int = field(compare=False)
-    """The kernel gives a new one each time."""
+    """Id; the kernel assigns a new one each time."""
 
 
 @dataclass(frozen=True)
 class InterfaceState:
-    """All that the phone's kernel knows of an interface."""
+    """Configuration of an interface in the phone's kernel."""
 
     device: str
     up: bool
     address: str
-    """``10.64.1.2/24``, or ""."""
+    """Address such as ``10.64.1.2/24``, or ""."""
     neighbours: tuple[str, ...]
-    """Permanent ones, as `ip neigh` shows them."""
+    """Permanent neighbours as printed by `ip neigh`."""
     routes: tuple[str, ...]
-    """Unicast routes in all tables, but for those that come with the address, as `ip route` shows them."""
+    """Unicast routes in all tables as printed by `ip route`, without those that the kernel adds for the address."""
     rules: tuple[str, ...]
-    """Rules of the address: ``priority 101 from 10.64.1.2 lookup 101``."""
+    """Rules for the address: ``priority 101 from 10.64.1.2 lookup 101``."""
     endpoints: tuple[Endpoint, ...]
 
     @property
     def host(self) -> str:
-        """The address without its prefix length."""
+        """Address without its prefix length."""
         return self.address.partition("/")[0]
 
     def moved(self, address: str) -> "InterfaceState":
-        """The same with another address in the same network; `address` without prefix length."""
+        """Return a copy with another address in the same network; `address` has no prefix length."""
         old, new = re.compile(rf"\b{re.escape(self.host)}\b"), address
         return replace(
             self,
@@ -62,7 +62,7 @@ class InterfaceState:
         )
 
     def going(self) -> list[str]:
-        """`ip` commands that take it down, first what would still send."""
+        """Return `ip` commands that take the interface down; those that stop sending come first."""
         return [
             *(f"mptcp endpoint delete id {endpoint.number}" for endpoint in self.endpoints),
             *(f"rule del {rule}" for rule in self.rules),
@@ -71,7 +71,7 @@ class InterfaceState:
         ]
 
     def coming(self) -> list[str]:
-        """`ip` commands that make it from an interface that is down and has nothing; endpoints, which send, last."""
+        """Return `ip` commands that configure an interface that is down and empty; endpoints, which send, come last."""
         return [
             *([f"addr add {self.address} dev {self.device}"] if self.address else []),
             f"link set {self.device} up",
@@ -83,14 +83,14 @@ class InterfaceState:
 
 
 class PhoneInterface:
-    """An interface of a phone, seen and moved by `ip`.
+    """Interface of a phone, read and changed by `ip`.
 
-    What it is was read before it is moved, so that a change is one command and happens at its time.
+    The configuration is read before a change, so that the change is one command and happens at its time.
 
     Args:
         phone: the phone.
         device: ``wlan0``.
-        peer: the address that the phone's connections go to once they have left it: the proxy's.
+        peer: destination address of the connections that leave the phone: the proxy.
     """
 
     def __init__(self, phone: Phone, device: str, *, peer: str) -> None:
@@ -102,7 +102,7 @@ class PhoneInterface:
         self._gone: InterfaceState | None = None
 
     def read(self) -> InterfaceState:
-        """What it is now; this is what the next change begins from."""
+        """Read the current configuration; the next change starts from it."""
         device = self._device
         link = self._ip("-o", "link", "show", "dev", device)
         addresses = re.findall(r"inet (\S+)", self._ip("-o", "-4", "addr", "show", "dev", device))
@@ -121,7 +121,10 @@ class PhoneInterface:
         return self._now
 
     def take_down(self) -> None:
-        """The network is lost: routes, rules and endpoints go, sockets of the address end. Nothing when it is down."""
+        """Simulate the loss of the network: remove routes, rules and endpoints, close the address's sockets.
+
+        Does nothing when the interface is down.
+        """
         state = self._now
         if not state.up:
             return
@@ -131,14 +134,14 @@ class PhoneInterface:
             return
         self._kept.append(state.host)
         batch = [f"addr replace {state.host}/32 dev lo", *state.going()]
-        # Ending the sockets is what Android's netd does (SOCK_DESTROY); else connections would hang for minutes.
+        # Android's netd also closes the sockets (SOCK_DESTROY); otherwise connections would hang for minutes.
         ip, ss = self._phone.program(IP), self._phone.program(SS)
         script = f"{ip} -batch - && {{ {ss} -K -t src {state.host} dst {self._peer} >/dev/null; true; }}"
         self._phone.shell(["sh", "-c", script], stdin="\n".join(batch) + "\n", timeout_s=_COMMAND_TIMEOUT_S)
         self._now = replace(state, up=False)
 
     def bring_up(self, address: str = "") -> None:
-        """The network is back, as it was, or with another address. Nothing when it is up."""
+        """Restore the network with its previous address, or with another one. Does nothing when the interface is up."""
         if self._gone is None:
             return
         state, self._gone = self._gone, None
@@ -146,10 +149,10 @@ class PhoneInterface:
         self._phone.ip(*self._now.coming())
 
     def set_multipath(self, use: str) -> bool:
-        """Let kernel MPTCP use it (``on``), use it when nothing else works (``backup``), or not (``off``).
+        """Set the use of the interface by kernel MPTCP: ``on``, ``off``, or ``backup`` (only when no other path works).
 
         Returns:
-            False when there is nothing to set: the transport has no MPTCP endpoints.
+            False when the transport has no MPTCP endpoints, so that there is nothing to set.
         """
         if not self._original.endpoints:
             return False
@@ -160,10 +163,10 @@ class PhoneInterface:
         return True
 
     def restore(self) -> None:
-        """Make it what it was when this was made, whatever has happened since.
+        """Restore the configuration that the interface had when this object was made.
 
         Raises:
-            DeviceError: it is not.
+            DeviceError: the configuration still differs.
         """
         if self.read() != self._original:
             self.take_down()
@@ -181,25 +184,25 @@ class PhoneInterface:
 
 
 def parse_neighbours(text: str) -> tuple[str, ...]:
-    """``10.64.1.1 lladdr 02:6d:70:00:00:04 PERMANENT`` → ``10.64.1.1 lladdr 02:6d:70:00:00:04 nud permanent``."""
+    """Parse ``10.64.1.1 lladdr 02:… PERMANENT`` into ``10.64.1.1 lladdr 02:… nud permanent``."""
     return tuple(
         re.sub(r"\s+PERMANENT.*$", " nud permanent", line.strip()) for line in text.splitlines() if "lladdr" in line
     )
 
 
 def parse_routes(text: str) -> tuple[str, ...]:
-    """What ``ip route show table all dev X`` prints, without the routes that the kernel makes of the address."""
+    """Parse ``ip route show table all dev X``; skip routes that the kernel adds for the address."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return tuple(sorted(re.sub(r" linkdown| dead", "", line) for line in lines if line and "proto kernel" not in line))
 
 
 def parse_rules(text: str, host: str) -> tuple[str, ...]:
-    """``101:	from 10.64.1.2 lookup 101`` → ``priority 101 from 10.64.1.2 lookup 101``, those of one address."""
+    """Parse ``101:	from 10.64.1.2 lookup 101`` into ``priority 101 from 10.64.1.2 lookup 101``; only for `host`."""
     found = re.findall(r"^(\d+):\s+(from (\S+) .*?)\s*$", text, re.MULTILINE)
     return tuple(f"priority {priority} {rule}" for priority, rule, source in found if source == host)
 
 
 def parse_endpoints(text: str, device: str) -> tuple[Endpoint, ...]:
-    """``10.64.1.2 id 1 subflow backup dev wlan0``, one a line → the endpoints of an interface."""
+    """Parse lines ``10.64.1.2 id 1 subflow backup dev wlan0``; return the endpoints of `device`."""
     found = (re.fullmatch(r"\s*(\S+) id (\d+) (.*?)\s*dev (\S+)\s*", line) for line in text.splitlines())
     return tuple(Endpoint(m[1], tuple(m[3].split()), int(m[2])) for m in found if m and m[4] == device)

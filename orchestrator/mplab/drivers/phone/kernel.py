@@ -1,4 +1,4 @@
-"""What is known of a phone before a transport is set up on it: root, interfaces, Multipath TCP of its kernel."""
+"""Facts about a phone that decide which transports are possible: root, interfaces, MPTCP of its kernel."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ class KernelMptcp:
     """The Multipath TCP of a kernel.
 
     Attributes:
-        kind: none, upstream (Linux 5.6 and later), or the patches of multipath-tcp.org (0.8x, 0.9x).
-        version: of these patches, ``0.95``; "" when it is unknown.
-        enabled: it is switched on.
-        path_manager, scheduler: of the patches: as set now (``fullmesh``, ``default``).
-        endpoints: the phone's ``ip`` knows ``ip mptcp``.
-        multipath: its ``ip`` knows ``ip link set dev X multipath on|off|backup``.
-        sysctls: ``net.mptcp.*`` → value.
-        congestion_controls: what TCP can use.
+            kind: none, upstream (Linux 5.6 and later), or out-of-tree: the patches of multipath-tcp.org (0.8x, 0.9x).
+            version: of the patches, e.g. ``0.95``; "" when unknown.
+            enabled: MPTCP is switched on.
+            path_manager, scheduler: current settings of the patches (``fullmesh``, ``default``).
+            endpoints: the phone's ``ip`` supports ``ip mptcp``.
+            multipath: the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
+            sysctls: ``net.mptcp.*`` → value.
+            congestion_controls: available TCP congestion controls.
     """
 
     kind: Kind = "none"
@@ -37,13 +37,13 @@ class KernelMptcp:
 
 @dataclass(frozen=True)
 class PhoneFacts:
-    """What decides whether a transport is possible on a phone.
+    """Facts that decide whether a transport is possible on a phone.
 
     Attributes:
-        rooted: mplab uses root on it.
-        kernel: its Multipath TCP; None: it is not known before the phone is there.
-        agent: mplab's agent runs on it.
-        interfaces: which it has: ``wlan0``, ``rmnet0``.
+        rooted: mplab uses root on the phone.
+        kernel: MPTCP of the kernel; None: unknown until the phone is connected.
+        agent: mplab's agent runs on the phone.
+        interfaces: interfaces of the phone: ``wlan0``, ``rmnet0``.
     """
 
     rooted: bool = True

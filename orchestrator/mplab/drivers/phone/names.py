@@ -1,4 +1,4 @@
-"""What a phone calls its interfaces, in what its programs write down, by the names that mplab gives them."""
+"""Translate a phone's interface names in records of its programs into mplab's names."""
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
@@ -7,11 +7,11 @@ _Record = TypeVar("_Record", bound=Mapping[str, object])
 
 
 def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
-    """Return a record of `mpflex` (log, or result of a check) whose interfaces are called ``wlan0`` and ``rmnet0``.
+    """Return a record of `mpflex` (log line, or result of a check) with interface names ``wlan0`` and ``rmnet0``.
 
     Args:
         record: as the program wrote it.
-        devices: our name → the phone's (`Phone.devices`).
+        devices: mplab's name → the phone's (`Phone.devices`).
     """
     ours = {device: name for name, device in devices.items()}
     found: dict[str, object] = dict(record)

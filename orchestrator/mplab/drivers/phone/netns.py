@@ -1,4 +1,4 @@
-"""The virtual phone: a node with two interfaces on this machine."""
+"""Virtual phone: a node with two interfaces on this machine."""
 
 import platform
 import shutil
@@ -15,13 +15,13 @@ from mplab.drivers.phone.routes import primary_command
 
 
 class NetnsPhone:
-    """`Phone` on a node of the virtual lab.
+    """`Phone` as a node of the virtual lab.
 
     Args:
-        node: its namespaces.
+        node: network and mount namespace of the phone.
         interfaces: interface name → IPv4 address.
         gateways: interface name → address of its router.
-        directory: for what it keeps; goes with the lab.
+        directory: folder for the phone's private files; removed with the lab.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class NetnsPhone:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Name in messages."""
         return self.node.name
 
     @property
@@ -44,11 +44,11 @@ class NetnsPhone:
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """They are called as mplab calls them."""
+        """Map each interface name to itself: the virtual phone uses mplab's names."""
         return {name: name for name in self._interfaces}
 
     def identity(self) -> PhoneIdentity:
-        """Model, system, kernel."""
+        """Return model, system and kernel."""
         return PhoneIdentity(
             name=self.name, model="virtual phone", os=platform.freedesktop_os_release()["PRETTY_NAME"],
             kernel=platform.release(),
@@ -57,11 +57,11 @@ class NetnsPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command on the phone and wait."""
+        """Run a command on the phone and wait for it. Raises DeviceError as `Phone.shell` does."""
         return self.node.run(argv, timeout_s=timeout_s, check=check, stdin=stdin)
 
     def program(self, program: Program) -> str:
-        """What calls a program: phone and host share their files."""
+        """Return the path of a program; phone and host share their files."""
         return self.node.program(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> NodeProcess:
@@ -69,40 +69,40 @@ class NetnsPhone:
         return self.node.spawn(argv, log=log)
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file that root alone can read; its path."""
+        """Write a file that only its owner can read; return its path."""
         path = self._directory / name
         write_private(path, text)
         return str(path)
 
     def outbox(self, target: Path) -> str:
-        """The file itself: phone and host share their files."""
+        """Return the path of the file itself: phone and host share their files."""
         return self.node.outbox(target)
 
     def bring(self, target: Path) -> None:
-        """It is there already."""
+        """Do nothing to the content: the file already exists on the host."""
         self.node.bring(target)
 
     def push(self, source: Path, target: str) -> None:
-        """Copy a file; phone and host share their files."""
+        """Copy a file within the shared file system."""
         shutil.copyfile(source, target)
 
     def pull(self, source: str, target: Path) -> None:
-        """Copy a file; phone and host share their files."""
+        """Copy a file within the shared file system."""
         shutil.copyfile(source, target)
 
     def ip(self, *commands: str) -> None:
-        """Run ``ip`` commands as one batch: all of them, or a DeviceError that names the first that failed."""
+        """Run ``ip`` commands as one batch. Raises DeviceError with the first command that failed."""
         self.node.ip(*commands)
 
     def prefer(self, interface: str) -> None:
-        """Make the default route that of an interface."""
+        """Set the default route to an interface."""
         self.ip(primary_command(interface, self._gateways[interface]))
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters of the phone's network."""
+        """Set kernel parameters of the phone's network namespace."""
         self.node.sysctl(values)
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters, ``"TcpExt.TCPTimeouts"`` …, and those of the interfaces, ``"wlan0.rx_bytes"`` …"""
+        """Return kernel counters, ``"TcpExt.TCPTimeouts"`` …, and interface counters, ``"wlan0.rx_bytes"`` …"""
         protocols = parse_netstat(self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
         return protocols | parse_interfaces(self.shell(["cat", "/proc/net/dev"]).stdout)

@@ -10,7 +10,7 @@ from mplab.base.machine import CommandResult, Machine
 
 @dataclass(frozen=True)
 class PhoneIdentity:
-    """What goes into the manifest about a phone."""
+    """Identity of a phone in the manifest."""
 
     name: str
     model: str
@@ -27,22 +27,22 @@ class Phone(Machine, Protocol):
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """Interface name → what the phone itself calls it: ``rmnet_data2``."""
+        """Interface name → the phone's own name of the interface, e.g. ``rmnet_data2``."""
 
     def identity(self) -> PhoneIdentity:
-        """Model, system, kernel."""
+        """Return model, system and kernel."""
 
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command on the phone and wait.
+        """Run a command on the phone and wait for it.
 
         Raises:
-            DeviceError: it could not be started, took longer than `timeout_s`, or (with `check`) did not exit with 0.
+            DeviceError: it could not be started, took longer than `timeout_s`, or with `check` did not exit with 0.
         """
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file on the phone that root alone can read there; its path. It goes when the phone is given back."""
+        """Write a file that only root can read on the phone; return its path. It is deleted on release of the phone."""
 
     def push(self, source: Path, target: str) -> None:
         """Copy a host file to the phone."""
@@ -54,18 +54,18 @@ class Phone(Machine, Protocol):
         """Run ``ip`` commands as one batch (routes, rules, MPTCP endpoints).
 
         Raises:
-            DeviceError: one of them failed.
+                DeviceError: a command failed.
         """
 
     def prefer(self, interface: str) -> None:
-        """Make the default route that of an interface; it may be told again and again.
+        """Set the default route to an interface; repeated calls are allowed.
 
         Raises:
-            DeviceError: there is no such route.
+            DeviceError: the interface has no default route.
         """
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters, ``{"net.mptcp.enabled": 1}``."""
+        """Set kernel parameters: ``{"net.mptcp.enabled": 1}``."""
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters as ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""
+        """Return counters: ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""

@@ -1,8 +1,8 @@
-"""Routes of a phone whose system leaves them alone."""
+"""Set routes of a phone whose system does not manage routes itself."""
 
 _PRIMARY_METRIC = 50
 
 
 def primary_command(interface: str, gateway: str) -> str:
-    """The `ip` command that makes a phone prefer an interface; it may be given again and again."""
+    """Return the `ip` command that makes a phone prefer an interface; it may be run repeatedly."""
     return f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"

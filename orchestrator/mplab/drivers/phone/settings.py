@@ -1,4 +1,4 @@
-"""What a lab file says of Android phones, which are driven by adb."""
+"""Settings of Android phones in a lab file; adb controls them."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ Apk = Annotated[str, BeforeValidator(_parse_apk)]
 
 
 class AdbInterfacesFile(BaseModel):
-    """What the phone calls its interfaces, where that is not to be guessed."""
+    """Interface names of the phone, where detection is not wanted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,7 +48,7 @@ class AdbInterfacesFile(BaseModel):
 
 
 class ReadyFile(BaseModel):
-    """What a phone must be before a cell; what is not named has its default."""
+    """Condition that a phone must meet before a cell; missing keys have defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,7 +66,7 @@ class ReadyFile(BaseModel):
 
 
 class InstallFile(BaseModel):
-    """What a run does so that an app can be used."""
+    """Installation of an app and its permissions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -77,7 +77,7 @@ class InstallFile(BaseModel):
 
 
 class AndroidPhoneFile(PhoneFile):
-    """A phone with Android apps of its own, driven by adb."""
+    """A phone that runs Android apps and is controlled by adb."""
 
     ui: UiName | None = Field(
         None,
@@ -100,17 +100,17 @@ class AndroidPhoneFile(PhoneFile):
 
     @property
     def unrooted(self) -> bool:
-        """No root is used on it, although it may be there: only apps can send their traffic to the agent."""
+        """True when root must not be used: then only apps can send their traffic to the agent."""
         return self.root == "none"
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app of its ``app.yaml``, where it is not the first one."""
+        """Scenario → app in its ``app.yaml``, where that is not the first one."""
         return self.app_of or {}
 
 
 class AdbPhoneFile(AndroidPhoneFile):
-    """A real phone on adb."""
+    """A real phone connected by adb."""
 
     serial: Serial | None = Field(
         None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
@@ -118,5 +118,5 @@ class AdbPhoneFile(AndroidPhoneFile):
     interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
 
     def resource(self, name: str) -> str:
-        """Return the name that a run with it locks: by its serial number, or without one by its name in the lab."""
+        """Return the name of the lock that a run takes: from the serial or, without one, from the name in the lab."""
         return f"phone {self.serial or name}"

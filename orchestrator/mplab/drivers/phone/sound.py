@@ -1,4 +1,4 @@
-"""The virtual phone's sound card: PulseAudio with one null sink, and a recorder on what is played to it."""
+"""Sound card of the virtual phone: PulseAudio with one null sink, and a recorder of its output."""
 
 import array
 import contextlib
@@ -20,10 +20,10 @@ from mplab.base.programs import Program
 PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
 PAREC = Program("parec", ("parec",), ("--version",), "pulseaudio-utils", "records what the phone plays")
 PROGRAMS = (PULSEAUDIO, PAREC)
-"""What scenarios that open a sound card need."""
+"""Programs that scenarios with sound need."""
 
 RATE_HZ = 16_000
-"""Of a recording, which is mono with 16 bit."""
+"""Sample rate of recordings, which are mono with 16 bit."""
 SINK = "speaker"
 
 _SINK_RATE_HZ = 48_000
@@ -40,13 +40,13 @@ _TAIL_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording that has ended.
+    """A finished recording.
 
     Attributes:
         file: WAV, mono, 16 bit, `RATE_HZ`.
-        began: unix time at which its first sample was played, s.
-        duration_s: how long it is.
-        peak: the largest sample, of full scale: 0 is perfect silence.
+        began: Unix time at which the first sample was played, s.
+        duration_s: duration, s.
+        peak: largest absolute sample as a fraction of full scale; 0 is perfect silence.
     """
 
     file: Path
@@ -56,12 +56,12 @@ class Recorded:
 
 
 class SoundCard:
-    """A sound card that is there for as long as its context; apps reach it by one unix socket.
+    """Sound card that runs during its context; apps use it through one Unix socket.
 
     Args:
-        enter: what stands before a command to run it in the phone.
-        directory: private folder, which is not there yet; the phone must see it under the same path.
-        log: file for the output of its programs.
+        enter: prefix of a command that runs it in the phone.
+        directory: private folder, not yet made; the phone must see it under the same path.
+        log: file for the output of PulseAudio and parec.
     """
 
     def __init__(self, *, enter: Sequence[str], directory: Path, log: Path) -> None:
@@ -73,14 +73,14 @@ class SoundCard:
 
     @property
     def server(self) -> str:
-        """What ``PULSE_SERVER`` must be for an app that plays to it."""
+        """Value of ``PULSE_SERVER`` for an app that plays to this card."""
         return f"unix:{self._directory / 'socket'}"
 
     def __enter__(self) -> Self:
-        """Start it, and listen already: a null sink at rest takes two seconds to become prompt.
+        """Start the card and a listener; without a listener, a null sink needs 2 s until its timing is exact.
 
         Raises:
-            DeviceError: it did not start, or no sample came from it.
+            DeviceError: the card did not start, or delivered no sample.
             LabNotReadyError: PulseAudio is not installed.
         """
         pulseaudio, parec = PULSEAUDIO.path(), PAREC.path()
@@ -115,7 +115,7 @@ class SoundCard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop it; a recording that is under way is complete as far as it goes."""
+        """Stop the card; close a running recording with the samples received until now."""
         while self._processes:
             process = self._processes.pop()
             process.terminate()
@@ -129,14 +129,14 @@ class SoundCard:
             self._recorder.end()
 
     def record(self, file: Path) -> None:
-        """Begin to write what is played to `file`; silence is recorded, too."""
+        """Start to record the card's output, including silence, to `file`. Raises DeviceError during a recording."""
         self._running().begin(file)
 
     def stop_recording(self) -> Recorded:
-        """End the recording.
+        """Stop the recording and return it.
 
         Raises:
-            DeviceError: the card has ended, or samples are missing; the file has what there is.
+            DeviceError: the card has ended, nothing was recorded, or samples are missing; the file has the others.
         """
         recorder = self._running()
         recorded = recorder.end()
@@ -190,7 +190,7 @@ class SoundCard:
 
 
 class _Recorder(threading.Thread):
-    """Reads samples for as long as they come, and writes them to a file when there is one."""
+    """Thread that reads all samples and, during a recording, writes them to a file."""
 
     def __init__(self, source: IO[bytes]) -> None:
         super().__init__(name="recorder", daemon=True)
@@ -205,7 +205,7 @@ class _Recorder(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Until the source ends."""
+        """Read until the source ends."""
         rest = b""
         with self._source:
             while block := self._source.read1(_BLOCK):  # type: ignore[attr-defined]
@@ -222,13 +222,13 @@ class _Recorder(threading.Thread):
                 return
             self._wave.writeframes(block)
             self._samples += len(block) // _SAMPLE_BYTES
-            # A block may be late, never early: the earliest first sample that any of them allows is the right one.
+            # Blocks can arrive late but never early: the minimum over all blocks is the best estimate of the start.
             self._began = min(self._began, arrived - self._samples / RATE_HZ)
             values = array.array("h", block)
             self._peak = max(self._peak, *map(abs, (max(values), min(values))))
 
     def begin(self, file: Path) -> None:
-        """Write from now on."""
+        """Start to write samples to `file`. Raises DeviceError when a recording is running."""
         with self._lock:
             if self._wave is not None:
                 raise DeviceError("phone", f"{self._file} is being recorded already")
@@ -239,7 +239,7 @@ class _Recorder(threading.Thread):
             self._wave.setframerate(RATE_HZ)
 
     def end(self) -> Recorded | None:
-        """Write no more; what was recorded, or None when nothing was asked for."""
+        """Stop writing; return the recording, or None when there was none."""
         with self._lock:
             if self._wave is None or self._file is None:
                 return None

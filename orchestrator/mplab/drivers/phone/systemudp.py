@@ -1,9 +1,9 @@
-"""UDP that Android itself sends, and that firewall rules on a phone must let pass."""
+"""UDP ports of Android's own services, which firewall rules on a phone must accept."""
 
 _SYSTEM_UDP = ("123", "500", "4500")
-"""Ports of NTP and IKE (calls over WiFi): Android's own, for as long as the phone is used."""
+"""Ports of NTP and IKE (calls over WiFi), which Android always uses."""
 
 
 def accept_system_udp(program: str) -> str:
-    """Return lines that let pass what Android itself sends by UDP; `program`: ``iptables`` or ``ip6tables``."""
+    """Return rules that accept Android's own UDP traffic; `program` is ``iptables`` or ``ip6tables``."""
     return "\n".join(f"{program} -w -A mplab -p udp --dport {port} -j RETURN" for port in _SYSTEM_UDP)

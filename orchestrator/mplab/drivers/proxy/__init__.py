@@ -1,4 +1,4 @@
-"""Proxies: the other end of every transport. One package for each kind."""
+"""Proxies, the remote end of every transport: one package for each kind."""
 
 from mplab.drivers.proxy.driver import (
     DRIVERS,

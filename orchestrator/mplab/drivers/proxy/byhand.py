@@ -1,4 +1,4 @@
-"""A proxy as `mplab proxy` controls it, outside of runs: `ProxyDriver.by_hand` returns one."""
+"""Protocol of a proxy that `mplab proxy` controls outside of runs: `ProxyDriver.by_hand` returns one."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -9,11 +9,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Chosen:
-    """Options of `mplab proxy` that go before the lab file.
+    """Options of `mplab proxy` that override the lab file.
 
     Attributes:
-        engine: where its services run; "": as the lab file says.
-        parts: what is started, of `ProxyDriver.parts`; none: as the lab file says.
+        engine: address of the container engine; "": from the lab file.
+        parts: parts to start, from `ProxyDriver.parts`; empty: from the lab file.
     """
 
     engine: str = ""
@@ -22,17 +22,17 @@ class Chosen:
 
 @dataclass(frozen=True)
 class ServiceState:
-    """How one container is.
+    """State of one container.
 
     Attributes:
-        service: its name in the compose file.
+        service: name in the compose file.
         id: of the container.
         state: ``running``, ``exited``, …
-        health: ``healthy``, ``starting``, ``unhealthy``, or "" when nobody asks it.
-        image: digest of its image.
-        restarts: how often it had to be started again.
-        out_of_memory: whether its memory was not enough.
-        ports: where it listens on the engine's host.
+        health: ``healthy``, ``starting``, ``unhealthy``, or "" without a health check.
+        image: digest of the image.
+        restarts: number of restarts.
+        out_of_memory: True when the container ran out of memory.
+        ports: published ports on the engine's host.
     """
 
     service: str
@@ -46,18 +46,18 @@ class ServiceState:
 
     @property
     def well(self) -> bool:
-        """Runs, and answers when asked."""
+        """True when the service runs and passes its health check, if it has one."""
         return self.state == "running" and self.health in {"healthy", ""}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked on a server.
+    """Result of one check on a server.
 
     Attributes:
-        what: was checked.
-        ok: whether it is as needed.
-        found: what was found, and what to do about it.
+        what: subject of the check.
+        ok: the check passed.
+        found: result, and advice if it failed.
     """
 
     what: str
@@ -66,34 +66,34 @@ class Check:
 
 
 class ByHand(Protocol):
-    """A proxy with its origin and services. Every method may raise LabNotReadyError."""
+    """A proxy with its origin and services. Every method can raise LabNotReadyError."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep runs and other verbs from changing it meanwhile."""
+        """Return a lock that prevents runs and other verbs from changing the proxy."""
 
     def prepare(self, *, renew: bool) -> Path:
-        """Prepare it without starting it; return the folder with secrets and the certificate for phones.
+        """Prepare the proxy without starting it; return the folder with secrets and the certificate for phones.
 
         Args:
             renew: make new secrets, passwords and certificates.
         """
 
     def up(self, *, renew: bool, build: bool) -> Sequence[ServiceState]:
-        """Prepare and start it; return when every service answers.
+        """Prepare and start the proxy; return when every service answers.
 
         Args:
             renew: see `prepare`.
-            build: build what is not up to date.
+            build: build images that are not up to date.
         """
 
     def down(self, *, volumes: bool) -> None:
-        """Stop it; with `volumes`, also delete what it has stored."""
+        """Stop the proxy; with `volumes`, also delete its stored data."""
 
     def status(self) -> Sequence[ServiceState]:
         """Return the state of every service."""
 
     def logs(self, service: str, *, lines: int) -> Iterable[tuple[str, str]]:
-        """Return the last lines of each service, or of one, with the service's name."""
+        """Return pairs (service, line): the last `lines` lines of one service or, for "", of each."""
 
     def examine(self) -> Sequence[Check]:
-        """Check what it needs."""
+        """Check the requirements of the proxy."""

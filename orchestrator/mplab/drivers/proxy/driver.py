@@ -1,7 +1,7 @@
-"""`ProxyDriver`: a kind of proxy: its part of a lab file, what it needs, and how it is opened and checked.
+"""`ProxyDriver`: one kind of proxy, with its part of a lab file, its checks, and how to open it.
 
-A kind is a package with a module `driver` that has an object ``DRIVER``. That module is imported whenever a lab file is
-read: what is slow to import, it imports when it is used.
+A kind is a package with a module `driver` that has an object ``DRIVER``. The module is imported whenever a lab file is
+read, so it imports slow modules only when they are used.
 """
 
 from abc import ABC, abstractmethod
@@ -33,16 +33,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """What a lab gives to its servers.
+    """Settings that a lab passes to its servers.
 
     Attributes:
-        services: of the origin, next to web sites and files.
+        services: services of the origin in addition to web sites and files.
         directory: private folder of the lab.
         logs: host folder for the logs of its programs.
-        congestion_control: pinned on every socket of the proxy towards the phone.
-        endpoints: where the proxy listens.
-        interface: of the proxy's node towards the phone; "": the lab has no nodes, and phones reach the proxy by the
-            addresses that the lab file says.
+        congestion_control: set on every socket of the proxy towards the phone.
+        endpoints: addresses at which the proxy listens.
+        interface: interface of the proxy's node towards the phone; "": the lab has no nodes, and phones reach the proxy
+            by the addresses in the lab file.
     """
 
     services: "Sequence[Service]"
@@ -55,13 +55,13 @@ class ServerSettings:
 
 @dataclass(frozen=True)
 class HostSettings:
-    """What is known of a run before its lab is up.
+    """Properties of a run that are known before its lab starts.
 
     Attributes:
         congestion_control: of the experiment.
         services: names of the origin's services that its scenarios use.
-        wired: the lab is in namespaces of this machine, and lays wires into the proxy's; else phones reach the proxy by
-            real networks.
+        wired: the lab is in namespaces of this machine and connects wires to the proxy's; otherwise phones reach the
+            proxy by real networks.
     """
 
     congestion_control: str
@@ -70,78 +70,82 @@ class HostSettings:
 
 
 class HandedOver(Protocol):
-    """What was brought up outside of a lab, as the lab gets it."""
+    """Resources that were started outside of a lab and are handed to it."""
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """Return what is not as `ProxyDriver.prepare` returned it, as a phrase: ``the images net``; "": nothing."""
+        """Return the differences from the result of `ProxyDriver.prepare` as a phrase: ``the images net``; "": none."""
 
     def inherited(self) -> Inherited:
-        """Return `environment` and `descriptors` of the process inside, where `ProxyDriver.open` finds them."""
+        """Return `environment` and `descriptors` for the process inside; `ProxyDriver.open` reads them there."""
 
 
 class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
-    """One kind of proxy. The defaults are those of one that needs nothing outside of its lab."""
+    """One kind of proxy. The defaults suit a kind that needs nothing outside of its lab."""
 
     preparing: ClassVar[str] = ""
-    """What `prepare` makes, for people who wait for it; "": it makes nothing."""
+    """Description of the result of `prepare`, shown to waiting users; "": `prepare` makes nothing."""
     parts: ClassVar[Sequence[str]] = ()
-    """What `by_hand` can be told to start; (): `mplab proxy` cannot control it."""
+    """Parts that `by_hand` can start; (): `mplab proxy` cannot control this kind."""
 
     @abstractmethod
     def open(self, settings: Settings, lab: ServerSettings) -> "Servers":
-        """Return proxy, origin and services of a lab, not yet started. Raises LabNotReadyError."""
+        """Return proxy, origin and services of a lab, not yet started.
+
+        Raises:
+            LabNotReadyError: they cannot be used.
+        """
 
     def resources(self, settings: Settings) -> Iterator[str]:
-        """Yield the names that a run with it locks."""
+        """Yield the names of the locks that a run with these settings takes."""
         yield from ()
 
     def uses(self, settings: Settings) -> str:
-        """Return what it uses beyond the namespaces of a virtual lab, as one phrase; "": nothing."""
+        """Return the resources outside of a virtual lab's namespaces as one phrase; "": none."""
         return ""
 
     def check(self, settings: Settings, lab_file: str) -> Iterator[Finding]:
-        """Check it for `mplab doctor`; change nothing, raise nothing.
+        """Yield findings for `mplab doctor`; change nothing, raise nothing.
 
         Args:
-            settings: what the lab file says.
+            settings: the proxy in the lab file.
             lab_file: name of the lab file, for remedies.
         """
         yield from ()
 
     def by_hand(self, settings: Settings | None, chosen: Chosen, *, say: Say, detail: Say | None = None) -> "ByHand":
-        """Return the proxy as `mplab proxy` controls it. Only of kinds with `parts`.
+        """Return the proxy for `mplab proxy`. Called only for kinds with `parts`.
 
         Args:
-            settings: what the lab file says; None: there is no lab file.
-            chosen: goes before the settings.
-            say: is given lines for people who wait.
-            detail: is given what the programs print that are run.
+            settings: the proxy in the lab file; None: there is no lab file.
+            chosen: options that override the settings.
+            say: receives lines for waiting users.
+            detail: receives the output of programs.
         """
         raise NotImplementedError
 
     def prepare(self, settings: Settings, host: HostSettings) -> dict[str, object]:
-        """Prepare what a run needs outside of its lab; return what it is made of, for ``lab`` in the manifest.
+        """Prepare resources outside of the lab; return their description for ``lab`` in the manifest.
 
         Raises:
-            LabNotReadyError: it cannot be had, or a run uses it.
+            LabNotReadyError: they cannot be provided, or a run uses them.
         """
         return {}
 
     def host(self, settings: Settings, host: HostSettings, run_id: str) -> AbstractContextManager[HandedOver | None]:
-        """Have it up for as long as the context, and as it was before afterwards.
+        """Start the resources for the duration of the context and restore their previous state afterwards.
 
         Raises:
-            LabNotReadyError: it does not come up, or a run uses it.
+            LabNotReadyError: they do not start, or a run uses them.
         """
         return nullcontext()
 
 
 DRIVERS = Drivers(PROXIES, ProxyDriver)  # type: ignore[type-abstract]
-"""Name → kind of proxy, of all that are installed. Looking one up raises LabNotReadyError if it cannot be imported."""
+"""Name → kind of proxy, for all installed kinds. A lookup raises LabNotReadyError if the import fails."""
 
 
 def driver_of(settings: ProxyFile | None) -> ProxyDriver[Any]:
-    """Return the kind of a lab file's proxy; None: the lab file names none."""
+    """Return the kind of a lab file's proxy; None: the kind of a lab file without a proxy."""
     return own_driver() if settings is None else DRIVERS.load(settings.driver)
 
 
@@ -151,10 +155,10 @@ def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
 
 
 def own_driver() -> ProxyDriver[Any]:
-    """Return the kind of a virtual lab whose lab file names no proxy: the one that lab files cannot name.
+    """Return the kind for a virtual lab whose lab file has no proxy; it has no settings model.
 
     Raises:
-        LabNotReadyError: none is registered, or it cannot be imported.
+        LabNotReadyError: no such kind is registered, or it cannot be imported.
     """
     for driver in DRIVERS.importable().values():
         if driver.settings is None:

@@ -8,26 +8,26 @@ from mplab.format.agentlog import LogRecord, SessionSettings
 
 
 class Proxy(Protocol):
-    """Accepts the agent's connections and opens plain TCP connections to the origin."""
+    """Server that accepts the agent's connections and opens plain TCP connections to the origin."""
 
     def start(self) -> None:
-        """Start it and wait until it listens."""
+        """Start the proxy and wait until it listens."""
 
     def stop(self) -> None:
-        """End it; open connections are logged first."""
+        """Stop the proxy, which first logs its open connections."""
 
     def use(self, session: SessionSettings) -> None:
-        """Have these settings for the sessions that begin from now on; those that there are may end."""
+        """Apply settings to sessions that start from now on; existing sessions may end."""
 
     def log_end(self) -> int:
-        """A mark of the end that the connection log has now."""
+        """Return a mark for the current end of the connection log."""
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """The records that the connection log got after `mark`, in order."""
+        """Return the records written to the connection log after `mark`, in order."""
 
     def counters(self) -> Mapping[str, int]:
-        """The kernel counters of its host."""
+        """Return the kernel counters of its host."""
 
     @property
     def capture_point(self) -> CapturePoint:
-        """Where its side of the phone's traffic can be captured."""
+        """Interface at which the proxy's side of the phone's traffic can be captured."""

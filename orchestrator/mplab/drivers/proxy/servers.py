@@ -10,42 +10,42 @@ from mplab.drivers.services import RunningServices
 
 
 class Servers(Protocol):
-    """What the phone talks to, at the lab's own addresses."""
+    """Servers that the phone uses, at the lab's own addresses."""
 
     @property
     def networks(self) -> Mapping[str, int]:
-        """Node → descriptor of the network namespace that it has to be in; others get one of their own."""
+        """Node → descriptor of the network namespace that it must use; other nodes get a new one."""
 
     @property
     def secret_file(self) -> Path:
-        """What the agent shares with the proxy."""
+        """Secret shared by agent and proxy."""
 
     @property
     def proxy(self) -> Proxy:
-        """What the agent connects to (after `start`)."""
+        """Proxy for the agent (after `start`)."""
 
     @property
     def services(self) -> RunningServices:
-        """What the origin has next to web sites and files (after `start`)."""
+        """Services of the origin in addition to web sites and files (after `start`)."""
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """Start everything but the proxy, and wait until it answers.
+        """Start everything except the proxy, and wait until it answers.
 
         Args:
             nodes: of the lab; {} when it has none.
 
         Raises:
-            DeviceError: a part does not come up.
+            DeviceError: a part does not start.
         """
 
     def start_proxy(self) -> None:
-        """Start the proxy, once everything in front of it is there."""
+        """Start the proxy after all servers behind it."""
 
     def stop(self) -> None:
-        """End all."""
+        """Stop all of them."""
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Return the one-way delay between proxy and servers, ms, for the link emulator."""
+        """Map address prefix → one-way delay between proxy and servers, ms, for the link emulator."""
 
     def logs(self) -> list[Path]:
         """Return the logs of the origin's web server."""
@@ -55,16 +55,20 @@ class Servers(Protocol):
         """Certificate of the lab's authority (after `start`)."""
 
     def make_home(self, directory: Path) -> Path:
-        """Make a home folder whose browser trusts the lab's authority."""
+        """Make a home folder in which browsers trust the lab's authority."""
 
     def origin_congestion_control(self) -> str:
-        """Return what the origin's own sockets use. Raises DeviceError."""
+        """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""
 
     def describe(self) -> Mapping[str, object]:
-        """Return what is known of them only when they are up."""
+        """Return facts that are known only after the start."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when some of them have ended; the message names all of them."""
+        """Raise DeviceError when a server has ended; the message names all such servers."""
 
     def revive(self) -> list[str]:
-        """Start those again that have ended by themselves; one sentence for each. Raises DeviceError."""
+        """Start servers again that have ended unexpectedly; return one sentence for each.
+
+        Raises:
+            DeviceError: a server does not start.
+        """

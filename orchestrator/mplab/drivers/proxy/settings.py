@@ -1,4 +1,4 @@
-"""Configuration of `mpflex proxy`, wherever it runs."""
+"""Configuration of `mpflex proxy`, in any environment."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from mplab.format.agentlog import SessionSettings
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, NETWORK
 
 WEB_PORTS = (53, 80, 443)
-"""Ports of the origin that phones always reach."""
+"""Ports of the origin that every phone can reach."""
 
 
 def proxy_settings(
@@ -20,17 +20,17 @@ def proxy_settings(
     internet: Sequence[str] = (),
     control: str = "",
 ) -> dict[str, object]:
-    """Return the proxy's configuration: it connects to the origin, and to what `internet` allows.
+    """Return the proxy's configuration: it connects to the origin, and to destinations in `internet`.
 
     Args:
         listen: transport → address with port.
         secret_file: the secret shared with the agents.
-        ports: of the origin's services that phones reach, beside those of the web.
-        congestion_control: pinned on every socket towards the phone; "": the system's.
+        ports: of the origin's services for phones, in addition to the web ports.
+        congestion_control: set on every socket towards the phone; "": the system's.
         log: of connections.
         session: settings for sessions.
-        internet: further destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
-        control: the control socket; "": none.
+        internet: additional destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
+        control: path of the control socket; "": none.
     """
     return {
         "listen": dict(listen),

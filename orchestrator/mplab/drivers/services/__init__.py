@@ -1,4 +1,4 @@
-"""Origin services: what apps need behind the proxy, one folder each in ``proxy-docker/``."""
+"""Origin services that apps need behind the proxy, one folder each in ``proxy-docker/``."""
 
 from mplab.drivers.services.fetch import fetch
 from mplab.drivers.services.protocol import Host, Service, ServiceContext

@@ -1,4 +1,4 @@
-"""Asks a service as a phone would: by its names, with its certificate checked."""
+"""Send HTTP requests to a service as a phone would: by its host names, with its certificate checked."""
 
 from mplab.base.machine import CommandResult
 from mplab.base.programs import CURL
@@ -6,20 +6,20 @@ from mplab.drivers.services.protocol import Service, ServiceContext
 
 _PORTS = (80, 443)
 _MARGIN_S = 2.0
-"""What curl is given to end by itself."""
+"""Extra time in which curl can end by itself, s."""
 
 
 def fetch(
     service: Service, context: ServiceContext, url: str, *arguments: str, timeout_s: float = 3.0
 ) -> CommandResult:
-    """Get `url` from the node that the service runs in; names of the service need no name server.
+    """Request `url` from the node of the service; the service's host names need no name server.
 
     Args:
-        service: whose hosts may be named.
-        context: where it runs.
-        url: what is asked for.
-        arguments: of curl, beside the usual ones, e.g. ``--fail``.
-        timeout_s: how long it may take.
+        service: service whose host names are resolved.
+        context: of the running service.
+        url: to request.
+        arguments: additional arguments of curl, e.g. ``--fail``.
+        timeout_s: limit for the request, s.
     """
     resolve = [
         part for host, at in service.hosts.items() for port in _PORTS for part in ("--resolve", f"{host}:{port}:{at}")

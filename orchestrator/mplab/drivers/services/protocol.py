@@ -1,4 +1,4 @@
-"""`Service`, the base class of services, and what a service is given."""
+"""`Service`, the base class of services, and the context that a lab passes to them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,24 +14,24 @@ from mplab.drivers.origin.host import Host as OriginHost
 
 
 class Host(OriginHost, Protocol):
-    """Where services run: a node of the lab in which the addresses of all services are local."""
+    """Place where services run: a node of the lab in which the addresses of all services are local."""
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command and wait. Raises DeviceError."""
+        """Run a command and wait for it. Raises DeviceError when it fails or takes longer than `timeout_s`."""
 
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """What a service may use.
+    """Folders, certificate authority and host of a service in one lab.
 
     Attributes:
-        directory: private folder of this service in this lab; it goes with the lab.
+        directory: private folder of this service in this lab; removed with the lab.
         cache: folder of this service for content that is kept between labs.
         authority: issues certificates that the phone's browser trusts.
-        host: where its programs run.
-        installed: how they see files and each other: what a configuration or a command names goes through it.
+        host: place where its programs run.
+        installed: translates paths and programs in configurations and commands for that place.
     """
 
     directory: Path
@@ -42,17 +42,17 @@ class ServiceContext:
 
 
 class Service(ABC):
-    """A service of the origin. One object serves many labs, so it keeps nothing but what `ServiceContext` leads to.
+    """A service of the origin. One object serves many labs, so its state is only in `ServiceContext`.
 
     A subclass sets `name`, `title`, `network` and `hosts`, and implements `check` and `facts`. Everything else has a
     default.
     """
 
     name: str
-    """Its folder in ``proxy-docker/mplab/services``."""
+    """Name of its folder in ``proxy-docker/mplab/services``."""
     title: str
     network: str
-    """Where all its addresses are: a /24 in 10.65.100.0/22 that no other service has."""
+    """Network of all its addresses: a /24 in 10.65.100.0/22 that no other service uses."""
     rtt_ms: float = 4.0
     """Round-trip time between proxy and service; nikravesh2016 §5.5."""
     hosts: Mapping[str, str]
@@ -63,25 +63,26 @@ class Service(ABC):
     """Programs that must be installed for it, in addition to nginx."""
 
     def prepare(self, context: ServiceContext) -> None:  # noqa: B027 - optional
-        """Write configurations, certificates and content that is not there yet. Nothing runs yet."""
+        """Write missing configurations, certificates and content. No program runs yet."""
 
     def nginx(self, context: ServiceContext) -> str:
         """Return ``server`` blocks for the origin's nginx, after `prepare`; "" for none."""
         return ""
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return name → command that runs in the foreground, for each program of its own."""
+        """Map name → command that runs in the foreground, for each program of the service."""
         return {}
 
     @abstractmethod
     def check(self, context: ServiceContext) -> None:
-        """Check that the service answers as it should, in well under a second. Called until it does at the start, and
-        before each cell that uses it.
+        """Check in well under a second that the service answers correctly.
+
+        Called repeatedly at the start until it succeeds, and before each cell that uses the service.
 
         Raises:
-            DeviceError: it does not.
+            DeviceError: the service does not answer correctly.
         """
 
     @abstractmethod
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
-        """Return what scenarios have to know: URLs, accounts. Stays in memory."""
+        """Return facts for scenarios, such as URLs and accounts. They stay in memory."""

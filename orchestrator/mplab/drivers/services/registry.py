@@ -1,19 +1,19 @@
-"""Finds services by their entry points."""
+"""Find services by their entry points."""
 
 from mplab.base.drivers import Drivers
 from mplab.base.plugins import SERVICES
 from mplab.drivers.services.protocol import Service
 
 DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
-"""Name → service, of all that are installed."""
+"""Name → service, for all installed services."""
 
 
 def load_service(name: str) -> Service:
     """Load ``SERVICE`` of a service's ``service.py``.
 
     Raises:
-        InputError: there is no service of this name.
-        LabNotReadyError: its ``service.py`` cannot be imported, has no SERVICE, or one of another class or name.
+        InputError: no service has this name.
+        LabNotReadyError: its ``service.py`` cannot be imported, or its SERVICE is missing or has a wrong class or name.
     """
     return DRIVERS.load(name)
 

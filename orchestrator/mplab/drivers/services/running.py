@@ -1,4 +1,4 @@
-"""The services of a lab: prepared, started, checked, stopped."""
+"""Prepare, start, check and stop the services of a lab."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from mplab.drivers.origin.host import ServerProcess
 from mplab.drivers.services.protocol import Host, Service, ServiceContext
 
 CACHE_DIR = CHECKOUT / "build" / "services"
-"""Where generated content is kept between labs."""
+"""Folder for generated content that is kept between labs."""
 
 _READY_TIMEOUT_S = 15.0
 _POLL_S = 0.05
@@ -23,17 +23,17 @@ _POLL_S = 0.05
 
 @dataclass(frozen=True)
 class LogMark:
-    """Where logs ended at some time."""
+    """Sizes of log files at one time."""
 
     sizes: Mapping[Path, int]
 
     @classmethod
     def of(cls, logs: Iterable[Path]) -> "LogMark":
-        """Where `logs` end now."""
+        """Record the current sizes of `logs`."""
         return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
 
     def keep(self, directory: Path) -> None:
-        """Write what has come since into files of the same names in `directory`."""
+        """Copy the lines written since then into files of the same names in `directory`."""
         directory.mkdir(exist_ok=True)
         for log, size in self.sizes.items():
             with suppress(FileNotFoundError), log.open("rb") as source:
@@ -49,14 +49,14 @@ class _Entry:
 
 
 class RunningServices:
-    """Services for as long as a lab.
+    """Services of one lab.
 
     Args:
-        services: which.
+        services: services to run.
         directory: private folder of this lab.
-        host: where they run.
+        host: place where they run.
         cache: folder for content that is kept between labs.
-        installed: how their programs see files and each other.
+        installed: translates paths and programs for that place.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class RunningServices:
 
     @property
     def ports(self) -> list[int]:
-        """TCP ports that phones reach, beside 80 and 443."""
+        """TCP ports that phones reach, in addition to 80 and 443."""
         return sorted({port for service in self._services for port in service.ports})
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """One-way delay between proxy and services, ms, for the link emulator."""
+        """Map network → one-way delay between proxy and services, ms, for the link emulator."""
         return {service.network: service.rtt_ms / 2 for service in self._services}
 
     def prepare(self, authority: LabAuthority) -> None:
-        """Prepare all.
+        """Prepare all services.
 
         Args:
             authority: the lab's certificate authority.
@@ -108,13 +108,13 @@ class RunningServices:
             self._entries[service.name] = _Entry(service, context)
 
     def adopt(self, authority: Authority) -> None:
-        """In place of `prepare` and `start`: what another process has prepared, and somebody else runs.
+        """Use services that another process has prepared and runs, instead of `prepare` and `start`.
 
         Args:
-            authority: that has issued their certificates.
+            authority: authority that issued their certificates.
 
         Raises:
-            DeviceError: one does not answer within 15 s.
+            DeviceError: a service does not answer within 15 s.
         """
         self._entries = {service.name: _Entry(service, self._context(service, authority)) for service in self._services}
         self._wait_until_ready(list(self._entries))
@@ -124,11 +124,11 @@ class RunningServices:
         return ServiceContext(*folders, authority, self._host, self._installed)
 
     def nginx(self) -> str:
-        """``server`` blocks of all (after `prepare`)."""
+        """Return the ``server`` blocks of all services (after `prepare`)."""
         return "\n".join(entry.service.nginx(entry.context) for entry in self._entries.values())
 
     def commands(self) -> dict[str, list[str]]:
-        """Program → its command, of all (after `prepare`)."""
+        """Map each program of all services to its command (after `prepare`)."""
         return {
             program: list(argv)
             for entry in self._entries.values()
@@ -136,10 +136,10 @@ class RunningServices:
         }
 
     def start(self, logs: Path) -> None:
-        """Start all and wait until each answers.
+        """Start all services and wait until each answers.
 
         Raises:
-            DeviceError: one has ended, or does not answer within 15 s.
+            DeviceError: a program has ended, or a service does not answer within 15 s.
         """
         for entry in self._entries.values():
             for name, argv in entry.service.commands(entry.context).items():
@@ -148,13 +148,13 @@ class RunningServices:
         self._wait_until_ready(list(self._entries))
 
     def revive(self) -> list[str]:
-        """Start programs again that have ended by themselves, and wait until their services answer.
+        """Start programs again that have ended unexpectedly, and wait until their services answer.
 
         Returns:
             One sentence for each program.
 
         Raises:
-            DeviceError: one ends again, or does not answer within 15 s.
+            DeviceError: a program ends again, or a service does not answer within 15 s.
         """
         started, names = [], []
         for name, entry in self._entries.items():
@@ -186,19 +186,24 @@ class RunningServices:
         check_each(partial(self._check_alive, name) for name in self._entries)
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise DeviceError when one of the services does not answer as it should."""
+        """Check the named services.
+
+        Raises:
+            DeviceError: a service does not answer correctly.
+            LabNotReadyError: a service is not part of this lab.
+        """
         for name in names:
             entry = self._entry(name)
             self._check_alive(name)
             entry.service.check(entry.context)
 
     def facts(self, name: str) -> Mapping[str, str]:
-        """What scenarios have to know of a service."""
+        """Return the facts of a service for scenarios. Raises LabNotReadyError when it is not part of this lab."""
         entry = self._entry(name)
         return entry.service.facts(entry.context)
 
     def mark(self, names: Sequence[str]) -> "LogMark":
-        """Where the logs of some services end now."""
+        """Record the current log sizes of some services."""
         return LogMark.of(log for name in names for _, log in self._entry(name).running.values())
 
     def stop(self) -> None:

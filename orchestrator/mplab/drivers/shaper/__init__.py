@@ -1,4 +1,4 @@
-"""Shapers: what makes a link condition real, and what proves that it is."""
+"""Shapers: apply link conditions to paths, and verify them."""
 
 from mplab.drivers.shaper.protocol import PathMeasurement, ProbeError, Shaper
 

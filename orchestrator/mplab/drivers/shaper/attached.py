@@ -1,4 +1,4 @@
-"""The `Shaper` of a phone whose paths are shaped by machines of a lab file: routers, servers, the phone itself."""
+"""`Shaper` for a phone whose paths are shaped by machines in a lab file: routers, servers, the phone itself."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
 
 class ShapedPath(TypedDict, total=False):
-    """What is applied to one path of the phone, and where; `where` alone: nothing is."""
+    """Place and conditions of one path; with only `where`, the path is not shaped."""
 
     where: Required[str]
     of: str
@@ -23,11 +23,11 @@ class ShapedPath(TypedDict, total=False):
 
 
 class AttachedShaper:
-    """Shapes every path of one phone where the lab file says; several phones may share a place.
+    """Shapes every path of one phone at its place in the lab file; several phones may share a place.
 
     Args:
         phone: its name in the lab file.
-        paths: of this phone, each with the machine that shapes it and is held.
+        paths: paths of this phone, each with the held machine that shapes it.
         prober: measures paths from this phone, end to end.
     """
 
@@ -41,16 +41,15 @@ class AttachedShaper:
         self.kind = ", ".join(sorted({place.method for place in self._held()}))
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Make the conditions real on every path, on every place; all of them, or none.
+        """Apply the conditions to every path at its place: all of them, or none.
 
-        `seed` is used where kernel and tc take one (Linux 6.7); chance is the kernel's elsewhere.
-
-        A path that is attached to no place can be left as it is alone.
+        The kernel and tc use `seed` since Linux 6.7; older kernels draw their own random numbers. A path without a
+        place accepts only the condition `OPEN`.
 
         Raises:
-            LabNotReadyError: a path that is shaped nowhere and is not left open, a condition that cannot be given
-                there; a place that was lost and does not come back.
-            DeviceError: one refused; nothing stays applied on any.
+            LabNotReadyError: a path without a place has another condition, a place cannot apply a condition, or a lost
+                place does not return.
+            DeviceError: a place refused; no condition stays applied.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
@@ -65,12 +64,17 @@ class AttachedShaper:
         except Exception as error:
             try:
                 self.clear()
-            except Exception as further:  # the first error is the one to explain
+            except Exception as further:  # the first error explains the problem
                 error.add_note(f"not cleared: {further}")
             raise
 
     def change(self, interface: str, condition: PathCondition, *, seed: int | None = None) -> None:
-        """Put one path under another condition; see `apply`."""
+        """Apply another condition to one path.
+
+        Raises:
+            LabNotReadyError: the path has no place, or its place cannot apply the condition.
+            DeviceError: the place refused; the path keeps its previous condition.
+        """
         if interface not in self._places:
             places = ", ".join(sorted(self._places))
             raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {places}")
@@ -87,12 +91,12 @@ class AttachedShaper:
         return f"{self._phone}.{interface}"
 
     def clear(self) -> None:
-        """Take this phone's conditions away; those of other phones stay."""
+        """Remove the conditions of this phone; those of other phones stay."""
         for interface, (place, _) in self._places.items():
             place.shaping.unshape(self._key(interface))
 
     def state(self) -> Mapping[str, ShapedPath]:
-        """By interface: where, whose packets, and both directions as the kernel there says."""
+        """Map each interface to its place, its selector, and both directions as the kernel there reports them."""
         self.check_alive()
         states = {place.name: place.shaping.state() for place, _ in self._places.values()}
         found: dict[str, ShapedPath] = {}
@@ -103,7 +107,7 @@ class AttachedShaper:
         return found
 
     def where(self, interface: str) -> str:
-        """``server proxy (tc)``, ``not shaped``."""
+        """Return the place of a path for reports: ``server proxy (tc)``, ``not shaped``."""
         if interface not in self._places:
             return NOT_SHAPED
         place, _ = self._places[interface]
@@ -114,7 +118,7 @@ class AttachedShaper:
         return [warning for place in self._held() for warning in place.warnings]
 
     def counters(self) -> Mapping[str, int]:
-        """``"wlan0.up.packets_out"``, from the queues' own counters."""
+        """Return the counters of the queues: ``"wlan0.up.packets_out"``."""
         self.check_alive()
         counters = {place.name: place.shaping.counters() for place, _ in self._places.values()}
         return {
@@ -124,7 +128,7 @@ class AttachedShaper:
         }
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a place was lost: rebooted, unreachable, given back by itself."""
+        """Raise DeviceError when a place was lost: rebooted, unreachable, or released by its dead-man's switch."""
         for place in self._held():
             place.hold.check_alive()
 

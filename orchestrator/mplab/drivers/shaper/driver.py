@@ -1,14 +1,14 @@
-"""What a kind of shaper is: its settings, its abilities, and how it is opened, checked and given back.
+"""Shaper drivers: settings, abilities, and how to open, check and release a shaper.
 
-A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.shapers``. It is
-one of four:
+A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.shapers``. There
+are four base classes:
 
-* `MachineDriver`: a machine that is reached from here and has an entry in the lab file (a router, a server, a phone).
-* `InsideDriver`: a machine that a virtual lab boots for itself, in its own namespaces.
-* `PhoneDriver`: a phone that shapes its own paths, by what a run drives it with.
+* `MachineDriver`: a machine with an entry in the lab file that this host can reach (a router, a server, a phone).
+* `InsideDriver`: a machine that a virtual lab boots in its own namespaces.
+* `PhoneDriver`: a phone that shapes its own paths by the connection that a run has to it.
 * `EmulatorDriver`: the link emulator of the virtual lab.
 
-A module `driver` is imported whenever a lab file is read: what is slow to import, it imports when it is used.
+The module `driver` is imported whenever a lab file is read, so it imports slow modules only when they are used.
 """
 
 from abc import ABC, abstractmethod
@@ -41,53 +41,56 @@ class ShaperDriver(ShaperKind, ABC):
     """One kind of shaper; see `ShaperKind` for its attributes."""
 
     programs: tuple[Program, ...] = ()
-    """Programs of this machine that are needed, beside those of every lab."""
+    """Programs that this host needs in addition to those of every lab."""
 
 
 class EntryDriver(ShaperDriver, Generic[Settings]):
-    """A kind with entries in lab files."""
+    """A kind of shaper with entries in lab files."""
 
     @abstractmethod
     def check(self, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """Check one machine for `mplab doctor`; change nothing, raise nothing.
+        """Yield findings about one machine for `mplab doctor`; change nothing, raise nothing.
 
         Args:
             machine: its entry.
-            lab_file: name of the lab file, for what to do.
+            lab_file: name of the lab file, for remedies.
         """
 
 
 class MachineState(Protocol):
-    """What is installed on a machine, and who holds it."""
+    """Installed files and holder of a machine."""
 
     def to_json(self) -> dict[str, object]:
-        """For ``--json``."""
+        """Return the fields for ``--json``."""
 
     def __str__(self) -> str:
-        """For people: ``held by nobody``."""
+        """Return the state as text: ``held by nobody``."""
 
 
 class MachineDriver(EntryDriver[Settings]):
-    """A kind of machine that is reached from here."""
+    """A kind of machine that this host can reach."""
 
     @abstractmethod
     def where(self, machine: ShapingMachine[Settings]) -> str:
-        """Return how it is reached, which names its lock: one machine, one name, whatever lab files call it."""
+        """Return the address of the machine, which names its lock, so that all lab files use the same lock."""
 
     @abstractmethod
     def hold(self, machine: ShapingMachine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
-        """Hold it for as long as the context; no one else may shape it meanwhile.
+        """Return a context that holds the machine; no other process can shape it during that time.
 
         Entering raises LabNotReadyError when it cannot be reached, cannot shape, or another owner holds it.
         """
 
     @abstractmethod
     def uses(self, machine: ShapingMachine[Settings]) -> str:
-        """Return what it uses beyond the namespaces of a virtual lab, as one phrase: who allows a lab file reads it."""
+        """Return the resources it uses outside of a virtual lab's namespaces, as one phrase.
+
+        mplab shows it to the user who must allow a lab file.
+        """
 
     @abstractmethod
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """Give back what a dead process held, from another process; do nothing when `token` holds it no more.
+        """Release a machine that a dead process held; do nothing when `token` no longer holds it.
 
         Args:
             label: of the machine, for messages.
@@ -95,36 +98,36 @@ class MachineDriver(EntryDriver[Settings]):
             token: of the hold; see `Owner.token`.
 
         Raises:
-            MplabError: it cannot be reached, or something could not be taken back.
+            MplabError: it cannot be reached, or a change could not be undone.
         """
 
     @abstractmethod
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """Take back what any owner has changed on it. Raises LabNotReadyError: not everything could be."""
+        """Undo the changes of any owner. Raises LabNotReadyError when some could not be undone."""
 
     @abstractmethod
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
-        """Return what is installed on it, and who holds it. Raises LabNotReadyError: it cannot be reached."""
+        """Return installed files and holder. Raises LabNotReadyError when it cannot be reached."""
 
     def install(self, _machine: ShapingMachine[Settings]) -> str:
-        """Install what holding it needs; return what came of it. Raises LabNotReadyError."""
+        """Install the software for holding it; return a sentence about it. Raises LabNotReadyError on failure."""
         return NOTHING_NEEDED
 
     def remove(self, _machine: ShapingMachine[Settings]) -> str:
-        """Take off it what `install` has installed; return what came of it. Raises LabNotReadyError."""
+        """Remove the software of `install`; return a sentence about it. Raises LabNotReadyError on failure."""
         return NOTHING_NEEDED
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """How a router of a virtual lab is wired.
+    """Wires and routes of a router in a virtual lab.
 
     Attributes:
         ports: interface → its address with prefix length, its hardware address.
         towards: interface of the phone → the router's interface towards it.
         routes: arguments of ``ip``.
         neighbours: interface, address and hardware address of each known neighbour.
-        management: address with prefix length of the lab's end, and of the router's, of a wire to drive it by.
+        management: addresses with prefix length of the lab's end and the router's end of the management wire.
     """
 
     ports: Mapping[str, tuple[str, str]]
@@ -139,23 +142,23 @@ class BootedMachine(Protocol):
 
     @property
     def machine(self) -> ShapingMachine[BaseModel]:
-        """It as a machine that can be reached, once it was started: its kind has a `MachineDriver`."""
+        """The started machine as one that can be reached: its kind has a `MachineDriver`."""
 
     def start(self) -> None:
-        """Wire it and let it boot."""
+        """Wire the machine and boot it."""
 
     def wait(self) -> dict[str, str]:
-        """Wait until it answers; return what it says of itself. Raises LabNotReadyError: it does not boot."""
+        """Wait until it answers; return its versions. Raises LabNotReadyError when it does not boot."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it has ended."""
+        """Raise DeviceError when the machine has ended."""
 
     def stop(self) -> None:
-        """Switch it off."""
+        """Stop the machine."""
 
 
 class InsideDriver(EntryDriver[Settings]):
-    """A kind of machine that a virtual lab boots in the place of its node ``router``."""
+    """A kind of machine that a virtual lab boots to replace its node ``router``."""
 
     inside = True
 
@@ -167,29 +170,33 @@ class InsideDriver(EntryDriver[Settings]):
 
         Args:
             machine: its entry.
-            node: that it takes the place of; its interfaces have no addresses.
+            node: node that it replaces; the node's interfaces have no addresses.
             wiring: of that node.
             directory: private folder for its files.
-            log: its console.
+            log: file for its console output.
         """
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return the versions of its parts, for ``manifest.json``. Raises LabNotReadyError: one is missing."""
+        """Return the versions of its parts, for ``manifest.json``. Raises LabNotReadyError when one is missing."""
 
 
 class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
-    """A kind of phone, named as the phone's driver, that shapes its own paths while a run drives it."""
+    """A kind of phone that shapes its own paths during a run; it has the name of the phone's driver."""
 
     @abstractmethod
     def hold(
         self, phone: DrivenPhone, machine: ShapingMachine[Settings], owner: "Owner"
     ) -> AbstractContextManager["HeldMachine"]:
-        """See `MachineDriver.hold`; `phone` is the one that the run drives."""
+        """See `MachineDriver.hold`; `phone` is the phone of the run."""
 
     @abstractmethod
     def check(self, phone: DrivenPhone, machine: ShapingMachine[Settings]) -> Iterator[Finding]:
-        """Check for `mplab doctor` that a phone that is in use can shape its own paths. Raises MplabError."""
+        """Yield findings for `mplab doctor` about the shaping of a connected phone.
+
+        Raises:
+            MplabError: the phone is lost.
+        """
 
 
 class EmulatorDriver(ShaperDriver):
@@ -199,7 +206,7 @@ class EmulatorDriver(ShaperDriver):
     settings: type[BaseModel] = BaseModel
 
     def check(self) -> Iterator[Finding]:
-        """Check it for `mplab doctor`; change nothing, raise nothing. By default: its programs."""
+        """Yield findings for `mplab doctor`; change nothing, raise nothing. The default checks `programs`."""
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:
             yield Finding(f"shaper {self.name}", "missing", f"{program.name}: not found", program.remedy)
@@ -220,17 +227,17 @@ class EmulatorDriver(ShaperDriver):
         """Return the emulator, not yet started.
 
         Args:
-            air: the node that has both ends of every emulated link.
-            phone: what probes start from.
-            proxy: the node that answers probes.
-            probe_server: its address and port for them, as the phone sees it.
-            directory: where configuration, control socket and logs go.
+            air: node with both ends of every emulated link.
+            phone: sends the probes.
+            proxy: node that answers probes.
+            probe_server: address and port of the probe server as the phone sees them.
+            directory: folder for configuration, control socket and logs.
             wan_delay_ms: one-way delay to the origin's addresses, by prefix.
         """
 
 
 DRIVERS = Drivers(SHAPERS, ShaperDriver)
-"""Name → kind of shaper, of all that are installed."""
+"""Name → kind of shaper, for all installed kinds."""
 _ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
 _MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
 _INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
@@ -239,30 +246,30 @@ _EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
 
 
 def driver_of(machine: ShapingMachine[Settings]) -> EntryDriver[Settings]:
-    """Return the driver of a machine that has an entry. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine's entry. Raises as `Drivers.load` does."""
     return _ENTRIES.load(machine.kind)
 
 
 def reachable_driver_of(machine: ShapingMachine[Settings]) -> MachineDriver[Settings]:
-    """Return the driver of a machine of `LabFile.reachable`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.reachable`. Raises as `Drivers.load` does."""
     return machine_driver(machine.kind)
 
 
 def machine_driver(name: str) -> MachineDriver[Any]:
-    """Return the driver of a kind of machine that is reached from here. Raises InputError, LabNotReadyError."""
+    """Return the driver of a kind of machine that this host can reach. Raises as `Drivers.load` does."""
     return _MACHINES.load(name)
 
 
 def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings]:
-    """Return the driver of a machine of `LabFile.inside`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.inside`. Raises as `Drivers.load` does."""
     return _INSIDE.load(machine.kind)
 
 
 def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, Any]:
-    """Return the driver of a machine of `LabFile.by_itself`. Raises InputError, LabNotReadyError."""
+    """Return the driver of a machine in `LabFile.by_itself`. Raises as `Drivers.load` does."""
     return _PHONES.load(machine.kind)
 
 
 def emulator_driver() -> EmulatorDriver:
-    """Return the driver of the link emulator. Raises LabNotReadyError."""
+    """Return the driver of the link emulator. Raises LabNotReadyError when it cannot be imported."""
     return _EMULATORS.load(emulator().name)

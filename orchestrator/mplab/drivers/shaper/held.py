@@ -1,4 +1,4 @@
-"""Machines of a lab file that shape, held for a run: locked, watched, given back whatever happens."""
+"""Hold the shaping machines of a lab file during a run; every hold is locked, watched and released."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 
 def undo_directory() -> Path:
-    """``$XDG_STATE_HOME/mplab/undo``, by default in ``~/.local/state``: outlives a reboot, as shaping does."""
+    """Return ``$XDG_STATE_HOME/mplab/undo`` (default: in ``~/.local/state``); like shaping, it survives a reboot."""
     return state_directory() / "undo"
 
 
@@ -26,15 +26,15 @@ def undo_directory() -> Path:
 def held_machines(
     machines: Iterable[ShapingMachine[BaseModel]], *, run_id: str = "", directory: Path | None = None
 ) -> Iterator[dict[str, HeldMachine]]:
-    """Hold machines, by name; what dead runs have left is taken back first.
+    """Yield held machines by name; first undo the changes that dead runs have left.
 
     Args:
-        machines: that can be reached from here.
-        run_id: for messages to others.
+        machines: machines that this host can reach.
+        run_id: for messages to other users.
         directory: of the undo journal; default: `undo_directory`.
 
     Raises:
-        LabNotReadyError: one of them cannot be held; none is then.
+        LabNotReadyError: a machine cannot be held; then all are released.
     """
     directory = directory if directory is not None else undo_directory()
     for item in UndoJournal.recover(directory):

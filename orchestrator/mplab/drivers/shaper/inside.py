@@ -1,4 +1,4 @@
-"""The shaper of a virtual lab with a router that it has booted."""
+"""Shaper of a virtual lab that has booted a router."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +15,17 @@ from mplab.drivers.shaper.split import SplitShaper
 def held_inside(
     phone: str, booted: BootedMachine, emulator: Emulator, *, directory: Path, run_id: str
 ) -> Iterator[SplitShaper]:
-    """Hold a booted router, as a real one is held, and give it the phone's paths that it shapes.
+    """Hold a booted router like a real one, and shape the phone's paths on it.
 
     Args:
         phone: its name in the lab file.
         booted: the router.
-        emulator: has the other paths, and probes all.
-        directory: for the undo journal: what is in it ends with the lab.
-        run_id: of the run, for messages to others.
+        emulator: shapes the other paths and probes all paths.
+        directory: folder for the undo journal; its content is obsolete when the lab ends.
+        run_id: of the run, for messages to other users.
 
     Raises:
-        LabNotReadyError: it cannot be held.
+        LabNotReadyError: the router cannot be held.
     """
     machine = booted.machine
     with held_machines([machine], run_id=run_id, directory=directory / "undo") as held:

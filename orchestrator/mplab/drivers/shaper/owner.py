@@ -1,4 +1,4 @@
-"""In whose name machines that shape are held, and where it is noted how they are given back."""
+"""Owner of holds on shaping machines, with the stack that records how to release them."""
 
 import os
 import platform
@@ -18,25 +18,25 @@ class Owner:
     """A run, or a user at the command line, that holds machines.
 
     Attributes:
-        undo: where every change registers its undo before it is made.
-        run_id: in the messages that others see; "": no run.
+        undo: stack on which every change registers its undo in advance.
+        run_id: in messages to other users; "": no run.
     """
 
     undo: UndoStack
     run_id: str = ""
 
     def lock(self, where: str) -> AbstractContextManager[None]:
-        """Lock the machine that is reached by `where`. Raises LabNotReadyError when another process holds it."""
+        """Lock the machine with the address `where`. Raises LabNotReadyError when another process holds it."""
         return resource_lock(shaping_resource(where), run_id=self.run_id)
 
     def token(self) -> str:
-        """Return the name of a new hold: no other hold has it, whatever process and host took it."""
+        """Return the name of a new hold, unique over all processes and hosts."""
         return f"{self.run_id or 'mplab'}@{platform.node()}:{os.getpid()}:{time.time_ns()}"
 
 
 def shaping_resource(where: str) -> str:
-    """Return the name under which a machine is locked, by how it is reached.
+    """Return the name of a machine's lock, made from its address.
 
-    A command line may be longer than the name of a file: the name has its checksum then.
+    An address that is a long command line could exceed the length of a file name, so its checksum is used instead.
     """
     return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"

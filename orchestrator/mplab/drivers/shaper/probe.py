@@ -1,4 +1,4 @@
-"""The link probe: from a phone's interface to a server beside the proxy, over UDP."""
+"""Link probe over UDP from a phone's interface to a server next to the proxy."""
 
 import json
 import math
@@ -15,14 +15,14 @@ _PINGS = 15
 _BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
 _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
-"""So many echoes must be lost on average for none at all to be no chance (`mplab.cell.judge`)."""
+"""Expected number of lost echoes, so large that a loss of none is no coincidence (`mplab.cell.judge`)."""
 
 
 class LinkProbe:
     """Measures paths with `linkem probe`.
 
     Args:
-        phone: what probes start from.
+        phone: sends the probes.
         server: address and port of `linkem probe-server`, as the phone sees it.
     """
 
@@ -31,15 +31,15 @@ class LinkProbe:
         self._server = server
 
     def __call__(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path, all at once.
+        """Measure all paths at the same time.
 
         Args:
-            conditions: interface → what it is under: how much is sent depends on it.
+            conditions: interface → its condition, which determines the number of packets.
 
         Raises:
             ProbeError: a path does not answer.
         """
-        self._phone.program(LINKEM)  # brought there once, not by each thread
+        self._phone.program(LINKEM)  # copy it once, before the threads start
         with ThreadPoolExecutor(len(conditions) or 1, thread_name_prefix="probe") as threads:
             running = {device: threads.submit(self._probe, device, path) for device, path in conditions.items()}
             return {device: measurement.result() for device, measurement in running.items()}
@@ -65,15 +65,15 @@ def _blast_s(path: PathCondition) -> float:
 
 
 def _loss_packets(path: PathCondition) -> int:
-    """Echoes beside the pings that show whether a path loses its share; the probe sends fewer on slow paths."""
+    """Return the number of echoes, besides the pings, that reveal the loss of a path; slow paths get fewer."""
     share = path.round_trip_loss_percent / 100
     if not share:
-        return 0  # that it loses nothing shows in the captures, and the pings must come back
+        return 0  # captures show unexpected loss, and the pings must return
     return min(max(math.ceil(_EXPECTED_LOSSES / share), _FEWEST_LOSS_PACKETS), _MOST_LOSS_PACKETS)
 
 
 def parse_probe(text: str) -> PathMeasurement:
-    """Read what ``linkem probe --json`` prints."""
+    """Parse the output of ``linkem probe --json``."""
     found = json.loads(text)
     return PathMeasurement(
         down_kbps=found["down_kbps"],

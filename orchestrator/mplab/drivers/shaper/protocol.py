@@ -10,16 +10,20 @@ from mplab.format.path import PathCondition
 
 
 class ProbeError(DeviceError):
-    """A link could not be measured."""
+    """A path could not be measured."""
 
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """What a probe found on one path; a rate is None where none was asked.
+    """Result of a probe of one path; a rate that was not requested has the value None.
 
     Attributes:
-        loss_percent: of echoes, there and back.
-        loss_sent: how many echoes that is a share of; 0: not known.
+        down_kbps: measured rate towards the phone, kbit/s.
+        up_kbps: measured rate from the phone, kbit/s.
+        rtt_ms_median: median round-trip time, ms.
+        rtt_ms_iqr: interquartile range of the round-trip times, ms.
+        loss_percent: share of lost echoes over the round trip, percent.
+        loss_sent: number of echoes sent to measure the loss; 0: unknown.
     """
 
     down_kbps: float | None
@@ -36,34 +40,34 @@ class Shaper(Protocol):
     kind: str
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Make the conditions (interface → condition) real on every path; the sequence of losses follows `seed`.
+        """Apply the conditions (interface → condition); `seed` determines the sequence of losses.
 
-        `core_rtt_ms` lies between the proxy and the servers, beside what is there already.
+        `core_rtt_ms` is added to the round-trip time between the proxy and the servers.
         """
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Put one path under another condition while it is in use; the sequence of losses and a trace go on."""
+        """Apply another condition to a path in use; the sequence of losses and a trace continue."""
 
     def clear(self) -> None:
-        """Take every condition away."""
+        """Remove all conditions."""
 
     def state(self) -> Mapping[str, object]:
-        """What is applied now, as the shaper itself says."""
+        """Return the applied conditions as the shaper reports them."""
 
     def where(self, interface: str) -> str:
-        """Where a path is shaped, for the report: ``linkem``, ``server proxy (tc)``."""
+        """Return the place that shapes a path, for reports: ``linkem``, ``server proxy (tc)``."""
 
     def warnings(self) -> list[str]:
-        """Return reasons why paths may differ from the requested conditions, as far as the shaper knows."""
+        """Return known reasons why paths may differ from the requested conditions."""
 
     def counters(self) -> Mapping[str, int]:
-        """Packets and bytes in, out, dropped, as ``"wlan0.up.packets_in"``."""
+        """Return packets and bytes received, sent and dropped: ``"wlan0.up.packets_in"``."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when what shapes has ended, was lost, or no longer does what it was told."""
+        """Raise DeviceError when the shaper has ended, was lost, or no longer applies the conditions."""
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
-        """Measure every path end to end, all at once.
+        """Measure all paths end to end at the same time.
 
         Raises:
             ProbeError: a path does not answer.
@@ -74,24 +78,28 @@ class Emulator(Shaper, Protocol):
     """A `Shaper` that a lab starts and stops."""
 
     def start(self, *, seed: int) -> None:
-        """Start it, every link open. Raises DeviceError."""
+        """Start the emulator with all links open. Raises DeviceError when it is not ready."""
 
     def revive(self) -> list[str]:
-        """Start it again, every link open, when it has ended by itself; one sentence then. Raises DeviceError."""
+        """Start it again with all links open when it has ended unexpectedly; return one sentence if so.
+
+        Raises:
+            DeviceError: it is not ready.
+        """
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the emulator."""
 
 
 @dataclass(frozen=True)
 class Selector:
-    """Whose packets are shaped at an interface: those of one address, or all.
+    """Packets to shape at an interface: those of one address, or all.
 
     Attributes:
-        interface: of the router or server, towards the phone; or of the phone.
+        interface: interface of the router or server towards the phone, or interface of the phone.
         mac: ``aa:bb:cc:dd:ee:ff``, or "".
         ip: IPv4 or IPv6 address, or "".
-        at_phone: the interface is the phone's own: what leaves there comes from it.
+        at_phone: the interface is the phone's own: packets that leave it come from the phone.
     """
 
     interface: str
@@ -100,12 +108,12 @@ class Selector:
     at_phone: bool = False
 
     def __str__(self) -> str:
-        """``10.0.0.2 at phy0-ap0``."""
+        """Return ``10.0.0.2 at phy0-ap0``."""
         return f"{self.mac or self.ip or 'everything'} at {self.interface}"
 
 
 class PathState(TypedDict):
-    """What is applied to one path."""
+    """Applied conditions of one path."""
 
     of: str
     up: Mapping[str, object]
@@ -113,28 +121,28 @@ class PathState(TypedDict):
 
 
 class PathShaping(Protocol):
-    """The paths that are shaped on a machine that is held."""
+    """Shaped paths on a held machine."""
 
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
-        """Put one phone's path under a condition: all of it or nothing, read back.
+        """Apply a condition to one phone's path, completely or not at all, and verify it by reading it back.
 
         Args:
-            key: what the path is called here: ``phone-1.wlan0``.
-            selector: whose packets; must be the same for the same key.
+            key: name of the path on this machine: ``phone-1.wlan0``.
+            selector: packets of the path; must be the same for the same key.
             up: from the phone.
             down: towards it.
-            seed: of what is chance, where the machine takes one; None: as it was before.
+            seed: for random effects, if the machine supports one; None: keep the previous one.
 
         Raises:
-            LabNotReadyError: the machine cannot do this.
-            DeviceError: it refused, or reads back something else; this path is then as it was before.
+            LabNotReadyError: the machine cannot apply this condition.
+            DeviceError: it refused, or reads back other values; the path keeps its previous condition.
         """
 
     def unshape(self, key: str) -> None:
-        """Take one path's condition away; the others stay. Do nothing for a path that has none."""
+        """Remove one path's condition; do nothing for a path without one. Other paths stay unchanged."""
 
     def state(self) -> Mapping[str, PathState]:
-        """Return what is applied now, by path, as the machine says."""
+        """Return the applied conditions by path as the machine reports them."""
 
     def counters(self) -> Mapping[str, Mapping[str, int]]:
         """Return counters by path: ``{"up.packets_out": 12, …}``."""
@@ -144,36 +152,36 @@ class Alive(Protocol):
     """A hold on a machine."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it was lost: rebooted, unreachable, given back by itself."""
+        """Raise DeviceError when the hold was lost: rebooted, unreachable, or released by its dead-man's switch."""
 
 
 class HeldMachine(Protocol):
-    """A machine that this process holds, and nobody else may shape."""
+    """A machine that this process holds, so that no other process can shape it."""
 
     @property
     def name(self) -> str:
-        """For messages: ``router wifi``."""
+        """Name for messages: ``router wifi``."""
 
     @property
     def method(self) -> str:
-        """What shapes on it, for ``cell.json``: ``tc``."""
+        """Method of shaping, for ``cell.json``: ``tc``."""
 
     @property
     def warnings(self) -> list[str]:
-        """Reasons why it may not give the requested conditions."""
+        """Reasons why it may not apply the requested conditions exactly."""
 
     @property
     def shaping(self) -> PathShaping:
-        """The paths that are shaped on it. Raises DeviceError: it is not held."""
+        """Shaped paths on it. Raises DeviceError when it is not held."""
 
     @property
     def hold(self) -> Alive:
         """The hold on it."""
 
     def renew(self) -> None:
-        """Hold it again after it was lost; nothing is shaped then. Do nothing when it was not lost.
+        """Hold it again, without shaping, if the hold was lost.
 
         Raises:
-            LabNotReadyError: it does not come back, or another owner holds it now.
-            DeviceError: what is left on it cannot be taken back.
+            LabNotReadyError: it does not return, or another owner holds it now.
+            DeviceError: earlier changes on it cannot be undone.
         """

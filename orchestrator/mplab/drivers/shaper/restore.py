@@ -1,7 +1,7 @@
-"""``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``: give back what a dead run held.
+"""Release a machine held by a dead run: ``python -m mplab.drivers.shaper.restore LABEL KIND SETTINGS TOKEN``.
 
-Run from the undo journal. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in the lab file, TOKEN
-that of the hold.
+The undo journal holds such command lines. KIND is the name of a driver, SETTINGS the JSON of the machine's entry in the
+lab file, TOKEN the token of the hold.
 """
 
 import sys
@@ -14,7 +14,7 @@ from mplab.drivers.shaper.driver import machine_driver
 
 
 def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
-    """Return the command line that gives a machine back from another process, but for the token.
+    """Return the command line, without the token, with which another process releases a machine.
 
     Args:
         label: of the machine, for messages.
@@ -28,7 +28,7 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Exit code 0 when TOKEN does not hold it, or no longer."""
+    """Release the machine; return the exit code, 0 also when TOKEN does not hold it."""
     label, kind, text, token = argv
     try:
         driver = machine_driver(kind)

@@ -1,4 +1,4 @@
-"""The `Shaper` of a phone whose paths are shaped at several places: each path goes to what shapes it."""
+"""`Shaper` for a phone whose paths are shaped at several places."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,14 +8,14 @@ from mplab.format.path import OPEN, PathCondition
 
 
 class SplitShaper:
-    """The link emulator, and traffic control for some of the paths.
+    """Link emulator, with traffic control for some of the paths.
 
-    The emulator is a bridge on those: it leaves them open. What lies behind the proxy is its own in any case, and
-    so are probes.
+    The emulator bridges those paths without a condition. It always delays the core behind the proxy and sends all
+    probes.
 
     Args:
-        emulator: has the paths that `tc` has not.
-        tc: has the paths of `interfaces`.
+        emulator: shapes the other paths.
+        tc: shapes the paths of `interfaces`.
         interfaces: of the phone.
     """
 
@@ -39,14 +39,14 @@ class SplitShaper:
         self._of(interface).change(interface, condition)
 
     def clear(self) -> None:
-        """See `Shaper`; what can be cleared is, when one of them cannot."""
+        """See `Shaper`; clears the emulator even when traffic control cannot be cleared."""
         try:
             self._tc.clear()
         finally:
             self._emulator.clear()
 
     def state(self) -> Mapping[str, object]:
-        """What both say."""
+        """Return the state of both, by kind."""
         return {self._emulator.kind: self._emulator.state(), self._tc.kind: self._tc.state()}
 
     def where(self, interface: str) -> str:
@@ -58,7 +58,7 @@ class SplitShaper:
         return [*self._emulator.warnings(), *self._tc.warnings()]
 
     def counters(self) -> Mapping[str, int]:
-        """Those of the emulator, of all paths; and those of traffic control, as ``"tc.wlan0.up.packets_out"``."""
+        """Return the emulator's counters of all paths, and those of traffic control: ``"tc.wlan0.up.packets_out"``."""
         return {
             **self._emulator.counters(),
             **{f"{self._tc.kind}.{name}": value for name, value in self._tc.counters().items()},

@@ -1,4 +1,4 @@
-"""Transports under test: one package each; a driver fixes name, colour and marker in every figure."""
+"""Transports under test: one package each; a driver defines name, colour and marker in every figure."""
 
 from mplab.drivers.transport.driver import (
     DRIVERS,

@@ -1,4 +1,4 @@
-"""The agent on the phone, for the time of one cell."""
+"""Run the agent on the phone during one cell."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from mplab.format.agentlog import ActiveCheck, LogRecord, PathRecord
 
 _PATHS_TIMEOUT_S = 5.0
 _CHECK_TIMEOUT_S = 15.0
-"""A test connection carries 64 KiB each way: 12 s over 50 kbit/s and a long round trip."""
+"""Time for a test connection, which carries 64 KiB each way: 12 s over 50 kbit/s and a long round trip."""
 _POLL_S = 0.01
 
 
@@ -26,11 +26,11 @@ class Agent:
     """`mpflex agent` with one transport.
 
     Args:
-        phone: what it runs on.
-        settings: what the transport asks of it.
-        endpoints: where proxy and names are.
+        phone: phone to run on.
+        settings: of the transport.
+        endpoints: addresses of proxy and name server.
         secret_file: the secret shared with the proxy.
-        congestion_control: pinned on every socket.
+        congestion_control: set on every socket.
         logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
     """
 
@@ -54,7 +54,7 @@ class Agent:
         if settings.devices:
             further["devices"] = [phone.devices.get(device, device) for device in settings.devices]
         if settings.policy is not None:
-            # A copy in the logs: what was in force stays with the cell.
+            # A copy in the logs: the cell keeps the policy that was in force.
             (logs / "policy.yaml").write_text(settings.policy)
             further["policy_file"] = phone.keep("policy.yaml", settings.policy)
         self._config = phone.keep(
@@ -69,7 +69,7 @@ class Agent:
                     "paths": [{"device": phone.devices.get(device, device)} for device in settings.paths],
                     "plain": settings.plain,
                     "session": settings.session,
-                    "mark": 0 if endpoints.app_proxy else MARK,  # marks need root, and tell redirections apart
+                    "mark": 0 if endpoints.app_proxy else MARK,  # exempts the agent's packets; marks need root
                     "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
                     "log": phone.outbox(self._records),
@@ -79,10 +79,10 @@ class Agent:
         )
 
     def start(self) -> None:
-        """Start it and wait until it listens, and until every path of its session is there.
+        """Start the agent and wait until it listens and every path of its session exists.
 
         Raises:
-            DeviceError: it does not, or a path is not there in time.
+            DeviceError: it does not listen, or a path is missing after 5 s.
         """
         self._process = self._phone.spawn(
             [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
@@ -97,12 +97,12 @@ class Agent:
             time.sleep(_POLL_S)
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it has ended by itself."""
+        """Raise DeviceError when the agent has ended unexpectedly."""
         if self._process is not None and not self._stopped and (code := self._process.poll()) is not None:
             raise DeviceError("mpflex agent", f"has ended by itself ({code})", stderr=last_words(self._log))
 
     def stop(self) -> None:
-        """End it; connections that are still open are logged first."""
+        """Stop the agent, which first logs its open connections, and copy its log to the host."""
         self._stopped = True
         if self._process is not None:
             self._process.stop()
@@ -112,7 +112,7 @@ class Agent:
                 self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
     def records(self) -> list[LogRecord]:
-        """What it has logged so far: connections, lookups, what happened to paths."""
+        """Return the records in its log: connections, lookups, events of paths."""
         if self._process is not None and self._process.poll() is None:
             self._phone.bring(self._records)
         if not self._records.exists():
@@ -125,13 +125,13 @@ class Agent:
         return [record for record in self.records() if record["event"] == "path"]
 
     def check(self, *, subflows: int) -> ActiveCheck:
-        """Open a test connection (or session) to the proxy as the agent would, and say what it was made of.
+        """Open a test connection (or session) to the proxy as the agent would, and describe it.
 
         Args:
-            subflows: how many subflows, or paths, are waited for.
+            subflows: number of subflows, or paths, to wait for.
 
         Raises:
-            DeviceError: nothing could be tried.
+            DeviceError: no test connection could be made.
         """
         done = self._phone.shell(
             [
@@ -151,7 +151,7 @@ class Agent:
 
 
 def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
-    """Where it listens: for what is redirected to it, and for apps that come by themselves."""
+    """Return the addresses for redirected connections, and for apps that use a proxy themselves."""
     if endpoints.app_proxy:
         return {"socks": endpoints.app_proxy, "http": endpoints.app_http_proxy}
     redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}

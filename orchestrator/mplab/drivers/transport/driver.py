@@ -1,4 +1,4 @@
-"""`TransportDriver`: what each transport's package gives as ``DRIVER``, and the drivers that are installed."""
+"""`TransportDriver`, the class of each transport package's ``DRIVER``, and the installed drivers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ _NETWORKS = {WLAN: "WiFi", RMNET: "cellular"}
 
 @dataclass(frozen=True)
 class TransportChance:
-    """Whether a transport is possible on a phone.
+    """Result of the check whether a transport is possible on a phone.
 
     Attributes:
-        possible: it is.
-        how: ``redirect`` of all TCP, or ``socks``: apps that take a proxy; "" when it is not possible.
-        note: why not, or what goes with it.
+        possible: the transport is possible.
+        how: ``redirect`` of all TCP, or ``socks``: only apps that can use a proxy; "" when it is not possible.
+        note: reason why it is not possible, or a condition to know.
     """
 
     possible: bool
@@ -35,7 +35,7 @@ class TransportChance:
 
 
 class TransportDriver(TransportInfo):
-    """A transport: what experiment files and figures know of it, and what opens and checks it."""
+    """A transport: its description for experiment files and figures, its checks, and how to open it."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
@@ -45,12 +45,12 @@ class TransportDriver(TransportInfo):
         Args:
             options: an instance of `options_model`, or None for its defaults.
             interfaces: of the phone: name → address.
-            files: what the experiment has read of the files that options name; see `TransportUse.files`.
+            files: contents of the files named by options, as the experiment has read them; see `TransportUse.files`.
         """
         raise NotImplementedError
 
     def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
-        """Return what is wrong with files that options name, a line each: ``policies/x.yaml:3: …``.
+        """Return problems in the files named by options, one line each: ``policies/x.yaml:3: …``.
 
         Args:
             files: see `TransportUse.files`.
@@ -62,20 +62,20 @@ class TransportDriver(TransportInfo):
         return ""
 
     def missing_on_phone(self, phone: PhoneFacts) -> str:
-        """Return why a phone of a lab file cannot run it, as the rest of a sentence about the phone, or ""."""
+        """Return why a phone of a lab file cannot run it, as the predicate of a sentence about the phone, or ""."""
         return ""
 
     def check(self) -> Iterator[Finding]:
-        """Yield what ``mplab doctor`` reports of this host. By default only what `missing_reason` returns."""
+        """Yield findings about this host for ``mplab doctor``. By default only the one of `missing_reason`."""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """Return what a rooted phone that answers lacks for it, or "". See `Transport.missing_on_phone`."""
+        """Return what a connected, rooted phone lacks for it, or "". See `Transport.missing_on_phone`."""
         return ""
 
     def chance(self, phone: PhoneFacts) -> TransportChance:
-        """Tell whether it is possible on a phone, for ``mplab phone probe``."""
+        """Return whether it is possible on a phone, for ``mplab phone probe``."""
         missing = [interface for interface in self.paths if interface not in phone.interfaces]
         problem = "" if phone.agent else "mplab's agent does not run on it"
         if not problem and missing and len(self.paths) > 1:
@@ -87,23 +87,23 @@ class TransportDriver(TransportInfo):
         return TransportChance(not problem, "" if problem else how, problem or self.note_on(phone))
 
     def problem_on(self, phone: PhoneFacts) -> str:
-        """Return what else a phone lacks than agent and interfaces, or ""."""
+        """Return what a phone lacks besides agent and interfaces, or ""."""
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return what goes with it on a phone, or "". By default: that the agent binds its sockets to interfaces."""
+        """Return a condition to know on a phone, or "". By default: the agent binds its sockets to interfaces."""
         return "" if phone.rooted else "the agent binds to the interface, which without root needs Linux 5.7 or later"
 
 
 def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
-    """Return the options as an instance of the transport's own model; its defaults for None."""
+    """Return the options as an instance of the transport's own model; None gives its defaults."""
     return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
 
 
 DRIVERS = Drivers(TRANSPORTS, TransportDriver)
-"""Name → driver, of every transport that is installed, sorted by name.
+"""Name → driver, for every installed transport, sorted by name.
 
-Looking one up raises LabNotReadyError when it cannot be imported."""
+A lookup raises LabNotReadyError when the driver cannot be imported."""
 
 
 def names() -> tuple[str, ...]:
@@ -116,10 +116,10 @@ def names() -> tuple[str, ...]:
 
 
 def default_over(*paths: str) -> str:
-    """Return the transport that verbs use over these paths when none is named.
+    """Return the transport that verbs use over these paths by default.
 
     Raises:
-        LabNotReadyError: none is registered for it, or it cannot be imported.
+        LabNotReadyError: no such transport is registered, or it cannot be imported.
     """
     for name, driver in DRIVERS.importable().items():
         if driver.default and driver.paths == paths:
@@ -135,7 +135,7 @@ def make_transport(
 
 
 def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
-    """Return the transport of one of `names`, its other options left at their defaults."""
+    """Return the transport of one of `names`, with its other options at their defaults."""
     name, _, variant = text.partition(":")
     driver = DRIVERS[name]
     given = {driver.variant_option: variant} if variant else {}
@@ -143,5 +143,5 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
-    """Tell of every transport whether it is possible on a phone."""
+    """Return for every transport whether it is possible on a phone."""
     return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}

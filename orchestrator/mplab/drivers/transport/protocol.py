@@ -1,4 +1,4 @@
-"""`Transport`: how the phone's TCP travels to the proxy, and how that is proved. Every driver opens one."""
+"""`Transport`: carries the phone's TCP to the proxy and proves it. Every driver opens one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,23 +15,23 @@ from mplab.format.agentlog import ActiveCheck, LogRecord, SessionSettings, Sessi
 from mplab.format.captured import ConnectionRow, SubflowRow
 
 _KERNEL_MPTCP = "MPTcpExt."
-"""How the kernel's counters of Multipath TCP begin."""
+"""Prefix of the kernel's Multipath TCP counters."""
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What a transport asks of ``mpflex agent`` on the phone, and of ``mpflex proxy``.
+    """Settings of a transport for ``mpflex agent`` on the phone, and for ``mpflex proxy``.
 
     Attributes:
-        transport: what the agent opens to the proxy: plain TCP, kernel MPTCP, or a session.
+        transport: connection of the agent to the proxy: plain TCP, kernel MPTCP, or a session.
         device: interface to bind to, or "" to follow the routes.
-        devices: of plain TCP, instead of `device`: interfaces that take turns, a connection each.
-        listener: of the proxy, that the agent connects to.
-        paths: of a session: its interfaces, in the order of the paths' numbers.
-        plain: of a session: its paths are not private.
-        policy: content of the rule file that decides over connections; None: none.
+        devices: for plain TCP, instead of `device`: interfaces that new connections use in turn.
+        listener: listener of the proxy to connect to.
+        paths: for a session: its interfaces, in the order of the paths' numbers.
+        plain: for a session: its paths are not encrypted.
+        policy: content of the rule file for connections; None: no policy.
         session: ``session`` in the configurations of agent and proxy.
-        datagrams: the agent carries datagrams that applications give it.
+        datagrams: the agent carries datagrams of applications.
     """
 
     transport: Literal["tcp", "mptcp", "mpflex"]
@@ -46,22 +46,22 @@ class AgentSettings:
 
     @property
     def socks(self) -> str:
-        """Where on the phone apps hand over datagrams (SOCKS5, UDP ASSOCIATE), or "": they go past the agent."""
+        """Address on the phone that accepts apps' datagrams (SOCKS5, UDP ASSOCIATE); "": they bypass the agent."""
         return f"127.0.0.1:{SOCKS_PORT}" if self.datagrams else ""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How the bytes of a cell really travelled, as far as it was recorded.
+    """Records of how the bytes of a cell travelled.
 
     Attributes:
         active: result of ``mpflex check`` before the cell.
         phone_counters: kernel counters of the phone that changed during the cell.
-        connections, subflows: rows from the phone's captures; empty when nothing was captured.
+        connections, subflows: rows from the phone's captures; empty without captures.
         captured: False when the experiment requests no captures.
         log: records of the agent's log.
         lossy: interfaces whose requested link condition loses packets.
-        disturbances: what the experiment did to the paths meanwhile.
+        disturbances: changes of the paths that the experiment made during the cell.
     """
 
     active: ActiveCheck
@@ -80,7 +80,7 @@ class Transport(ABC):
     @property
     @abstractmethod
     def expected_subflows(self) -> int:
-        """Subflows, or paths, that a long-lived connection has."""
+        """Number of subflows, or paths, of a long-lived connection."""
 
     @abstractmethod
     def agent_settings(self) -> AgentSettings:
@@ -95,7 +95,7 @@ class Transport(ABC):
         """Return why the cell did not run over this transport; empty when it did."""
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:  # noqa: B027 - most transports change nothing
-        """Prepare the phone's routes and kernel; register every change's undo before the change. Default: nothing."""
+        """Prepare the phone's routes and kernel; register every undo before its change. Default: no changes."""
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
         """Return what a rooted phone lacks for it, or "".
@@ -109,15 +109,15 @@ class Transport(ABC):
         """Return the counters that ``cell.json`` keeps as proof: by default those of the kernel's Multipath TCP.
 
         Args:
-            changed: how much each of the phone's kernel counters has grown during the cell.
+            changed: increase of each of the phone's kernel counters during the cell.
         """
         return {name: value for name, value in changed.items() if name.startswith(_KERNEL_MPTCP)}
 
     def summarise(self, agent: Sequence[LogRecord], proxy: Sequence[LogRecord]) -> SessionSummary:
-        """Return what the paths of a session carried, for ``proof.session`` of ``cell.json``; {} without sessions.
+        """Return the bytes per path of a session, for ``proof.session`` of ``cell.json``; {} without sessions.
 
         Args:
             agent: records of the agent's log.
-            proxy: records of the proxy's log, of the same cell.
+            proxy: records of the proxy's log of the same cell.
         """
         return {}

@@ -1,4 +1,4 @@
-"""What sends a phone's TCP to the agent on it, and where the agent listens."""
+"""Redirect a phone's TCP to the agent on it."""
 
 from typing import Final
 
@@ -10,17 +10,17 @@ DNS_PORT: Final = 3153
 SOCKS_PORT: Final = 1080
 HTTP_PORT: Final = 8118
 MARK: Final = 0xC00000
-"""Of the agent's own packets, which go their way. Its bits are among those that Android leaves free (21 to 28 in netd's
-Fwmark.h): the lower ones would choose one of Android's networks and its routing rules."""
+"""Mark of the agent's own packets, which are not redirected. Its bits are among those that Android does not use (21 to
+28 in netd's Fwmark.h); lower bits would select one of Android's networks and its routing rules."""
 _MARK_MASK: Final = 0x1FE00000
-"""Those bits: Android sets others of the same packet."""
+"""The unused bits; Android sets other bits of the same packet."""
 
 
 def nft_rules(proxy: str) -> str:
-    """nft rules of a phone: TCP and DNS go to the agent, other UDP (QUIC) is refused.
+    """Return nft rules for a phone: TCP and DNS go to the agent, other UDP (QUIC) is rejected.
 
-    The probe's UDP goes to the proxy's address and passes; so do datagrams for the origin's echo service, which leave
-    by the default route unless an application gives them to the agent.
+    The probe's UDP to the proxy's address passes. Datagrams to the origin's echo service also pass: they use the
+    default route unless an application gives them to the agent.
     """
     return f"""
 table ip mplab {{
@@ -48,14 +48,14 @@ while iptables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
 for table in nat filter; do iptables -w -t $table -F mplab; iptables -w -t $table -X mplab; done 2>/dev/null
 true
 """
-"""Lines of a root shell that take the rules of `iptables_script` away; nothing when there are none."""
+"""Lines of a root shell that remove the rules of `iptables_script`, if they exist."""
 
 
 def iptables_script(proxy: str) -> str:
-    """Lines of a root shell that make the same rules on Android, which has iptables and no nft.
+    """Return lines of a root shell that make the same rules on Android, which has iptables but no nft.
 
-    They go before the system's own; rules of before, which a killed run may have left, are replaced. Android's own
-    UDP passes: without renewals of its DHCP lease, a phone loses its WiFi.
+    They precede the system's rules, and replace rules that a killed run has left. Android's own UDP passes: without
+    renewals of its DHCP lease, a phone loses its WiFi.
     """
     return f"""{IPTABLES_UNDO}
 set -e

@@ -26,11 +26,11 @@ class SinglePathTcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """A plain TCP connection is its own only subflow."""
+        """One: a plain TCP connection counts as its only subflow."""
         return 1
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Default route over the interface, for datagrams; the agent's sockets are bound to it."""
+        """Set the default route to the interface, for datagrams; the agent's sockets are bound to it."""
         undo.register(
             "phone: default route over WiFi",
             lambda: phone.prefer(WLAN),
@@ -38,11 +38,11 @@ class SinglePathTcp(Transport):
         phone.prefer(self._device)
 
     def agent_settings(self) -> AgentSettings:
-        """Plain TCP, bound."""
+        """Return plain TCP bound to the interface."""
         return AgentSettings("tcp", self._device)
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """The test connection is plain TCP from this interface's address."""
+        """Return why the test connection is not plain TCP from this interface's address."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was asked"]
         if active.get("local") != [self._address]:
@@ -50,7 +50,7 @@ class SinglePathTcp(Transport):
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Every captured connection is plain TCP on this interface, and nothing went over another."""
+        """Check that every captured connection is plain TCP on this interface, and no other interface was used."""
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
@@ -64,7 +64,7 @@ class SinglePathTcp(Transport):
         return reasons + self._prove_plain(evidence)
 
     def _prove_plain(self, evidence: Evidence) -> list[str]:
-        """No captured connection is Multipath TCP."""
+        """Check that no captured connection is Multipath TCP."""
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
             return ["Multipath TCP was negotiated, single-path TCP was asked"]
         return []

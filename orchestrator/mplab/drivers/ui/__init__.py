@@ -1,4 +1,4 @@
-"""User interfaces: what a scenario can do to an app's screen, whatever drives it."""
+"""User interfaces: actions of a scenario on an app's screen, independent of the driver."""
 
 from mplab.drivers.ui.protocol import AppState, AppUi, BrowserFactory, BrowserUi, Event, Instrumented, Ui
 

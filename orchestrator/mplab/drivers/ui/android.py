@@ -1,4 +1,4 @@
-"""`Ui` on Android, whatever drives it."""
+"""Implement `Ui` on Android for any automation."""
 
 import contextlib
 import time
@@ -20,60 +20,60 @@ _FOCUS_TIMEOUT_S = 5.0
 
 
 class AutomationError(Exception):
-    """What drives the phone's screen did not do its part."""
+    """The automation or the phone's screen did not respond as expected."""
 
 
 class Automation(Protocol):
-    """What drives one phone's screen. Every method raises AutomationError when it cannot do what it says."""
+    """Automation of one phone's screen. Every method raises AutomationError when it fails."""
 
     @property
     def device(self) -> str:
-        """The phone's name, first word of messages."""
+        """Name of the phone, the first word of messages."""
 
     def hierarchy(self) -> str:
-        """The element tree, as `parse_hierarchy` reads it."""
+        """Return the element tree as XML for `parse_hierarchy`."""
 
     def screenshot(self) -> bytes:
-        """The screen as PNG."""
+        """Return the screen as PNG."""
 
     def tap(self, x: int, y: int) -> None:
-        """A finger at a point, pixels."""
+        """Tap a point, pixels."""
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """A finger that moves."""
+        """Swipe from one point to another, pixels."""
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Type over what the field that has the focus has; a secret comes into no log."""
+        """Replace the text of the focused field; a secret is not logged."""
 
     def press(self, key: str) -> None:
-        """``back``, ``home``, ``enter``."""
+        """Press ``back``, ``home`` or ``enter``."""
 
     def start(self, package: str, activity: str) -> None:
-        """Start an app; `activity` "": what its icon starts."""
+        """Start an app; `activity` "": its launcher activity."""
 
     def open_link(self, url: str, package: str) -> None:
-        """Open a link in an app; `package` "": in the one that the phone chooses."""
+        """Open a link in an app; `package` "": the phone chooses the app."""
 
     def stop(self, package: str) -> None:
-        """End an app."""
+        """Stop an app."""
 
     def clear(self, package: str) -> None:
-        """Forget what an app has stored."""
+        """Delete the stored data of an app."""
 
     def close(self) -> None:
-        """End what runs on the phone for this. Raises nothing."""
+        """Stop the automation's server on the phone. Raises nothing."""
 
 
 @dataclass(frozen=True)
 class AndroidSettings:
-    """What a session on a phone is made from, whatever drives it.
+    """Settings of a session on a phone, for any automation.
 
     Attributes:
-        packages: the apps that are used, whose elements are no dialog of somebody else's; the first opens links.
-        fresh: clear them first; False for those that somebody has signed in to.
-        dialogs: those that are closed when they come up.
-        observe: is told of each that was closed: ``dialog`` (``name``, ``package``).
-        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.xml``, or None.
+        packages: apps in use, whose own elements are never foreign dialogs; the first one opens links.
+        fresh: clear these apps first; False for apps with a signed-in user.
+        dialogs: dialogs to close when they appear.
+        observe: called for each closed dialog: ``dialog`` (``name``, ``package``).
+        screenshots: folder for ``step-NN.png`` and ``step-NN.xml`` of a failed step, or None.
     """
 
     packages: Sequence[str] = ()
@@ -85,15 +85,15 @@ class AndroidSettings:
 
 @contextlib.contextmanager
 def android_session(device: str, make: Callable[[], Automation], settings: AndroidSettings) -> Iterator["AndroidUi"]:
-    """The screen of a phone, for as long as the context; the apps that were opened end with it.
+    """Control the screen of a phone for the duration of the context; then stop the apps that were opened.
 
     Args:
-        device: the phone's name.
-        make: begins to drive it.
+        device: name of the phone.
+        make: starts the automation.
         settings: of the session.
 
     Raises:
-        StepError: the phone did not do its part.
+        StepError: the automation did not start, or an app could not be cleared.
     """
     try:
         automation = make()
@@ -117,10 +117,10 @@ def android_session(device: str, make: Callable[[], Automation], settings: Andro
 
 
 class AndroidUi:
-    """The apps of one phone.
+    """Apps of one phone.
 
     Args:
-        automation: what drives it.
+        automation: of the phone's screen.
         settings: of the session.
     """
 
@@ -129,12 +129,12 @@ class AndroidUi:
         self._settings = settings
         self._step_number = 0
         self.opened: list[str] = []
-        """Apps that `open` has started."""
+        """Apps started by `open`."""
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open ``package``, ``package/activity`` or a URL, and wait until an app of it is in front.
+        """Open ``package``, ``package/activity`` or a URL, and wait until its app is in front.
 
-        A URL is opened by the first of `packages`, or by the app that the phone chooses.
+        The first app of `packages`, or one that the phone chooses, opens a URL.
         """
         link = "://" in target
         package, _, activity = target.partition("/")
@@ -152,13 +152,13 @@ class AndroidUi:
             )
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Tap an element in its middle once it is there and enabled."""
+        """Tap the centre of an element once it exists and is enabled."""
         with self._step(f"tapping {selector_name(selector)}"):
             node = self._find(selector, timeout_s, enabled=True)
             self._automation.tap(*node.bounds.center)
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Type over what a field has; a line end at the end of `text` is the key ENTER."""
+        """Replace the text of a field; a line end at the end of `text` presses ENTER."""
         with self._step(f"typing into {selector_name(selector)}"):
             node = self._find(selector, timeout_s, enabled=True)
             if "focused" not in node.flags:
@@ -174,12 +174,12 @@ class AndroidUi:
             self._automation.swipe(x_from, y_from, x_to, y_to, duration_s)
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Wait until an element is there."""
+        """Wait until an element exists."""
         with self._step(f"waiting for {selector_name(selector)}"):
             self._find(selector, timeout_s)
 
     def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
-        """The text of an element; of one without, its description."""
+        """Return the text of an element, or its description if it has no text."""
         with self._step(f"reading {selector_name(selector)}"):
             return self._find(selector, timeout_s).label
 
@@ -195,12 +195,12 @@ class AndroidUi:
             path.write_bytes(self._automation.screenshot())
 
     def hierarchy(self) -> str:
-        """The element tree, XML."""
+        """Return the element tree as XML."""
         with self._step("reading the element tree"):
             return self._automation.hierarchy()
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save the screen as `path`, and the element tree as ``.xml`` beside it."""
+        """Save the screen as `path`, and the element tree next to it as ``.xml``; return True on success."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.with_suffix(".xml").write_text(self._automation.hierarchy())
@@ -210,10 +210,10 @@ class AndroidUi:
         return True
 
     def state(self) -> AppState:
-        """Nothing, when the apps were cleared and none has been opened since; more can be seen by root alone.
+        """Return an empty state if the apps were cleared and not opened since; seeing more needs root.
 
         Raises:
-            StepError: they were not.
+            StepError: the apps were not cleared, or were opened since.
         """
         if not self._settings.fresh or self.opened:
             raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
@@ -251,7 +251,7 @@ class AndroidUi:
             raise AutomationError(str(error)) from error
 
     def close_dialog(self, windows: Sequence[Node]) -> bool:
-        """Close a known dialog when one is in front; whether one was."""
+        """Close a known dialog if one is in front; return True if there was one."""
         for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
             if button is not None:
@@ -261,7 +261,7 @@ class AndroidUi:
         return False
 
     def _stranger(self, windows: Sequence[Node]) -> str:
-        """A remark on what is in front, when it is not one of the apps."""
+        """Return a remark for messages about a foreign app or dialog in front."""
         package = package_of(windows)
         dialog = any(node.resource_id == "android:id/alertTitle" for window in windows for node in window.walk())
         if package in self._settings.packages and not dialog:

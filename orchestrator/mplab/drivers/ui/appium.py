@@ -1,4 +1,4 @@
-"""Appium: the server that drives the phone's apps, as a child process on a loopback port."""
+"""Run Appium, the server that automates the phone's apps, as a child process on a loopback port."""
 
 import contextlib
 import json
@@ -24,12 +24,12 @@ _STATUS_TIMEOUT_S = 2.0
 
 
 class AppiumServer:
-    """Appium with its drivers for Chromium and Android, up for as long as its context.
+    """Appium with its drivers for Chromium and Android; it runs during its context.
 
     Args:
         log: file for its output.
         appium_dir: folder with ``package.json`` and ``node_modules``; it is Appium's home.
-        node: the Node.js program; by default the one that mplab uses.
+        node: the Node.js program; by default mplab's.
     """
 
     def __init__(self, log: Path, *, appium_dir: Path = APPIUM_DIR, node: Path | None = None) -> None:
@@ -41,11 +41,11 @@ class AppiumServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Address of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it and wait until it answers.
+        """Start the server and wait until it answers.
 
         Raises:
             LabNotReadyError: it is not installed, has ended, or did not answer within 60 s.
@@ -73,7 +73,11 @@ class AppiumServer:
             raise
 
     def revive(self) -> list[str]:
-        """Start it again, at another port, when it has ended by itself; one sentence. Raises LabNotReadyError."""
+        """Start the server again, on another port, when it has ended unexpectedly; return one sentence if so.
+
+        Raises:
+            LabNotReadyError: it did not start.
+        """
         if self._process is None or self._process.poll() is None:
             return []
         self.stop()
@@ -81,12 +85,12 @@ class AppiumServer:
         return ["appium had ended and was started again"]
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it has ended by itself."""
+        """Raise DeviceError when the server has ended unexpectedly."""
         if self._process is not None and (code := self._process.poll()) is not None:
             raise DeviceError("appium", f"has ended by itself ({code}); see {self.log}")
 
     def stop(self) -> None:
-        """Stop it and what it has started: SIGTERM, then SIGKILL."""
+        """Stop the server and its children: SIGTERM, then SIGKILL."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -95,18 +99,18 @@ class AppiumServer:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_STOP_TIMEOUT_S)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its own session: drivers that it may have left
+            os.killpg(process.pid, signal.SIGKILL)  # the whole session, including drivers that still run
         process.wait()
 
     def __enter__(self) -> Self:
-        """Start it."""
+        """Start the server."""
         self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop it."""
+        """Stop the server."""
         self.stop()
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
@@ -129,9 +133,9 @@ class AppiumServer:
 
 
 def android_home() -> dict[str, str]:
-    """What tells Appium's driver for Android where an SDK is, when nobody has told it: the one that adb is in.
+    """Return the variable that names the Android SDK for Appium's driver: the SDK that contains adb, if any.
 
-    Of an SDK it needs nothing but adb, unless it is to install its server on phones.
+    The driver needs only adb of an SDK, unless it must install its server on phones.
     """
     adb = shutil.which("adb")
     folder = Path(adb).resolve().parent if adb else None

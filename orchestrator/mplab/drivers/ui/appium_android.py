@@ -1,4 +1,4 @@
-"""`Ui` on Android through Appium and its UiAutomator2 driver, for labs that have them."""
+"""Implement `Ui` on Android by Appium and its UiAutomator2 driver, for labs that have them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ _KEYS = {"back": 4, "home": 3, "enter": 66}
 
 @dataclass(frozen=True)
 class AppiumPhone:
-    """Where a phone is.
+    """Addresses of a phone and of its Appium server.
 
     Attributes:
-        server_url: where Appium listens.
-        serial: the phone's.
-        adb_port: of the adb server that has it.
-        install: let Appium install its server and its helper on the phone: this host needs an Android SDK with build
-            tools (``aapt2``) for it. False: they have been installed before.
+        server_url: of Appium.
+        serial: of the phone.
+        adb_port: of the adb server with the phone.
+        install: let Appium install its server and its helper on the phone, which needs an Android SDK with build
+            tools (``aapt2``) on this host. False: both are already installed.
         name: for messages; by default the serial.
     """
 
@@ -46,7 +46,7 @@ class AppiumPhone:
 
     @property
     def device(self) -> str:
-        """What messages call it."""
+        """Name in messages."""
         return self.name or self.serial
 
 
@@ -54,7 +54,7 @@ class AppiumAutomation:
     """`Automation` by one session of Appium.
 
     Raises:
-        AutomationError: there is no session.
+        AutomationError: the session did not start.
     """
 
     def __init__(self, phone: AppiumPhone) -> None:
@@ -71,38 +71,38 @@ class AppiumAutomation:
         self._config.timeout = _ANSWER_TIMEOUT_S
 
     def close(self) -> None:
-        """End the session, and with it the server on the phone."""
+        """End the session and the server on the phone."""
         self._config.timeout = _QUIT_TIMEOUT_S
         with contextlib.suppress(*FAILURES):
             self._driver.quit()
 
     def hierarchy(self) -> str:
-        """The element tree."""
+        """Return the element tree."""
         with _explained("reading the element tree"):
             return str(self._driver.page_source)
 
     def screenshot(self) -> bytes:
-        """The screen as PNG."""
+        """Return the screen as PNG."""
         with _explained("taking a screenshot"):
             return bytes(self._driver.get_screenshot_as_png())
 
     def tap(self, x: int, y: int) -> None:
-        """A finger at a point."""
+        """Tap a point."""
         self._mobile("tapping", "clickGesture", x=x, y=y)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """A finger that moves."""
+        """Swipe from one point to another."""
         with _explained("swiping"):
             self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Set the text of the field that has the focus."""
+        """Set the text of the focused field."""
         with _explained("typing"), kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
             element = self._driver.switch_to.active_element
             self._driver.execute_script("mobile: replaceElementValue", {"elementId": element.id, "text": text})
 
     def press(self, key: str) -> None:
-        """A key."""
+        """Press a key."""
         with _explained(f"pressing {key}"):
             self._driver.press_keycode(_KEYS[key])
 
@@ -119,11 +119,11 @@ class AppiumAutomation:
         self._mobile(f"opening {url}", "deepLink", url=url, **({"package": package} if package else {}))
 
     def stop(self, package: str) -> None:
-        """End an app."""
+        """Stop an app."""
         self._mobile(f"ending {package}", "terminateApp", appId=package)
 
     def clear(self, package: str) -> None:
-        """Forget what an app has stored."""
+        """Delete the stored data of an app."""
         self._mobile(f"clearing {package}", "clearApp", appId=package)
 
     def _mobile(self, what: str, command: str, **arguments: object) -> None:
@@ -132,22 +132,22 @@ class AppiumAutomation:
 
 
 def capabilities(phone: AppiumPhone) -> dict[str, object]:
-    """What is asked of Appium and its driver."""
+    """Return the capabilities for Appium and its driver."""
     prepared = {} if phone.install else {"appium:skipServerInstallation": True, "appium:skipDeviceInitialization": True}
     return {
         "platformName": "Android",
         "appium:automationName": "UiAutomator2",
         "appium:udid": phone.serial,
         "appium:adbPort": phone.adb_port,
-        # The adb server is others', too.
+        # Other clients share the adb server.
         "appium:suppressKillServer": True,
-        # The driver would look for a free one itself; two sessions could find the same.
+        # A fixed port: two sessions could find the same free port if the drivers searched themselves.
         "appium:systemPort": free_port(),
         "appium:autoLaunch": False,
         "appium:noReset": True,
         "appium:skipUnlock": True,
         "appium:skipLogcatCapture": True,
-        # On phones where shell must not change it; what it is for, hidden APIs, is not used.
+        # Some phones forbid shell to change this policy; it is for hidden APIs, which are not used.
         "appium:ignoreHiddenApiPolicyError": True,
         "appium:disableWindowAnimation": True,
         "appium:newCommandTimeout": 600,
@@ -166,10 +166,10 @@ def _explained(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class AppiumAndroidFactory:
-    """Opens the apps of one phone.
+    """Factory for sessions with the apps of one phone.
 
     Attributes:
-        phone: where it is.
+        phone: addresses of the phone.
         settings: of each session.
     """
 
@@ -177,9 +177,9 @@ class AppiumAndroidFactory:
     settings: AndroidSettings
 
     def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """The phone's screen, for as long as the context; the apps that were opened end with it.
+        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
 
         Raises:
-            StepError: the phone did not do its part.
+            StepError: the session did not start.
         """
         return android_session(self.phone.device, lambda: AppiumAutomation(self.phone), self.settings)

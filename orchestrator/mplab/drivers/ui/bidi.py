@@ -1,4 +1,4 @@
-"""WebDriver BiDi: a session with a browser in another network namespace (W3C WebDriver BiDi)."""
+"""Connect to a browser in another network namespace by WebDriver BiDi (W3C WebDriver BiDi)."""
 
 import ctypes
 import os
@@ -12,14 +12,14 @@ _CLONE_NEWNET = 0x40000000
 
 
 class BidiSession(Session):
-    """One session.
+    """One BiDi session.
 
     Args:
         port: of the browser, on the loopback of its network namespace.
         network_pid: a process in that namespace.
 
     Raises:
-        SessionError: no session.
+        SessionError: the session did not start.
     """
 
     def __init__(self, port: int, *, network_pid: int) -> None:
@@ -27,12 +27,12 @@ class BidiSession(Session):
 
 
 def socket_in_network_of(pid: int, host: str, port: int) -> socket.socket:
-    """A TCP connection made in the network namespace of the process `pid`.
+    """Open a TCP connection in the network namespace of the process `pid`.
 
-    A thread enters the namespace and ends there; the socket stays in it.
+    A thread enters the namespace and ends; the socket stays in the namespace.
 
     Raises:
-        SessionError: no connection.
+        SessionError: the connection failed.
     """
     made: list[socket.socket] = []
     problems: list[OSError] = []
@@ -53,7 +53,7 @@ def socket_in_network_of(pid: int, host: str, port: int) -> socket.socket:
 
 
 def _enter_network_of(pid: int) -> None:
-    """Move this thread into the network namespace of a process."""
+    """Move this thread into the network namespace of a process. Raises OSError when the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
         if libc.setns(namespace.fileno(), _CLONE_NEWNET) != 0:

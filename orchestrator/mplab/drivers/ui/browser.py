@@ -1,4 +1,4 @@
-"""How the phone's Chromium is started: a wrapper that enters the phone, and the switches that keep it quiet."""
+"""Start the phone's Chromium: a wrapper that enters the phone, and switches that suppress background traffic."""
 
 import os
 import shlex
@@ -10,9 +10,9 @@ from mplab.base.programs import CHROMIUM
 
 PHONE_SCREEN = (412, 915)
 PREFERENCES = {
-    # Start with an empty page: the usual one loads things of its own.
+    # Start with an empty page: the default page loads its own content.
     "session": {"restore_on_startup": 4, "startup_urls": ["data:,"]},
-    # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
+    # No lookups and connections in advance: the page's timings then include all waiting.
     "net": {"network_prediction_options": 2},
 }
 
@@ -26,7 +26,7 @@ _SWITCHES = (
     "--no-pings",
     "--password-store=basic",
     "--dns-over-https-mode=off",
-    # Nothing but what the scenario asks for goes over the network.
+    # Only requests of the scenario use the network.
     "--disable-background-networking",
     "--disable-client-side-phishing-detection",
     "--disable-component-update",
@@ -37,7 +37,7 @@ _SWITCHES = (
     "--metrics-recording-only",
     "--disable-features=AutofillServerCommunication,CertificateTransparencyComponentUpdater,InterestFeedContentSuggestions,"
     "MediaRouter,OptimizationHints,Prerender2,Translate",
-    # A page is never slowed down because nobody looks at it.
+    # A page that is not visible runs at full speed.
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
@@ -46,37 +46,37 @@ _SWITCHES = (
 
 BY_PIPE = "--remote-debugging-pipe"
 BY_PORT = "--remote-debugging-port=0"
-"""A free port of the loopback, which is in the profile's file `PORT_FILE` then."""
+"""Let the browser choose a free loopback port and write it to the profile's file `PORT_FILE`."""
 PORT_FILE = "DevToolsActivePort"
 
 
 def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
-    """Command line switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
+    """Return switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
     width, height = PHONE_SCREEN
     own = [driven, *_own(profile), f"--window-size={width},{height}"]
-    # Sound may begin with any tap, as in an app.
+    # Any tap may start sound, as in an app.
     sound = ["--mute-audio"] if muted else ["--autoplay-policy=no-user-gesture-required"]
     return [*_SWITCHES, *own, *sound]
 
 
 def printing_switches(profile: Path, target: Path) -> list[str]:
-    """Command line switches of a browser that prints one page into the file `target` as PDF, and ends."""
+    """Return switches of a browser that prints one page as PDF into the file `target` and exits."""
     return [*_SWITCHES, *_own(profile), "--no-pdf-header-footer", f"--print-to-pdf={target}"]
 
 
 def _own(profile: Path) -> list[str]:
-    # Chromium's own sandbox does not work for uid 0; the lab's namespaces are around it, or the page is our own.
+    # Chromium's own sandbox does not work for uid 0; the lab's namespaces isolate it, or the page is mplab's own.
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     return [f"--user-data-dir={profile}", *sandbox]
 
 
 @dataclass(frozen=True)
 class Wrapper:
-    """A script that stands for the browser: ChromeDriver starts it, it becomes the browser inside the phone.
+    """Script that replaces the browser: ChromeDriver starts it, and it executes the browser inside the phone.
 
     Attributes:
         path: the script.
-        pid_file: where it writes its process id, which is then the browser's.
+        pid_file: file for its process id, which becomes the browser's.
     """
 
     path: Path
@@ -89,16 +89,16 @@ class Wrapper:
         """Write the script into `directory`.
 
         Args:
-            enter: what stands before a command to run it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
-            home: the browser's HOME, with the certificate database.
-            keys: file to which the browser appends the keys of its TLS connections, or None.
-            sound: address of the sound server that it plays to; "": none.
+                enter: prefix of a command that runs it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
+                home: the browser's HOME, with the certificate database.
+                keys: file to which the browser appends the keys of its TLS connections, or None.
+                sound: address of the sound server to play to; "": none.
         """
         wrapper = cls(directory / "chromium", directory / "chromium.pid")
         command = shlex.join([*enter, str(CHROMIUM.path())])
         lines = [
             "#!/bin/sh",
-            # Appium asks before every session; starting the whole browser for it takes longer than the rest.
+            # Appium asks before every session; a full start of the browser only for its version would be slow.
             f'[ "$1" = --version ] && echo {shlex.quote(f"Chromium {CHROMIUM.version()}")} && exit',
             f"echo $$ > {shlex.quote(str(wrapper.pid_file))}",
             f"export HOME={shlex.quote(str(home))}",
@@ -113,7 +113,7 @@ class Wrapper:
         return wrapper
 
     def browser_pid(self) -> int | None:
-        """Process id of the running browser, or None when there is none (any more)."""
+        """Return the process id of the running browser, or None when it does not run."""
         try:
             pid = int(self.pid_file.read_text())
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

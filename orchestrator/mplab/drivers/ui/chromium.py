@@ -1,4 +1,4 @@
-"""`Ui` on Chromium, through Appium."""
+"""Implement `Ui` on Chromium by Appium."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
 
 _ANSWER_MARGIN_S = 10.0
-"""A step that waits in the browser answers, by itself, at most so much later than its own limit."""
+"""Maximum delay of the answer of a step that waits in the browser, after the step's own limit."""
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _POLL_S = 0.05
@@ -34,7 +34,7 @@ const code = document.querySelector('#error-code');
 return location.protocol === 'chrome-error:' ? (code && code.textContent) || document.title : null;
 """
 FAILURES = (WebDriverException, HTTPError, OSError)
-"""What the automation client raises when the browser, the driver or Appium does not do its part."""
+"""Exceptions of the automation client when browser, driver or Appium fail."""
 
 
 class ChromiumUi:
@@ -42,11 +42,11 @@ class ChromiumUi:
 
     Args:
         driver: the session.
-        config: its client configuration; its ``timeout`` bounds each request.
-        wrapper: what started the browser.
+        config: its client configuration; its ``timeout`` limits each request.
+        wrapper: script that started the browser.
         profile: its user data directory.
-        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
-        driver_port: where ChromeDriver listens, on the loopback interface.
+        screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
+        driver_port: loopback port of ChromeDriver.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class ChromiumUi:
                 self._page_timeout_s = timeout_s
             self._driver.get(target)
             problem = self._driver.execute_script(_ERROR_PAGE)
-            if problem:  # the browser's own page: for ChromeDriver, that is a page like any other
+            if problem:  # the browser's error page, which ChromeDriver treats like any page
                 raise WebDriverException(str(problem))
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Click an element once it is there and visible."""
+        """Click an element once it exists and is visible."""
         with self._step(f"tapping {selector_name(selector)}", timeout_s):
             self._find(selector, timeout_s, visible=True).click()
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Type text into an element; a secret one comes into no log."""
+        """Type text into an element; a secret is not logged."""
         with self._step(f"typing into {selector_name(selector)}", timeout_s):
             element = self._find(selector, timeout_s, visible=False)
             with kept_out_of_logs(self._driver) if secret else contextlib.nullcontext():
@@ -97,12 +97,12 @@ class ChromiumUi:
             self._driver.swipe(x_from, y_from, x_to, y_to, round(duration_s * 1000))
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Wait until an element is there."""
+        """Wait until an element exists."""
         with self._step(f"waiting for {selector_name(selector)}", timeout_s):
             self._find(selector, timeout_s, visible=False)
 
     def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
-        """The text of an element as it is shown."""
+        """Return the visible text of an element."""
         with self._step(f"reading {selector_name(selector)}", timeout_s):
             return str(self._find(selector, timeout_s, visible=False).text)
 
@@ -118,23 +118,23 @@ class ChromiumUi:
             path.write_bytes(self._driver.get_screenshot_as_png())
 
     def hierarchy(self) -> str:
-        """The page source."""
+        """Return the page source."""
         with self._step("reading the page source", _STEP_TIMEOUT_S):
             return str(self._driver.page_source)
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        """Run a function body in the page and return its value; a promise is awaited."""
         with self._step("running a script in the page", _STEP_TIMEOUT_S):
             return self._driver.execute_script(script)
 
     def network_events(self) -> Sequence[Event]:
-        """DevTools events of the network and page domains since the last call."""
+        """Return the DevTools events of the network and page domains since the last call."""
         with self._step("reading the performance log", _STEP_TIMEOUT_S):
             entries = self._driver.get_log("performance")
         return [json.loads(entry["message"])["message"] for entry in entries]
 
     def console(self) -> list[ConsoleEntry]:
-        """What pages have written to the console since the last call."""
+        """Return the console entries of pages since the last call. Raises StepError when the browser is gone."""
         self._config.timeout = _EVIDENCE_TIMEOUT_S
         try:
             return from_chromium(self._driver.get_log("browser"))
@@ -142,7 +142,7 @@ class ChromiumUi:
             raise StepError(f"browser: reading the console: {_first_line(error)}") from error
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save the page as it looks, and its source as ``.html`` beside it."""
+        """Save a screenshot of the page, and its source next to it as ``.html``; return True on success."""
         if self.browser_pid is None:
             return False
         self._config.timeout = _EVIDENCE_TIMEOUT_S
@@ -155,12 +155,12 @@ class ChromiumUi:
         return True
 
     def state(self) -> AppState:
-        """What the browser has kept: cookies, cached objects, service workers, storage."""
+        """Return the browser's stored state: cookies, cached objects, service workers, storage."""
         with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
             return chromium_state(self._profile, self._devtools)
 
     def _devtools(self, method: str, parameters: Mapping[str, object]) -> Json:
-        # Appium's client knows this command of ChromeDriver not by itself.
+        # This command of ChromeDriver is missing in Appium's client.
         executor: Any = self._driver.command_executor
         executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
         answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
@@ -182,7 +182,7 @@ class ChromiumUi:
             self._fail(what, error)
 
     def _fail(self, what: str, error: Exception) -> NoReturn:
-        if not _listens(self._driver_port):  # first: the browser ends with its driver
+        if not _listens(self._driver_port):  # checked first, because the browser ends with its driver
             raise StepError(f"browser: {what}: chromedriver has ended") from error
         if self.browser_pid is None:
             raise StepError(f"browser: {what}: the browser has ended") from error
@@ -190,7 +190,7 @@ class ChromiumUi:
         raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
 
     def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; a remark for the message."""
+        """Save screenshot and page source of the step; return a remark for the message."""
         if self._screenshots is None:
             return ""
         path = self._screenshots / f"step-{self._step_number:02}.png"
@@ -212,8 +212,8 @@ class ChromiumUi:
 
 @contextlib.contextmanager
 def kept_out_of_logs(driver: Remote) -> Iterator[None]:
-    """Requests of which Appium logs no value."""
-    # Appium's client takes further headers from the class of its connection.
+    """Send requests whose values Appium does not log."""
+    # Appium's client reads additional headers from the class of its connection.
     connection: Any = type(driver.command_executor)
     before = connection.extra_headers
     connection.extra_headers = {**before, _SENSITIVE: "true"}

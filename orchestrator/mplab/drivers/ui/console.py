@@ -1,6 +1,6 @@
-"""What pages write to a browser's console, kept beside a cell's other logs.
+"""Keep the messages that pages write to a browser's console, in a file next to a cell's other logs.
 
-One JSON object a line: ``t`` (unix s), ``browser`` (1 for the first that was opened), ``level`` (``debug``, ``info``,
+One JSON object per line: ``t`` (Unix s), ``browser`` (1 for the first that was opened), ``level`` (``debug``, ``info``,
 ``warning``, ``error``), ``source`` (``console-api``, ``javascript``, ``network``, …) and ``text``.
 """
 
@@ -14,11 +14,11 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import Event
 
 MAX_ENTRIES = 400
-"""Of one call of `ConsoleLog.keep`: the first half and the last; what is between them is counted."""
+"""Maximum entries per call of `ConsoleLog.keep`: half from the start, half from the end; others are counted."""
 MAX_TEXT = 1000
-"""Characters of an entry."""
+"""Maximum characters of an entry."""
 MAX_BYTES = 500_000
-"""Of a file, before further entries are only counted."""
+"""Size of a file from which on entries are only counted, bytes."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class ConsoleEntry:
     """One message.
 
     Attributes:
-        t: when, unix seconds.
+        t: Unix time, s.
         level: ``debug``, ``info``, ``warning`` or ``error``.
-        source: what it came from.
-        text: the message, with its place where the browser says so.
+        source: origin of the message.
+        text: the message, with its place in the code if the browser reports it.
     """
 
     t: float
@@ -39,7 +39,7 @@ class ConsoleEntry:
 
 
 class ConsoleLog:
-    """The console of a node's browsers in one cell; the file is there from the first browser on.
+    """Console log of a node's browsers in one cell; the file is made when the first browser opens.
 
     Args:
         path: the file; entries are appended.
@@ -50,13 +50,13 @@ class ConsoleLog:
         self._browser = 0
 
     def begin(self) -> None:
-        """A browser has been opened."""
+        """Start the section of a newly opened browser."""
         self._browser += 1
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.touch()
 
     def keep(self, entries: Iterable[ConsoleEntry]) -> None:
-        """Write down what the browser that was opened last has told since."""
+        """Append the entries of the browser that was opened last."""
         found = list(entries)
         head, tail = found, found[:0]
         if self._path.stat().st_size > MAX_BYTES:
@@ -76,7 +76,7 @@ class ConsoleLog:
 
 @contextmanager
 def kept_console(log: ConsoleLog | None, read: Callable[[], Iterable[ConsoleEntry]]) -> Iterator[None]:
-    """Keep in `log` what a browser tells by `read` (which raises StepError when it is gone) until the context ends."""
+    """Append a browser's entries to `log` at the end of the context; `read` raises StepError if the browser is gone."""
     if log is None:
         yield
         return
@@ -92,7 +92,7 @@ _CHROMIUM_LEVELS = {"DEBUG": "debug", "INFO": "info", "WARNING": "warning", "SEV
 
 
 def from_chromium(entries: Iterable[Event]) -> list[ConsoleEntry]:
-    """Entries of ChromeDriver's log ``browser``."""
+    """Parse entries of ChromeDriver's log ``browser``."""
     return [
         ConsoleEntry(
             t=entry["timestamp"] / 1000,
@@ -110,7 +110,7 @@ BIDI_EVENT = "log.entryAdded"
 
 
 def from_bidi(events: Iterable[Event]) -> list[ConsoleEntry]:
-    """Events ``log.entryAdded`` of WebDriver BiDi; others are left out."""
+    """Parse ``log.entryAdded`` events of WebDriver BiDi; other events are skipped."""
     return [_of_bidi(event["params"]) for event in events if event["method"] == BIDI_EVENT]
 
 

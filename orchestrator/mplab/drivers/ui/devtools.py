@@ -1,4 +1,4 @@
-"""Events of WebDriver BiDi → those that Chromium's DevTools would have told, as far as scenarios read them."""
+"""Translate WebDriver BiDi events into the DevTools events of Chromium that scenarios read."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,11 +6,11 @@ from mplab.drivers.ui.protocol import Event
 
 
 def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
-    """DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in seconds since 1970.
+    """Return DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in Unix seconds.
 
-    ``dataLength`` and ``encodedDataLength`` are the whole body's, and with headers; ``connectionReused`` is false for
-    the request that a new connection was made for. A request that the browser answered from what the page itself has
-    brought over the network a moment before is left out, as DevTools does.
+    ``dataLength`` is the size of the whole body, ``encodedDataLength`` includes headers. ``connectionReused`` is false
+    for the request that opened a connection. Like DevTools, skip a request that was answered from the cache with a
+    response that the page itself had just received over the network.
     """
     again = _answered_again(events)
     return [
@@ -22,12 +22,12 @@ def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
 
 
 def _is_of_page(params: Event, context: str) -> bool:
-    """Whether it is the page's: its frames have contexts of their own; a request of the browser's own has none."""
+    """Return True for an event of the page. Frames have their own contexts; the browser's own requests have none."""
     return params.get("context") is not None if "request" in params else params.get("context") == context
 
 
 def _answered_again(events: Sequence[Event]) -> set[str]:
-    """Requests that were answered from the cache with what came over the network among the same `events`."""
+    """Return requests answered from the cache with responses that came over the network in the same `events`."""
     answers = [event for event in events if event["method"] == "network.responseCompleted"]
     came = {event["params"]["response"]["url"] for event in answers if not event["params"]["response"]["fromCache"]}
     cached = [event for event in answers if event["params"]["response"]["fromCache"]]
@@ -35,7 +35,7 @@ def _answered_again(events: Sequence[Event]) -> set[str]:
 
 
 def unfinished(events: Sequence[Event]) -> int:
-    """How many requests have begun and not ended."""
+    """Return the number of requests that have started but not ended."""
     begun = {_request(event) for event in events if event["method"] == "network.beforeRequestSent"}
     ended = {_request(e) for e in events if e["method"] in {"network.responseCompleted", "network.fetchError"}}
     return len(begun - ended)

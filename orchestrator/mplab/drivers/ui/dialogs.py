@@ -1,7 +1,7 @@
-"""Dialogs that come up over an app: consent, rate me, update, SIM. What they look like, and how they are closed.
+"""Recognize and close dialogs that appear over an app: consent, rating, update, SIM.
 
-They are data: ``ui-scenarios/mplab/scenarios/dialogs.yaml``. One that nobody knows is left alone: the
-step that it stands in the way of fails, and its picture and elements are kept.
+They are defined in ``ui-scenarios/mplab/scenarios/dialogs.yaml``. An unknown dialog is not closed: the step that it
+blocks fails, with a screenshot and the element tree.
 """
 
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ class Dialog:
     """One dialog.
 
     Attributes:
-        name: what observations call it.
-        title: for people.
-        seen: on which phone and when, or that it was not.
-        packages: whose it can be; empty: anybody's.
-        when: elements that are all there.
-        tap: what closes it.
+        name: name in observations.
+        title: description for users.
+        seen: phone and date of the observation, or a note that it was not observed.
+        packages: apps that can show it; empty: any app.
+        when: elements that must all exist.
+        tap: element that closes it.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Dialog:
     tap: Selector
 
     def way_out(self, windows: Sequence[Node]) -> Node | None:
-        """What to tap, when this dialog is in front; else None."""
+        """Return the element to tap when this dialog is in front, otherwise None."""
         if self.packages and package_of(windows) not in self.packages:
             return None
         if not all(find_node(windows, one) for one in self.when):
@@ -68,10 +68,10 @@ class Dialog:
 
 
 def load_dialogs(path: Path = DIALOGS_FILE) -> tuple[Dialog, ...]:
-    """The dialogs of a file, in its order.
+    """Return the dialogs of a file, in its order.
 
     Raises:
-        InputError: there is no such file, or it is wrong.
+        InputError: the file does not exist or is invalid.
     """
     checker = Checker(load_yaml(path))
     found = checker.model(_File, checker.document.data)

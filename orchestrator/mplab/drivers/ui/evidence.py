@@ -1,4 +1,4 @@
-"""How the apps of a cell looked when something went wrong."""
+"""Save screenshots of a cell's apps when an error occurs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,33 +9,33 @@ from mplab.drivers.ui.protocol import Ui
 
 
 class OpenApps:
-    """The apps that are open in a cell."""
+    """Open apps of a cell."""
 
     def __init__(self) -> None:
         self._open: list[tuple[Path, Ui]] = []
         self._kept: CellError | None = None
-        """The error that the apps were looked at for: on its way out of them it is met again."""
+        """Last error with saved screenshots: it passes several contexts on its way out."""
 
     @contextmanager
     def watched(self, ui: Ui, screenshots: Path) -> Iterator[None]:
-        """Watch an app for as long as the context, in which it is open.
+        """Watch an open app for the duration of the context.
 
         Args:
             ui: the app.
-            screenshots: gets ``end.png`` and ``end.html`` (Android: ``end.xml``) of an app that was open when a step of
-                the cell failed.
+            screenshots: folder for ``end.png`` and ``end.html`` (Android: ``end.xml``) if a step of the cell fails
+                while the app is open.
         """
         known = screenshots / "end.png", ui
         self._open.append(known)
         try:
-            with self.kept_on_failure():  # what is closed by the error itself
+            with self.kept_on_failure():  # save the apps that this error is about to close
                 yield
         finally:
             self._open.remove(known)
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
-        """Keep how the apps look when the context ends with an error of the cell."""
+        """Save screenshots of all open apps when the context ends with an error of the cell."""
         try:
             yield
         except CellError as error:
@@ -47,7 +47,7 @@ class OpenApps:
 
 
 def keep_screen(ui: Ui, path: Path) -> None:
-    """Save the screen as `path` (PNG) and its elements beside it: evidence of what an app has said.
+    """Save the screen as `path` (PNG) and its elements next to it, as evidence of a message in the app.
 
     Raises:
         StepError: the app does not answer.

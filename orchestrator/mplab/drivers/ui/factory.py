@@ -1,4 +1,4 @@
-"""Opens browser sessions: each with a new profile, so that nothing is cached."""
+"""Open Chromium sessions, each with a new profile, so that nothing is cached."""
 
 import contextlib
 import os
@@ -32,16 +32,16 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class ChromiumUiFactory:
-    """A `BrowserFactory` for the phone's Chromium.
+    """`BrowserFactory` for the phone's Chromium.
 
     Attributes:
-        server_url: where Appium listens.
-        enter: what stands before a command to run it in the phone.
+        server_url: of Appium.
+        enter: prefix of a command that runs it in the phone.
         home: HOME of the browser, with the certificate database.
-        directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
-        screenshots: where failed steps leave screenshot and page source (the cell's ``screenshots``), or None.
-        keys: file for the keys of the browsers' TLS connections (readable by its owner alone), or None.
-        console: keeps what pages write to the console, or None.
+        directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
+        screenshots: folder for screenshot and page source of failed steps (the cell's ``screenshots``), or None.
+        keys: file for the keys of the browsers' TLS connections (readable only by its owner), or None.
+        console: log for the messages of pages, or None.
     """
 
     server_url: str
@@ -55,14 +55,14 @@ class ChromiumUiFactory:
     def __call__(
         self, *, switches: Sequence[str] = (), sound: str = ""
     ) -> contextlib.AbstractContextManager[ChromiumUi]:
-        """A browser with a new profile, for as long as the context.
+        """Return a browser with a new profile for the duration of a context.
 
         Args:
-            switches: further command line switches.
-            sound: address of the sound server that it plays to; "": it is muted.
+            switches: additional command line switches.
+            sound: address of the sound server to play to; "": muted.
 
         Raises:
-            StepError: no session, after a second attempt.
+            StepError: the session did not start in two attempts.
         """
         return self._session(switches, sound)
 
@@ -78,7 +78,7 @@ class ChromiumUiFactory:
             config = AppiumClientConfig(
                 remote_server_addr=self.server_url,
                 proxy=Proxy(raw={"proxyType": ProxyType.DIRECT}),
-                # One request, one answer: what the step's time limit says is what it takes.
+                # No retries: a request must not take longer than the time limit of its step.
                 init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
             )
             try:
@@ -106,8 +106,8 @@ class ChromiumUiFactory:
     def _create(
         self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path, int]:
-        """A session, its profile, and the port of its ChromeDriver."""
-        if not CHROMIUM.version():  # ChromeDriver waits long for one that ends at once
+        """Return a session, its profile, and the port of its ChromeDriver."""
+        if not CHROMIUM.version():  # ChromeDriver would wait long for a browser that exits at once
             raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
@@ -125,14 +125,14 @@ class ChromiumUiFactory:
 
 
 def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, muted: bool = True) -> dict[str, Any]:
-    """What is asked of Appium, ChromeDriver and Chromium."""
+    """Return the capabilities for Appium, ChromeDriver and Chromium."""
     return {
         "platformName": "linux",
         "browserName": "chrome",
         "appium:automationName": "Chromium",
         "appium:executable": str(CHROMEDRIVER.path()),
         "appium:autodownloadEnabled": False,
-        # ChromeDriver is cleaned up by its port: it must be nobody else's.
+        # Appium cleans up ChromeDriver by its port, so no other process may use that port.
         "appium:chromedriverPort": free_port(),
         "appium:newCommandTimeout": 600,
         "goog:chromeOptions": {
@@ -146,7 +146,7 @@ def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, mu
 
 
 def _kill(wrapper: Wrapper) -> None:
-    """End the browser and its children, if it is still there."""
+    """Kill the browser and its children if they still run."""
     pid = wrapper.browser_pid()
     if pid is None:
         return
@@ -159,7 +159,7 @@ def _kill(wrapper: Wrapper) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a profile; a browser's last children may still write for a moment."""
+    """Remove a profile; retry, because the browser's last children may still write."""
     for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

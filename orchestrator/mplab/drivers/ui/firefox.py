@@ -1,4 +1,4 @@
-"""`Ui` on Firefox, through WebDriver BiDi."""
+"""Implement `Ui` on Firefox by WebDriver BiDi."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ _START_TIMEOUT_S = 60.0
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _SETTLE_S = 5.0
-"""Events of the network come after the load event; so long they are waited for."""
+"""Maximum wait for network events that arrive after the load event, s."""
 _POLL_S = 0.05
 _EVENTS = (
     "network.beforeRequestSent",
@@ -38,11 +38,11 @@ class FirefoxUi:
     """One browser session.
 
     Args:
-        session: the connection.
+        session: the BiDi session.
         profile: the browser's profile.
-        alive: whether the browser still runs.
+        alive: returns True while the browser runs.
         size: of the page, CSS pixels: width, height.
-        screenshots: where a failed step leaves ``step-NN.png`` and ``step-NN.html``, or None.
+        screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class FirefoxUi:
             self._command("browsingContext.navigate", timeout_s=timeout_s, url=target, wait="complete")
 
     def tap(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Click an element once it is there and visible."""
+        """Click an element once it exists and is visible."""
         with self._step(f"tapping {selector_name(selector)}"):
             element = self._find(selector, timeout_s, visible=True)
             self._call("e => e.scrollIntoView({block: 'center'})", element)
@@ -84,7 +84,7 @@ class FirefoxUi:
             self._act({"type": "pointer", "id": "finger", "actions": actions})
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Type text into an element; nothing between here and the browser logs what is typed."""
+        """Type text into an element; no part of the connection logs the text."""
         with self._step(f"typing into {selector_name(selector)}"):
             self._call("e => e.focus()", self._find(selector, timeout_s, visible=False))
             keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
@@ -103,12 +103,12 @@ class FirefoxUi:
             self._act({"type": "pointer", "id": "touch", "parameters": touch, "actions": actions})
 
     def wait(self, selector: Selector, *, timeout_s: float = 10.0) -> None:
-        """Wait until an element is there."""
+        """Wait until an element exists."""
         with self._step(f"waiting for {selector_name(selector)}"):
             self._find(selector, timeout_s, visible=False)
 
     def read(self, selector: Selector, *, timeout_s: float = 10.0) -> str:
-        """The text of an element as it is shown."""
+        """Return the visible text of an element."""
         with self._step(f"reading {selector_name(selector)}"):
             return str(self._call("e => e.innerText", self._find(selector, timeout_s, visible=False)))
 
@@ -124,17 +124,17 @@ class FirefoxUi:
             path.write_bytes(self._png(_STEP_TIMEOUT_S))
 
     def hierarchy(self) -> str:
-        """The page source."""
+        """Return the page source."""
         with self._step("reading the page source"):
             return str(self._call("() => document.documentElement.outerHTML"))
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        """Run a function body in the page and return its value; a promise is awaited."""
         with self._step("running a script in the page"):
             return self._call(f"() => {{ {script} }}")
 
     def network_events(self) -> Sequence[Event]:
-        """What DevTools would say of the network and the page since the last call, made of BiDi's events."""
+        """Return DevTools events of network and page since the last call, translated from BiDi events."""
         with self._step("reading the events of the network"):
             deadline = time.monotonic() + _SETTLE_S
             while True:
@@ -146,7 +146,7 @@ class FirefoxUi:
         return from_bidi(taken, context=self._context)
 
     def console(self) -> list[ConsoleEntry]:
-        """What pages have written to the console since the last call, also when the browser is gone."""
+        """Return the console entries of pages since the last call, also when the browser has ended."""
         with contextlib.suppress(SessionError):
             self._take_events()
         self._sort_events()
@@ -154,7 +154,7 @@ class FirefoxUi:
         return taken
 
     def keep_evidence(self, path: Path) -> bool:
-        """Save the page as it looks, and its source as ``.html`` beside it."""
+        """Save a screenshot of the page, and its source next to it as ``.html``; return True on success."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(self._png(_EVIDENCE_TIMEOUT_S))
@@ -165,7 +165,7 @@ class FirefoxUi:
         return True
 
     def state(self) -> AppState:
-        """What the browser has kept: cookies by BiDi, the rest by the files of its profile."""
+        """Return the browser's stored state: cookies by BiDi, the rest from the files of its profile."""
         with self._step("looking at what the browser has kept"):
             cookies = self._session.command("storage.getCookies")["cookies"]
         origins = [path for path in self._profile.glob("storage/default/*") if path.name.startswith("http")]
@@ -192,19 +192,19 @@ class FirefoxUi:
         raise StepError(f"browser: {what}: {error}{self._keep_step()}") from error
 
     def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; a remark for the message."""
+        """Save screenshot and page source of the step; return a remark for the message."""
         if self._screenshots is None:
             return ""
         path = self._screenshots / f"step-{self._step_number:02}.png"
         return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
 
     def _take_events(self) -> None:
-        """Have all events that the browser has sent; raises SessionError."""
+        """Receive all events that the browser has sent. Raises SessionError when it does not answer."""
         self._session.command("session.status")
         self._sort_events()
 
     def _sort_events(self) -> None:
-        """Tell those of the console from the others."""
+        """Separate the console's events from the others."""
         for event in self._session.events():
             if event["method"] == BIDI_EVENT:
                 self._logged += console_of_bidi([event])
@@ -257,5 +257,5 @@ def _bidi_locator(selector: Selector) -> dict[str, str]:
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError:  # the browser has just removed it
+    except OSError:  # the browser has just removed the file
         return b""

@@ -1,4 +1,4 @@
-"""Opens Firefox sessions: each with a new profile that trusts the lab and asks for nothing by itself."""
+"""Open Firefox sessions, each with a new profile that trusts the lab and makes no background requests."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ _LISTENING = re.compile(r"WebDriver BiDi listening on ws://127\.0\.0\.1:(\d+)")
 
 _NOTHING = "data:,"
 PREFERENCES: dict[str, bool | int | str] = {
-    # Nothing but what the scenario asks for goes over the network.
+    # Only requests of the scenario use the network.
     "app.normandy.enabled": False,
     "app.update.disabledForTesting": True,
     "browser.aboutConfig.showWarning": False,
@@ -61,36 +61,36 @@ PREFERENCES: dict[str, bool | int | str] = {
     "toolkit.telemetry.enabled": False,
     "toolkit.telemetry.server": _NOTHING,
     "toolkit.telemetry.unified": False,
-    # No lookups and connections ahead of need: what a page waits for is then seen in its timings.
+    # No lookups and connections in advance: the page's timings then include all waiting.
     "network.dns.disablePrefetch": True,
     "network.dns.disablePrefetchFromHTTPS": True,
     "network.http.speculative-parallel-limit": 0,
     "network.predictor.enabled": False,
     "network.prefetch-next": False,
-    # TCP and the lab's own name server alone.
+    # Use only TCP and the lab's name server.
     "network.http.http3.enable": False,
     "network.trr.mode": 5,
     "network.proxy.type": 0,
     "media.autoplay.default": 0,
-    # A page is never slowed down because nobody looks at it.
+    # A page that is not visible runs at full speed.
     "dom.min_background_timeout_value": 4,
 }
 
 
 @dataclass(frozen=True)
 class FirefoxUiFactory:
-    """A `BrowserFactory` for Firefox on the phone.
+    """`BrowserFactory` for Firefox on the phone.
 
-    The control connection is a socket on the phone's own loopback: it is in captures of ``lo``, on no radio link.
+    The control connection uses the phone's loopback: it appears in captures of ``lo``, but on no radio link.
 
     Attributes:
-        enter: what stands before a command to run it in the phone.
-        network_pid: a process in the phone's network.
+        enter: prefix of a command that runs it in the phone.
+        network_pid: a process in the phone's network namespace.
         home: a home folder with an NSS database that trusts the lab (`nss_database`).
-        directory: folder for profiles; each goes when its session is closed. The phone must see it under the same path.
-        screenshots: where failed steps leave screenshot and page source, or None.
-        keys: file for the keys of the browser's TLS connections (readable by its owner alone), or None.
-        console: keeps what pages write to the console, or None.
+        directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
+        screenshots: folder for screenshot and page source of failed steps, or None.
+        keys: file for the keys of the browser's TLS connections (readable only by its owner), or None.
+        console: log for the messages of pages, or None.
     """
 
     enter: Sequence[str]
@@ -104,14 +104,14 @@ class FirefoxUiFactory:
     def __call__(
         self, *, switches: Sequence[str] = (), sound: str = ""
     ) -> contextlib.AbstractContextManager[FirefoxUi]:
-        """A browser with a new profile, for as long as the context.
+        """Return a browser with a new profile for the duration of a context.
 
         Args:
-            switches: further command line arguments.
-            sound: "": this browser plays to no sound card.
+            switches: additional command line arguments.
+            sound: must be "": this browser supports no sound card.
 
         Raises:
-            StepError: no session, or `sound` was asked for.
+            StepError: the session did not start, or `sound` is set.
             LabNotReadyError: Firefox is not installed.
         """
         if sound:
@@ -177,7 +177,7 @@ class FirefoxUiFactory:
 
 
 def write_profile(profile: Path, nss: Path) -> Path:
-    """A new Firefox profile with `PREFERENCES` that trusts what the NSS database in the folder `nss` trusts."""
+    """Make a Firefox profile with `PREFERENCES` and the trust of the NSS database in `nss`; return its path."""
     profile.mkdir(mode=0o700)
     for name in ("cert9.db", "key4.db", "pkcs11.txt"):
         if (nss / name).exists():
@@ -188,7 +188,7 @@ def write_profile(profile: Path, nss: Path) -> Path:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the browser and its children: SIGTERM, then SIGKILL."""
+    """Stop the browser and its children: SIGTERM, then SIGKILL."""
     if process.poll() is None:
         process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""DevTools events → HAR, by chrome-har."""
+"""Convert DevTools events to HAR by chrome-har."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ _TIMEOUT_S = 60.0
 
 
 def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = APPIUM_DIR) -> dict[str, Any]:
-    """The HAR of the pages that `events` tell of.
+    """Return the HAR of the pages in `events`.
 
     Raises:
         StepError: the converter failed.

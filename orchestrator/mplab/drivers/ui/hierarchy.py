@@ -1,4 +1,4 @@
-"""Android's element tree, as ``uiautomator dump``, uiautomator2 and Appium write it, as nodes.
+"""Parse and write Android's element tree in the formats of ``uiautomator dump``, uiautomator2 and Appium.
 
 The first two write every element as ``<node class="android.widget.TextView" …>``, Appium as
 ``<android.widget.TextView class="android.widget.TextView" …>``; the attributes are the same.
@@ -29,7 +29,7 @@ _UNREADABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 @dataclass(frozen=True)
 class Bounds:
-    """A rectangle in pixels; right and bottom are outside."""
+    """A rectangle in pixels; right and bottom are exclusive."""
 
     left: int = 0
     top: int = 0
@@ -38,25 +38,25 @@ class Bounds:
 
     @property
     def center(self) -> tuple[int, int]:
-        """Where a finger goes."""
+        """Centre, where a finger taps."""
         return (self.left + self.right) // 2, (self.top + self.bottom) // 2
 
     @property
     def area(self) -> int:
-        """Pixels."""
+        """Area in pixels."""
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
     def holds(self, x: int, y: int) -> bool:
-        """Whether a point is inside."""
+        """Return True when a point is inside."""
         return self.left <= x < self.right and self.top <= y < self.bottom
 
     def within(self, other: "Bounds") -> "Bounds":
-        """What both have in common; of no area when nothing."""
+        """Return the intersection, which has no area when they do not overlap."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         return Bounds(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
 
     def __str__(self) -> str:
-        """As in a dump: ``[0,0][1080,2340]``."""
+        """Return the form of a dump: ``[0,0][1080,2340]``."""
         return f"[{self.left},{self.top}][{self.right},{self.bottom}]"
 
 
@@ -66,14 +66,14 @@ class Node:
 
     Attributes:
         kind: its class, ``android.widget.Button``.
-        package: of the app it belongs to.
-        resource_id: ``com.dropbox.android:id/fab``; "" without.
-        text: as shown; of an empty field, its hint.
+        package: of its app.
+        resource_id: ``com.dropbox.android:id/fab``, or "".
+        text: displayed text; for an empty field its hint.
         description: for screen readers (``content-desc``).
         hint: of a field.
-        bounds: where it is.
+        bounds: its rectangle on the screen.
         flags: those of `FLAGS` that are true.
-        children: in the order in which they are drawn.
+        children: in drawing order.
     """
 
     kind: str = ""
@@ -87,22 +87,22 @@ class Node:
     children: tuple["Node", ...] = field(default=())
 
     def walk(self) -> Iterator["Node"]:
-        """This element and all below, as they stand in the file."""
+        """Yield this element and all below it in document order."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     @property
     def label(self) -> str:
-        """What a user would call it: text, else description."""
+        """Text of the element, or its description if it has no text."""
         return self.text or self.description
 
 
 def parse_hierarchy(xml: str) -> tuple[Node, ...]:
-    """The windows of a dump, nodes as above.
+    """Parse the windows of a dump.
 
     Raises:
-        ValueError: it is no such XML.
+        ValueError: the text is not XML.
     """
     try:
         root = ET.fromstring(xml)  # noqa: S314 - Python's expat refuses what expands; it comes from our own device
@@ -127,11 +127,11 @@ def _node(element: ET.Element) -> Node:
 
 
 def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str:
-    """Nodes as XML.
+    """Write nodes as XML.
 
     Args:
         windows: the roots.
-        by_class: elements are named after their class, as Appium does.
+        by_class: name elements after their class, as Appium does.
     """
     body = "".join(_written(node, index, by_class=by_class) for index, node in enumerate(windows))
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"

@@ -1,4 +1,4 @@
-"""Which element of Android's tree a `Selector` means."""
+"""Find the elements of Android's tree that a `Selector` means."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from mplab.format.selector import Selector
 
 
 def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
-    """The first element that the first possible way finds; None when no way finds one.
+    """Return the first element found by the first alternative that finds one, or None.
 
-    An ``id`` without a package (``fab``) is that of any package. Elements without area are not there.
+    An ``id`` without a package (``fab``) matches in any package. Elements without area are ignored.
 
     Raises:
-        StepError: a way that exists in browsers only.
+        StepError: an alternative exists only in browsers.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     for way in selector.alternatives:
@@ -24,10 +24,10 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
 
 
 def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
-    """All elements that any way finds, in the order in which they are drawn.
+    """Return all elements found by any alternative, in drawing order.
 
     Raises:
-        StepError: a way that exists in browsers only.
+        StepError: an alternative exists only in browsers.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     return [node for node in nodes if any(_is(node, way) for way in selector.alternatives)]
@@ -48,7 +48,7 @@ def _is(node: Node, way: Selector) -> bool:
 
 
 def title_of(windows: Sequence[Node]) -> str:
-    """What is in front, for a message: the title of a dialog, else the first texts."""
+    """Return a title for messages of the window in front: that of a dialog, otherwise the first texts."""
     nodes = [node for window in windows for node in window.walk()]
     titles = [node.text for node in nodes if node.resource_id in {"android:id/alertTitle", "android:id/message"}]
     texts = titles or [node.label for node in nodes if node.label]
@@ -56,6 +56,6 @@ def title_of(windows: Sequence[Node]) -> str:
 
 
 def package_of(windows: Sequence[Node]) -> str:
-    """The package that has drawn what is in front; "" when nothing is shown."""
+    """Return the package of the window in front; "" when no window is shown."""
     packages = [node.package for window in windows for node in window.walk() if node.package]
     return packages[0] if packages else ""

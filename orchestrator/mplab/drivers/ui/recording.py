@@ -1,4 +1,4 @@
-"""Selectors for what is on a phone's screen, as ``mplab scenarios record`` writes them into an ``app.yaml``."""
+"""Make selectors for elements on a phone's screen, for ``mplab scenarios record`` and ``app.yaml`` files."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from mplab.format.selector import Selector
 
 _OBFUSCATED = "(name removed)"
 _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
-"""Ids that many elements of many apps have."""
+"""Ids that many elements of many apps share."""
 
 
 def candidates(windows: Sequence[Node]) -> list[Node]:
-    """Elements that can be named, as they stand on the screen: those with a way to find them."""
+    """Return the elements that a selector can find, in screen order."""
     found = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
     return sorted(found, key=lambda node: (node.bounds.top, node.bounds.left))
 
 
 def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
-    """The ways that find this element and no other before it, the one that lasts longest first: id, description, text.
+    """Return selectors that find this element before all others, the most durable one first: id, description, text.
 
-    An id that Android shares among apps, or that was removed from the build, is none. Texts change with the language.
+    Ids that Android shares among apps, or that the build has removed, are skipped. Texts change with the language.
     """
     nodes = [one for window in windows for one in window.walk() if one.bounds.area]
     ways: list[Selector] = []
@@ -39,7 +39,7 @@ def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
 
 
 def described(node: Node) -> str:
-    """One line for people: ``Button 'Upload' #fab [880,1960][1040,2120]``."""
+    """Describe an element for users: ``Button 'Upload' #fab [880,1960][1040,2120]``."""
     kind = node.kind.rpartition(".")[2]
     label = f" {node.label!r}" if node.label else ""
     name = f" #{node.resource_id.partition(':id/')[2] or node.resource_id}" if node.resource_id else ""
@@ -49,14 +49,14 @@ def described(node: Node) -> str:
 def section(
     app: str, windows: Sequence[Node], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
 ) -> str:
-    """The app's part of an ``app.yaml``.
+    """Return the app's part of an ``app.yaml``.
 
     Args:
         app: its name there.
-        windows: what was on the screen, for its package.
-        named: what the scenario calls an element → how it is found.
+        windows: content of the screen, for its package.
+        named: the scenario's name of an element → its selectors.
         version: of the app.
-        seen: on which phone, and when.
+        seen: phone and date.
     """
     package = package_of(windows)
     document = {
@@ -74,12 +74,12 @@ def section(
 
 
 def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> str:
-    """An ``app.yaml`` with other ways to find some elements of an Android app; everything else stays, with comments.
+    """Replace the selectors of some elements of an Android app in an ``app.yaml``; keep the rest with its comments.
 
     Args:
         text: of the file, which has the app.
         app: its name there.
-        named: what the scenario calls an element → how it is found.
+        named: the scenario's name of an element → its selectors.
     """
     yaml = _yaml()
     document = yaml.load(text)
@@ -106,5 +106,5 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 
 def _first(nodes: Sequence[Node], attribute: str, node: Node) -> bool:
-    """Whether it is the first one that has this; a selector finds the first."""
+    """Return True for the first element with this attribute value, the one that a selector finds."""
     return next((one for one in nodes if getattr(one, attribute) == getattr(node, attribute)), None) is node

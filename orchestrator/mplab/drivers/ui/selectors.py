@@ -1,4 +1,4 @@
-"""How browsers are told what a `Selector` means."""
+"""Translate a `Selector` for browsers."""
 
 import json
 
@@ -6,7 +6,7 @@ from mplab.format.selector import Selector
 
 
 def locator(selector: Selector) -> tuple[str, str]:
-    """Strategy (``css selector`` or ``xpath``) and value of WebDriver."""
+    """Return strategy (``css selector`` or ``xpath``) and value of a WebDriver locator."""
     if selector.by == "xpath":
         return "xpath", selector.value
     if selector.by == "id":
@@ -28,7 +28,7 @@ def _xpath_literal(text: str) -> str:
 
 
 def selector_name(selector: Selector) -> str:
-    """What messages call it: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
+    """Return the selector's name for messages: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
     others = len(selector.otherwise)
     ways = f" (or {others} other way{'s' if others > 1 else ''})" if others else ""
     return f"{selector.by} {selector.value!r}{ways}"

@@ -1,4 +1,4 @@
-"""Commands and events over one websocket, as WebDriver BiDi and Chromium's DevTools have them."""
+"""Send commands and receive events over one websocket, as in WebDriver BiDi and Chromium's DevTools."""
 
 import contextlib
 import json
@@ -17,11 +17,11 @@ _MAX_EVENTS = 200_000
 
 
 Answer: TypeAlias = dict[str, Any]
-"""What a browser sends: the result of a command, or an event."""
+"""Message of a browser: the result of a command, or an event."""
 
 
 class SessionError(Exception):
-    """A command failed, or the browser is gone."""
+    """A command failed, or the browser has ended."""
 
 
 class Session:
@@ -29,10 +29,10 @@ class Session:
 
     Args:
         url: of the websocket.
-        plain: a connection to where it is; is closed with the session.
+        plain: connection to its host; it is closed with the session.
 
     Raises:
-        SessionError: no session.
+        SessionError: the session did not start.
     """
 
     def __init__(self, url: str, plain: socket.socket) -> None:
@@ -47,10 +47,10 @@ class Session:
         self._events: list[Answer] = []
 
     def command(self, method: str, *, timeout_s: float = 30.0, **parameters: object) -> Answer:
-        """Send a command and wait for its result; events that come meanwhile are kept.
+        """Send a command and return its result; events that arrive before it are kept.
 
         Raises:
-            SessionError: the browser refused it, did not answer in time, or is gone.
+            SessionError: the browser refused, did not answer in time, or has ended.
         """
         self._number += 1
         deadline = time.monotonic() + timeout_s
@@ -64,10 +64,10 @@ class Session:
         return result
 
     def wait(self, holds: Callable[[Event], bool], *, timeout_s: float, late: str) -> None:
-        """Until an event since the last call of `events` is such a one; it is kept with the others.
+        """Wait for an event that satisfies `holds`; events since the last call of `events` count. All events are kept.
 
         Raises:
-            SessionError: none came in time (it says `late`), or the browser is gone.
+            SessionError: none arrived in time (with the text `late`), or the browser has ended.
         """
         deadline = time.monotonic() + timeout_s
         seen = 0
@@ -77,28 +77,28 @@ class Session:
                 self._keep(self._receive(deadline))
 
     def events(self) -> list[Answer]:
-        """The events since the last call."""
+        """Return the events since the last call."""
         taken, self._events = self._events, []
         return taken
 
     def close(self) -> None:
-        """Close the connection; the browser goes on."""
+        """Close the connection; the browser continues to run."""
         with contextlib.suppress(OSError, websocket.WebSocketException):
             self._socket.close()
 
     def __enter__(self) -> Self:
-        """Nothing more to do."""
+        """Return the session, which is already connected."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the session."""
         self.close()
 
     def _receive(self, deadline: float) -> Answer:
         left_s = deadline - time.monotonic()
-        if left_s <= 0:  # also when events never end
+        if left_s <= 0:  # also needed when a browser sends events all the time
             raise websocket.WebSocketTimeoutException
         self._socket.settimeout(left_s)
         text = self._socket.recv()
@@ -122,7 +122,7 @@ class Session:
 
 
 def _problem(answer: Answer) -> str:
-    """Why a command was refused, or "": BiDi has a word and a message, DevTools an object."""
+    """Return why a command was refused, or "": BiDi sends a word and a message, DevTools an object."""
     error = answer.get("error")
     if error is None:
         return ""

@@ -1,4 +1,4 @@
-"""Proof that an app begins clean, and how Chromium is looked into for it."""
+"""Prove that an app starts without stored state, and read the stored state of Chromium."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -14,16 +14,16 @@ DevTools = Callable[[str, Mapping[str, object]], Json]
 
 
 def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bool = False) -> None:
-    """Check that an app that was just opened has kept nothing; observe it as ``app_state``.
+    """Check that a newly opened app has no stored state; observe the result as ``app_state``.
 
     Args:
         ui: the app.
-        device: what runs it; first word of the message.
+        device: device that runs it, the first word of the message.
         observe: records the observation.
-        kept: somebody has signed in to the app: it is kept, nothing is proved, and the observation says so.
+        kept: True when a user has signed in to the app: then nothing is checked, and the observation has ``kept``.
 
     Raises:
-        StepError: the app has kept something.
+        StepError: the app has stored state.
     """
     if kept:
         observe("app_state", device=device, clean=False, kept=True)
@@ -35,10 +35,9 @@ def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bo
 
 
 def chromium_state(profile: Path, devtools: DevTools) -> AppState:
-    """What a running Chromium has kept: cookies, workers and storage by DevTools, the HTTP cache by its files.
+    """Return the stored state of a running Chromium: cookies, workers and storage by DevTools, the HTTP cache by files.
 
-    DevTools (domains Storage, Target) is asked about every origin that the profile names; of the HTTP cache it tells
-    nothing.
+    DevTools (domains Storage, Target) reports the storage of every origin in the profile, but not the HTTP cache.
 
     Args:
         profile: the user data directory.
@@ -60,11 +59,15 @@ def chromium_state(profile: Path, devtools: DevTools) -> AppState:
 
 
 def _quota_origins(database: Path) -> list[str]:
-    """Origins that have storage with a quota. What the browser has not written yet is not in it."""
+    """Return origins that have storage with a quota; data that the browser has not yet written is missing.
+
+    Raises:
+        StepError: the database cannot be read.
+    """
     if not database.exists():
         return []
     try:
-        # Immutable: the browser holds the lock.
+        # Immutable, because the browser holds the lock.
         with closing(sqlite3.connect(f"file:{database}?immutable=1", uri=True)) as connection:
             rows = connection.execute("SELECT DISTINCT storage_key FROM buckets").fetchall()
     except sqlite3.Error as error:
@@ -73,6 +76,6 @@ def _quota_origins(database: Path) -> list[str]:
 
 
 def _local_storage_logs(folder: Path) -> int:
-    """Files of the local storage's database that hold something of a web origin."""
+    """Count the files of the local storage's database that contain data of a web origin."""
     logs = [*folder.glob("*.log"), *folder.glob("*.ldb")]
     return sum(b"META:http" in log.read_bytes() for log in logs)

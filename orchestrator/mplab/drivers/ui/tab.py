@@ -1,6 +1,6 @@
-"""A page of a browser by its DevTools, wherever their socket is: load, ask, and what the network did meanwhile.
+"""Control a page of a browser through its DevTools socket: load it, run scripts in it, read its network events.
 
-Chrome DevTools Protocol: the HTTP end points ``/json/version`` and ``/json/list``, and one websocket a page.
+Chrome DevTools Protocol: the HTTP end points ``/json/version`` and ``/json/list``, and one websocket per page.
 """
 
 import contextlib
@@ -18,17 +18,17 @@ from mplab.drivers.ui.protocol import Event
 from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
 _HOST = "localhost"
-"""Browsers refuse requests that call them by another name (DNS rebinding)."""
+"""Host name in requests; browsers refuse others (DNS rebinding)."""
 _STEP_TIMEOUT_S = 30.0
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class DevTools:
-    """Where a browser's DevTools are.
+    """DevTools of a browser.
 
     Attributes:
-        device: what messages call the browser's phone.
+        device: name of the browser's phone in messages.
         connect: makes a connection to the socket; raises OSError.
     """
 
@@ -36,20 +36,20 @@ class DevTools:
     connect: Callable[[], socket.socket]
 
     def version(self) -> Mapping[str, str]:
-        """``Browser``, ``Protocol-Version``, ``Android-Package``, …. Raises StepError."""
+        """Return ``Browser``, ``Protocol-Version``, ``Android-Package``, …. Raises StepError without an answer."""
         found: dict[str, str] = self._get("/json/version")
         return found
 
     def pages(self) -> Sequence[Answer]:
-        """The open pages, the one used last first. Raises StepError."""
+        """Return the open pages, the one used last first. Raises StepError without an answer."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
     @contextlib.contextmanager
     def tab(self, *, timeout_s: float) -> Iterator["Tab"]:
-        """The page that was used last, as soon as there is one, for as long as the context.
+        """Yield the page used last, as soon as one exists, for the duration of the context.
 
         Raises:
-            StepError: there is none in time, or it cannot be had.
+            StepError: no page in time, or another program debugs it.
         """
         deadline = time.monotonic() + timeout_s
         while not (pages := self.pages()):
@@ -85,10 +85,10 @@ class DevTools:
 
 
 class Tab:
-    """One page. Every method raises StepError when the browser does not do its part.
+    """One page. Every method raises StepError when the browser does not respond as expected.
 
     Args:
-        device: what messages call the browser's phone.
+        device: name of the browser's phone in messages.
         session: with the page.
     """
 
@@ -108,7 +108,7 @@ class Tab:
             if problem := began.get("errorText"):
                 raise SessionError(problem)
             loader = began.get("loaderId")
-            if loader is not None:  # else it was a jump within the page
+            if loader is not None:  # otherwise the URL was a jump within the page
                 self._session.wait(
                     lambda event: _loaded(event, began["frameId"], loader),
                     timeout_s=deadline - time.monotonic(),
@@ -116,7 +116,7 @@ class Tab:
                 )
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run the body of a function in the page; what it returns (a promise is awaited)."""
+        """Run a function body in the page and return its value; a promise is awaited."""
         with self._step("running a script in the page"):
             expression = f"(() => {{ {script} }})()"
             answer = self._session.command(
@@ -133,9 +133,9 @@ class Tab:
             return answer["result"].get("value")
 
     def network_events(self) -> Sequence[Event]:
-        """DevTools events of the network and page domains since the last call."""
+        """Return the DevTools events of the network and page domains since the last call."""
         with self._step("reading the events of the network"):
-            self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # all sent before come before
+            self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # earlier events arrive before it
         return self._session.events()
 
     @contextlib.contextmanager

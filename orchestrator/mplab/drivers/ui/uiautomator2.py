@@ -1,4 +1,4 @@
-"""`Ui` on Android through uiautomator2: its server runs on the phone, reached by adb."""
+"""Implement `Ui` on Android by uiautomator2, whose server runs on the phone and is reached by adb."""
 
 import contextlib
 import io
@@ -19,15 +19,15 @@ from mplab.drivers.ui.android import (
 )
 
 FAILURES = (UiAutomatorError, adbutils.AdbError, RequestException, OSError, EOFError, ValueError, KeyError)
-"""What client, adb and connection raise when the phone does not do its part. Of the last two: answers cut short."""
+"""Exceptions of client, adb and connection when the phone fails; the last two mean truncated answers."""
 
 
 class UiAutomator2:
-    """`Automation` by one connection to the phone's uiautomator2 server, which it starts.
+    """`Automation` by the phone's uiautomator2 server, which the constructor starts.
 
     Args:
         phone: the phone at its adb server.
-        name: the phone's, for messages; by default its serial.
+        name: of the phone, for messages; by default its serial.
 
     Raises:
         AutomationError: the server cannot be started.
@@ -40,40 +40,40 @@ class UiAutomator2:
             self._client = uiautomator2.Device(phone)
 
     def close(self) -> None:
-        """End the server on the phone."""
+        """Stop the server on the phone."""
         with contextlib.suppress(*FAILURES):
             self._client.stop_uiautomator()
 
     def hierarchy(self) -> str:
-        """The element tree."""
+        """Return the element tree."""
         with _explained("reading the element tree"):
             return str(self._client.dump_hierarchy())
 
     def screenshot(self) -> bytes:
-        """The screen as PNG."""
+        """Return the screen as PNG."""
         with _explained("taking a screenshot"):
             target = io.BytesIO()
             self._client.screenshot().save(target, "PNG")
             return target.getvalue()
 
     def tap(self, x: int, y: int) -> None:
-        """A finger at a point."""
+        """Tap a point."""
         with _explained("tapping"):
             self._client.click(x, y)
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, duration_s: float) -> None:
-        """A finger that moves."""
+        """Swipe from one point to another."""
         with _explained("swiping"):
             self._client.swipe(x_from, y_from, x_to, y_to, duration=duration_s)
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Set the text of the field that has the focus: any character, no keyboard. The client logs no text."""
+        """Set the text of the focused field, any characters, without a keyboard. The client logs no text."""
         del secret
         with _explained("typing"):
             self._client(focused=True).set_text(text)
 
     def press(self, key: str) -> None:
-        """A key."""
+        """Press a key."""
         with _explained(f"pressing {key}"):
             self._client.press(key)
 
@@ -91,21 +91,21 @@ class UiAutomator2:
         self._am(["start", "-W", "-a", "android.intent.action.VIEW", "-d", url, *to], f"opening {url}")
 
     def stop(self, package: str) -> None:
-        """End an app."""
+        """Stop an app."""
         self._am(["force-stop", package], f"ending {package}")
 
     def clear(self, package: str) -> None:
-        """Forget what an app has stored."""
+        """Delete the stored data of an app."""
         self._shell(["pm", "clear", package], f"clearing {package}", good="Success")
 
     def version_of(self, package: str) -> str:
-        """Of an app; ``?`` when it is not known."""
+        """Return the version of an app; ``?`` when unknown."""
         with _explained(f"asking for {package}"):
             info = self._phone.app_info(package)
         return str(info.version_name) if info else "?"
 
     def describe(self) -> str:
-        """``Pixel 7, Android 13``."""
+        """Return model and system: ``Pixel 7, Android 13``."""
         with _explained("asking what phone it is"):
             return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
 
@@ -121,14 +121,14 @@ class UiAutomator2:
 
 
 def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
-    """A phone at an adb server.
+    """Return a phone at an adb server.
 
     Args:
         adb_port: of the server, on this host.
-        serial: of the phone; "" when there is but one.
+        serial: of the phone; "": the only phone.
 
     Raises:
-        LabNotReadyError: no server, no such phone, or several and no serial.
+        LabNotReadyError: no server, no such phone, or several phones and no serial.
     """
     client = adbutils.AdbClient(port=adb_port)
     try:
@@ -152,12 +152,12 @@ def _explained(what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class UiAutomator2Factory:
-    """Opens the apps of one phone.
+    """Factory for sessions with the apps of one phone.
 
     Attributes:
         phone: the phone at its adb server.
         settings: of each session.
-        name: the phone's, for messages; by default its serial.
+        name: of the phone, for messages; by default its serial.
     """
 
     phone: adbutils.AdbDevice
@@ -165,10 +165,10 @@ class UiAutomator2Factory:
     name: str = ""
 
     def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """The phone's screen, for as long as the context; the apps that were opened end with it.
+        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
 
         Raises:
-            StepError: the phone did not do its part.
+            StepError: the session did not start.
         """
         device = self.name or self.phone.serial
         return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)

@@ -1,4 +1,4 @@
-"""Whether the version of an app is one that its selectors were made for."""
+"""Compare the version of an app with the versions for which its selectors were made."""
 
 import re
 
@@ -6,11 +6,11 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def outside(version: str, tested: str) -> str:
-    """Why a version is not one of those that an ``app.yaml`` was made for, or "".
+    """Return why a version is not one for which an ``app.yaml`` was made, or "".
 
     Args:
         version: ``391.2.4``.
-        tested: ``380 … 400``: first and last, compared as far as they are written.
+        tested: ``380 … 400``: first and last version, compared with the precision in which they are written.
     """
     found = _parts(version)
     ends = [_parts(end) for end in tested.split("…")]

@@ -1,4 +1,4 @@
-"""Phones by adb: on a cable, or over TCP."""
+"""Phones controlled by adb, over USB or TCP."""
 
 from mplab.drivers.phone.adb.open import adb_server, open_phone, settings_of
 from mplab.drivers.phone.adb.phone import AdbPhone, AdbSettings

@@ -1,4 +1,4 @@
-"""Several commands asked of a phone at once: one script, and what each of them said."""
+"""Run several shell commands on a phone in one script and separate their outputs."""
 
 import re
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ _MARK = "=mplab="
 
 
 def asking(commands: Mapping[str, str]) -> str:
-    """The script that runs them; what they complain of is dropped."""
+    """Return a script that runs all commands; it drops their standard error."""
     return "; ".join(f"echo {_MARK}{name}; ({command}) 2>/dev/null" for name, command in commands.items())
 
 
 def split_answers(text: str) -> dict[str, str]:
-    """What each command said."""
+    """Map each command's name to its output."""
     parts = re.split(rf"^{_MARK}(\w+)\n", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -1,4 +1,4 @@
-"""The apps of a phone: which versions, installed, cleared, allowed, ended."""
+"""Install, clear, stop and grant permissions to apps of a phone; read their versions."""
 
 import re
 import shlex
@@ -14,29 +14,33 @@ STORE = "com.android.vending"
 _INSTALL_TIMEOUT_S = 180.0
 _VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
 _CHOSEN = re.compile(r"^\s*User 0:.*\benabled=1\b", re.MULTILINE)
-"""``COMPONENT_ENABLED_STATE_ENABLED``: enabled by a command, not by its manifest."""
+"""``COMPONENT_ENABLED_STATE_ENABLED``: enabled by a command, not by the app's manifest."""
 _GRANTED = re.compile(r"^\s*([\w.]+): granted=true", re.MULTILINE)
 
 
 class Apps:
-    """Of one phone."""
+    """Apps of one phone."""
 
     def __init__(self, phone: AdbPhone) -> None:
         self._phone = phone
 
     def version(self, package: str) -> str:
-        """``versionName``; "" when the app is not there. Raises DeviceError."""
+        """Return the app's ``versionName``; "" when it is not installed. Raises DeviceError when the phone is lost."""
         name = shlex.quote(package)
         text = self._phone.link.run(f"pm path {name} >/dev/null && dumpsys package {name}").stdout
         found = _VERSION.search(text.decode(errors="replace"))
         return found[1].strip() if found else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
-        """Package → version that is there."""
+        """Map each package to its installed version. Raises DeviceError when the phone is lost."""
         return {package: self.version(package) for package in packages}
 
     def install(self, apk: Path) -> None:
-        """Install an app, or another version of it, with all its permissions granted. Raises DeviceError."""
+        """Install an app or another version of it, with all its permissions granted.
+
+        Raises:
+            DeviceError: the package manager refused, or the phone is lost.
+        """
         target = f"/data/local/tmp/{apk.name}"
         self._phone.push(apk, target)
         try:
@@ -48,31 +52,32 @@ class Apps:
             self._phone.script(f"rm -f {shlex.quote(target)}", check=False)
 
     def clear(self, package: str) -> None:
-        """Forget what it has stored. Raises DeviceError."""
+        """Delete the app's stored data. Raises DeviceError when the phone refuses."""
         self._told(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
 
     def grant(self, package: str, *permissions: str) -> None:
-        """Allow it something: ``android.permission.CAMERA``. Raises DeviceError."""
+        """Grant permissions to an app (``android.permission.CAMERA``). Raises DeviceError when the phone refuses."""
         for permission in permissions:
             command = f"pm grant {shlex.quote(package)} {shlex.quote(permission)}"
             self._told(command, f"{package} was not granted {permission}")
 
     def force_stop(self, package: str) -> None:
-        """End it. Raises DeviceError."""
+        """Stop the app. Raises DeviceError when the phone refuses."""
         self._told(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
 
     def provide(self, package: str, apk: Path | None, grant: Sequence[str] = ()) -> None:
-        """Have an app there, and allowed what it needs, until the phone is given back. One that is there already is
-        not replaced: which version it must have, the readiness gate asks.
+        """Install an app and grant its permissions until the phone is released.
+
+        An app that is already installed is kept; the readiness check verifies its version.
 
         Args:
-            package: its name.
-            apk: what it is installed from, when it is not there; None: it has to be.
-            grant: permissions, ``android.permission.CAMERA``.
+            package: package name.
+            apk: file to install when the app is missing; None: the app must be installed.
+            grant: permissions, e.g. ``android.permission.CAMERA``.
 
         Raises:
-            LabNotReadyError: it is not there, and there is no such file, or that of another app.
-            DeviceError: the phone did not do it.
+            LabNotReadyError: the app is not installed, and `apk` is missing or contains another app.
+            DeviceError: the phone refused a command.
         """
         label, name = self._phone.label, shlex.quote(package)
         there, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
@@ -99,14 +104,14 @@ class Apps:
         return {line.removeprefix("package:").strip() for line in said.splitlines() if line.startswith("package:")}
 
     def _allowed(self, package: str) -> set[str]:
-        """The permissions that it has been granted while it ran."""
+        """Return the permissions that the app has been granted."""
         return set(_GRANTED.findall(self._phone.script(f"dumpsys package {shlex.quote(package)}").stdout))
 
     def stop_updates(self) -> bool:
-        """Switch Google Play off, until the phone is given back; False when it is not there or off already.
+        """Disable Google Play until the phone is released; return False when it is missing or already disabled.
 
         Raises:
-            DeviceError: it cannot be switched off.
+            DeviceError: Google Play cannot be disabled.
         """
         listed = self._phone.script(f"pm list packages -e {STORE}", check=False).stdout.split()
         if f"package:{STORE}" not in listed:

@@ -1,4 +1,4 @@
-"""How far the phone's clock is off."""
+"""Measure the offset of the phone's clock."""
 
 import statistics
 import time
@@ -12,12 +12,12 @@ _READS = 7
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """Of the phone's clock against this host's.
+    """Offset of the phone's clock from this host's clock.
 
     Attributes:
-        offset_s: seconds that it is ahead, the median of the reads.
-        uncertainty_s: half of the median time that a read took: the offset is known to this.
-        reads: how many there were.
+        offset_s: seconds by which the phone is ahead, median of the reads.
+        uncertainty_s: uncertainty of the offset: half of the median duration of a read.
+        reads: number of reads.
     """
 
     offset_s: float
@@ -26,10 +26,10 @@ class ClockOffset:
 
 
 def measure_clock(link: Link, reads: int = _READS) -> ClockOffset:
-    """Ask for the time several times; each answer counts for the middle of the question's time.
+    """Read the phone's clock several times; each answer is compared with the middle of its request.
 
     Raises:
-        DeviceError: the phone has no such clock, or has gone.
+        DeviceError: the phone printed no time, or is lost.
     """
     offsets, times = [], []
     for _ in range(reads):

@@ -1,4 +1,7 @@
-"""What condition a phone is in: battery, heat, room, screen, radios. Reading is one command; parsing is pure."""
+"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios.
+
+One command reads everything; parsing has no side effects.
+"""
 
 import contextlib
 import re
@@ -24,37 +27,37 @@ _SIM_READY = {"LOADED", "READY"}
 
 @dataclass(frozen=True)
 class Condition:
-    """None: the phone does not say."""
+    """Condition of a phone; None stands for values that the phone does not report."""
 
     battery_percent: int | None
     temperature_c: float | None
-    """Of the battery."""
+    """Temperature of the battery."""
     plugged: bool | None
     thermal_status: int | None
     """``THERMAL_STATUS``: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown. Android 10."""
     free_bytes: int | None
-    """In ``/data``."""
+    """Free space in ``/data``."""
     awake: bool | None
     locked: bool | None
     airplane: bool | None
     sims: tuple[str, ...]
-    """State of each: ``LOADED``, ``ABSENT``, ``PIN_REQUIRED``."""
+    """State of each SIM: ``LOADED``, ``ABSENT``, ``PIN_REQUIRED``."""
     traffic_bytes: Mapping[str, int]
-    """Interface → received and sent since boot."""
+    """Interface → bytes received and sent since boot."""
 
     @property
     def sim_ready(self) -> bool:
-        """One of the SIMs is."""
+        """True when at least one SIM is ready."""
         return any(sim in _SIM_READY for sim in self.sims)
 
 
 def read_condition(link: Link) -> Condition:
-    """Ask for all of it. Raises DeviceError."""
+    """Read the condition of the phone. Raises DeviceError when the phone is lost."""
     return parse_condition(split_answers(link.run(asking(_ASKED)).stdout.decode(errors="replace")))
 
 
 def parse_condition(answers: Mapping[str, str]) -> Condition:
-    """From what the commands said; a command that said something else is as one that said nothing."""
+    """Parse the outputs of the commands; output that does not match gives None or an empty value."""
     battery = answers.get("battery", "")
     level, scale = _number(r"^\s*level: (\d+)", battery), _number(r"^\s*scale: (\d+)", battery)
     tenths = _number(r"^\s*temperature: (-?\d+)", battery)

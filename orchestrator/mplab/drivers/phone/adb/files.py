@@ -1,4 +1,4 @@
-"""Files on the phone, copied by its shell: adb's own way of copying does not reach where root alone may."""
+"""Copy files by the phone's shell: ``adb push`` and ``adb pull`` cannot reach files that only root may read."""
 
 import shlex
 from collections.abc import Callable
@@ -13,13 +13,13 @@ _NONE_THERE = 44
 
 
 class PhoneFiles:
-    """Of one phone.
+    """Files of one phone.
 
     Args:
         link: to the phone.
-        as_root: makes a command line one of root, where there is root.
-        folder: on the phone, for this time of its.
-        check_root: is given the exit code of what failed; raises DeviceError when root was withdrawn.
+        as_root: wraps a command line so that root runs it, on a rooted phone.
+        folder: folder on the phone for this run.
+        check_root: called with the exit code of a failed command; raises DeviceError when root was withdrawn.
     """
 
     def __init__(
@@ -34,22 +34,29 @@ class PhoneFiles:
         self._last_box = 0
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file that root alone can read; without root, adb's shell alone; its path. Raises DeviceError."""
+        """Write a private file and return its path. Only root, or without root adb's shell user, can read it.
+
+        Raises:
+            DeviceError: the file could not be written.
+        """
         path = f"{self._folder}/private/{name}"
         quoted = shlex.quote(path)
         self._do(f"umask 077; mkdir -p {self._folder}/private && cat > {quoted}", path, stdin=text.encode())
         return path
 
     def push(self, source: Path, target: str, *, as_root: bool = True) -> None:
-        """Copy a host file there. Raises DeviceError."""
+        """Copy a host file to the phone. Raises DeviceError when the copy fails."""
         self._do(f"cat > {shlex.quote(target)}", target, stdin=source.read_bytes(), as_root=as_root)
 
     def pull(self, source: str, target: Path) -> None:
-        """Copy a file from there. Raises DeviceError."""
+        """Copy a file from the phone to the host. Raises DeviceError when the copy fails."""
         _write(target, self._do(f"cat {shlex.quote(source)}", source))
 
     def outbox(self, target: Path, *, busy: bool) -> str:
-        """A new file for what becomes `target`. Unless `busy`, those that were brought go: a phone has little room."""
+        """Return a new path on the phone for the file that `bring` copies to `target`.
+
+        Unless `busy`, first delete the files already copied: storage on a phone is small.
+        """
         if self._brought and not busy:
             self._link.run(self._as_root(f"rm -f {shlex.join(sorted(self._brought))}"))
             self._brought.clear()
@@ -58,7 +65,11 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Make the host file what its outbox holds now; nothing when there is none. Raises DeviceError."""
+        """Copy the current content of the outbox of `target` to the host; do nothing when the file does not exist.
+
+        Raises:
+            DeviceError: the copy failed.
+        """
         source = self._outbox.get(target)
         if source is None:
             return

@@ -1,4 +1,4 @@
-"""The screen of a phone for as long as a cell takes: in parts, since Android's screenrecord ends after 180 s."""
+"""Record a phone's screen during a cell, in several parts: Android's screenrecord stops after 180 s."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class FilmFile:
 
     Attributes:
         path: MP4, on the host.
-        began: host time at which screenrecord was started, s; its first picture comes a little later.
+            began: host time at which screenrecord was started, s; the first picture follows a little later.
     """
 
     path: Path
@@ -27,16 +27,16 @@ class FilmFile:
 
 
 class Film:
-    """From the moment that this is made; between two parts some tenths of a second are missing.
+    """Screen recording that starts when the object is made. A gap of some tenths of a second separates two parts.
 
     Args:
-        phone: whose screen.
+        phone: phone to record.
         folder: host folder for ``1.mp4``, ``2.mp4``, ….
-        logs: host folder for what screenrecord says.
-        part_s: length of a part at most, s.
+        logs: host folder for the output of screenrecord.
+        part_s: maximum length of a part, s.
 
     Raises:
-        DeviceError: it could not be begun.
+        DeviceError: screenrecord did not start.
     """
 
     def __init__(self, phone: AdbPhone, folder: Path, logs: Path, *, part_s: int = LONGEST_FILM_S) -> None:
@@ -51,10 +51,10 @@ class Film:
         self._thread.start()
 
     def save(self) -> list[FilmFile]:
-        """End it, and save its parts.
+        """Stop the recording and copy its parts to the host.
 
         Raises:
-            DeviceError: a part could not be begun or saved; those before it are there.
+            DeviceError: a part could not be started or copied; the parts before it are copied.
         """
         self._end.set()
         self._thread.join()
@@ -75,7 +75,7 @@ class Film:
         while not self._end.wait(_POLL_S):
             if not self._parts[-1].over:
                 continue
-            if time.time() < self._parts[-1].began + self._part_s - _EARLY_S:  # the next one would, too
+            if time.time() < self._parts[-1].began + self._part_s - _EARLY_S:  # the next part would end early, too
                 self._problem = DeviceError(self._phone.label, "its screen recording has ended by itself")
                 return
             try:

@@ -1,4 +1,4 @@
-"""``adb forward``: ports of this host that lead to sockets of a phone."""
+"""Forward ports of this host to sockets of a phone (``adb forward``)."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ _GRANTED = "OKAY"
 
 
 class Forwards:
-    """Those of one phone; at the latest they are removed when it is given back.
+    """Forwards of one phone. All are removed when the phone is released, if not before.
 
     Args:
         link: to the phone.
-        undo: of the phone.
+        undo: undo stack of the phone.
     """
 
     def __init__(self, link: Link, undo: UndoStack) -> None:
@@ -25,15 +25,15 @@ class Forwards:
 
     @contextlib.contextmanager
     def to(self, remote: str) -> Iterator[int]:
-        """A port of 127.0.0.1 that leads to `remote`, ``localabstract:NAME`` or ``tcp:PORT``, while it is needed.
+        """Yield a port of 127.0.0.1 that leads to `remote`: ``localabstract:NAME`` or ``tcp:PORT``.
 
-        Nobody has to listen there yet.
+        No process has to listen on `remote` yet. The forward is removed when the context ends.
 
         Raises:
-            DeviceError: adb does not do it.
+            DeviceError: adb did not make the forward.
         """
         answer = self._link.ask(f"host-serial:{self._link.serial}:forward:tcp:0;{remote}")
-        # ``OKAY``, then the port with its length in hexadecimal digits before it.
+        # The answer is ``OKAY``, 4 hexadecimal digits (length of the port), and the port.
         if not answer.startswith(_GRANTED) or not answer[8:].isdigit():
             said = answer[8:] or self._link.whereabouts()
             raise DeviceError(self._link.label, f"adb forward to {remote} was not made: {said}")
@@ -45,11 +45,11 @@ class Forwards:
             self._remove(port)
 
     def close(self) -> None:
-        """Remove all that are left."""
+        """Remove all remaining forwards."""
         for port in list(self._open):
             self._remove(port)
 
     def _remove(self, port: int) -> None:
-        """One that adb has removed itself, because the phone was lost, needs nothing."""
+        """Remove a forward; adb itself has already removed it when the phone was lost."""
         self._open.discard(port)
         self._link.ask(f"host-serial:{self._link.serial}:killforward:tcp:{port}")

@@ -1,4 +1,4 @@
-"""Which interfaces of a phone are WiFi and cellular, and which addresses they have."""
+"""Find the WiFi and cellular interfaces of a phone and their addresses."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from mplab.base.paths import INTERFACES
 
 _NAMES = {
     "wifi": re.compile(r"wlan\d+|swlan\d+"),
-    # Qualcomm, MediaTek, Samsung's Exynos, Google's Tensor, HiSilicon, Spreadtrum, older ones; clat4 is their 464XLAT.
+    # Qualcomm, MediaTek, Samsung Exynos, Google Tensor, HiSilicon, Spreadtrum, older chips; v4-*: 464XLAT.
     "lte": re.compile(
         r"v4-rmnet\w*|rmnet_data\d+|rmnet\d+|rmnet_usb\d+|ccmni\d+|v4-ccmni\d+|seth_lte\d+|wwan\d+|pdp_ip\d+|ppp\d+"
     ),
@@ -17,16 +17,16 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Interface:
-    """One interface as ``ip addr`` shows it."""
+    """One interface as printed by ``ip addr``."""
 
     name: str
     address: str
-    """IPv4, without prefix length; ""."""
+    """IPv4 address without prefix length, or ""."""
     up: bool
 
 
 def parse_addresses(text: str) -> dict[str, Interface]:
-    """``ip -4 -o addr show`` behind ``ip -o link show`` → the interfaces by name."""
+    """Parse ``ip -o link show`` followed by ``ip -4 -o addr show`` into interfaces by name."""
     found: dict[str, Interface] = {}
     for match in re.finditer(r"^\d+: (\S+?)(?:@\S+)?: <([^>]*)>", text, re.MULTILINE):
         found[match[1]] = Interface(match[1], "", "UP" in match[2].split(","))
@@ -39,15 +39,15 @@ def parse_addresses(text: str) -> dict[str, Interface]:
 
 
 def choose(interfaces: Mapping[str, Interface], named: Mapping[str, str]) -> dict[str, str]:
-    """What mplab calls an interface → the phone's name of it: ``{"wlan0": "wlan0", "rmnet0": "rmnet_data2"}``.
+    """Map mplab's interface names to the phone's: ``{"wlan0": "wlan0", "rmnet0": "rmnet_data2"}``.
 
     Args:
         interfaces: of the phone.
-        named: path (``wifi``, ``lte``) → the one that the lab file names.
+        named: path (``wifi``, ``lte``) → interface set in the lab file.
 
     Returns:
-        Those that were named or found. Of several, one with an address goes before one that is up, and that before
-        others; then the first in the order of their names.
+        The interfaces that are set or found. An interface with an address is preferred, then one that is up, then
+        the first by name.
     """
     chosen = {}
     for path, role in INTERFACES.items():
@@ -55,7 +55,7 @@ def choose(interfaces: Mapping[str, Interface], named: Mapping[str, str]) -> dic
             chosen[role] = named[path]
             continue
         fitting = [one for one in interfaces.values() if _NAMES[path].fullmatch(one.name)]
-        # A phone's IMS has an interface of its own, often rmnet_data0, with IPv6 alone.
+        # A phone's IMS has a separate interface, often rmnet_data0, with only IPv6.
         fitting.sort(key=lambda one: (not one.address, not one.up, one.name))
         if fitting:
             chosen[role] = fitting[0].name

@@ -1,4 +1,4 @@
-"""Which Multipath TCP a phone's kernel has: none, upstream (Linux 5.6 and later), or out-of-tree (0.8x, 0.9x)."""
+"""Detect the Multipath TCP of a phone's kernel: none, upstream (Linux 5.6 and later), or out-of-tree (0.8x, 0.9x)."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.kernel import KernelMptcp
 
 _NO_DEVICE = "mplab-none"
-"""``ip link set dev X multipath on``: an ip that knows the word looks for X, another one complains of the word."""
+"""Missing device for ``ip link set dev X multipath on``: an ip without ``multipath`` complains about that word."""
 _ASKED = {
     "sysctls": "cd /proc/sys/net/mptcp && grep . *",
     "release": "uname -r",
@@ -21,12 +21,12 @@ _VERSION = re.compile(r"mptcp[-_. v]*(0\.\d+)|Stable release v(0\.\d+)", re.IGNO
 
 
 def read_kernel(phone: AdbPhone) -> KernelMptcp:
-    """Ask for all of it. Raises DeviceError."""
+    """Read the phone's kernel and its Multipath TCP. Raises DeviceError when the phone is lost."""
     return parse_kernel(split_answers(phone.script(asking(_ASKED), check=False).stdout))
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
-    """From what the commands said."""
+    """Parse the outputs of the commands."""
     pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())

@@ -1,7 +1,7 @@
-"""Undo on a phone by a process of its own: ``python -m mplab.drivers.phone.adb.later JSON``.
+"""Undo changes on a phone from a separate process: ``python -m mplab.drivers.phone.adb.later JSON``.
 
-What a journal keeps are command lines: they are run when the process that made the change is dead, and its adb
-server with it.
+The undo journal holds such command lines. They run when the process that made the change, and its adb server, have
+ended.
 """
 
 import json
@@ -16,11 +16,11 @@ from mplab.drivers.phone.adb.server import AdbServer
 
 _CONNECT_TIMEOUT_S = 10.0
 _SCRIPT_TIMEOUT_S = 10.0
-"""Together below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
+"""The sum of both is below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
 
 
 class _Later(TypedDict):
-    """The argument of the process: JSON of these."""
+    """Argument of the process, encoded as JSON."""
 
     home: str
     keys: list[str]
@@ -30,7 +30,7 @@ class _Later(TypedDict):
 
 
 def later_command(link: Link, root: str, script: str) -> list[str]:
-    """The command line that runs `script` on the phone by a server of its own."""
+    """Return the command line that runs `script` on the phone by a new adb server."""
     what: _Later = {
         "home": str(link.server.home),
         "keys": [str(key) for key in link.server.keys],
@@ -42,13 +42,19 @@ def later_command(link: Link, root: str, script: str) -> list[str]:
 
 
 def run_later(what: _Later) -> None:
-    """Run it. Raises LabNotReadyError, DeviceError."""
+    """Run the script on the phone.
+
+    Raises:
+        LabNotReadyError: the phone cannot be connected.
+        DeviceError: the phone was lost.
+        SystemExit: the script failed.
+    """
     log = Path(what["home"]) / "later.log"
     with AdbServer(Path(what["home"]), keys=tuple(map(Path, what["keys"])), log=log) as server:
         link = Link(server, what["serial"])
         link.connect(_CONNECT_TIMEOUT_S)
         dialect = Root[what["root"]]
-        if dialect is Root.ADBD:  # a reboot has taken it back
+        if dialect is Root.ADBD:  # a reboot ends "adb root"
             dialect = find_root(link)
         done = link.run(dialect.line(what["script"]), timeout_s=_SCRIPT_TIMEOUT_S)
         if done.exit_code != 0:

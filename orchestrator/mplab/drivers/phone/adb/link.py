@@ -1,4 +1,4 @@
-"""One phone at its adb server: found, connected, connected again."""
+"""Find and connect one phone at its adb server."""
 
 import contextlib
 import re
@@ -17,45 +17,45 @@ _RETRY_S = 1.0
 _ADDRESS = re.compile(r".+:\d+")
 
 FAILURES = (adbutils.AdbError, OSError, EOFError, ValueError)
-"""What adbutils raises when server or phone do not do their part."""
+"""Exceptions that adbutils raises when the server or the phone fails."""
 
 
 class Link:
     """The connection to one phone.
 
     Args:
-        server: its adb server, which runs.
-        serial: serial number, or ``host:port`` of a phone over TCP, which is connected when it is needed.
-        name: the phone's, for messages.
+        server: a running adb server.
+        serial: serial number, or ``host:port`` of a phone over TCP, which is connected when needed.
+        name: name of the phone, for messages.
     """
 
     def __init__(self, server: AdbServer, serial: str, *, name: str = "") -> None:
         self.server = server
         self.serial = serial
         self.label = f"{name} ({serial})" if name and name != serial else serial
-        """What messages call it."""
+        """Name and serial of the phone, for messages."""
 
     @property
     def device(self) -> adbutils.AdbDevice:
-        """For adbutils."""
+        """The phone as an object of adbutils."""
         return self.server.client.device(self.serial)
 
     @property
     def over_tcp(self) -> bool:
-        """It is reached at an address, not by a cable."""
+        """True when the phone is connected over TCP."""
         return _ADDRESS.fullmatch(self.serial) is not None
 
     def state(self) -> str:
-        """``device``, ``offline``, ``unauthorized``, …; "" when adb does not know it, or there is no server."""
+        """Return ``device``, ``offline``, ``unauthorized``, …; "" for a phone unknown to adb or a dead server."""
         with contextlib.suppress(*FAILURES):
             return next((str(info.state) for info in self.server.client.list() if info.serial == self.serial), "")
         return ""
 
     def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Wait until adb can use it; over TCP, connect it first.
+        """Wait until adb can use the phone; connect it first when it is used over TCP.
 
         Raises:
-            LabNotReadyError: it is not there, has not allowed this host, or does not answer.
+            LabNotReadyError: the phone is missing, has not authorized this host, or does not answer.
         """
         deadline = time.monotonic() + timeout_s
         tried = 0.0
@@ -63,7 +63,7 @@ class Link:
             now = time.monotonic()
             if now > deadline:
                 raise LabNotReadyError(f"{self.label}: {self._why(state, timeout_s)}")
-            # While the phone asks its user, it is left alone: another attempt would take the question away.
+            # Do not connect again while the phone asks its user to authorize this host: that would close the dialog.
             if self.over_tcp and state in {"", "offline"} and now - tried > _RETRY_S:
                 tried = now
                 if state:
@@ -72,7 +72,7 @@ class Link:
             time.sleep(_POLL_S)
 
     def reconnect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Let go of it, and connect it again. Raises LabNotReadyError."""
+        """Disconnect the phone and connect it again. Raises LabNotReadyError when it does not return."""
         if self.over_tcp:
             self._server_call("disconnect")
         else:
@@ -80,7 +80,7 @@ class Link:
         self.connect(timeout_s)
 
     def wait_boot(self, timeout_s: float = BOOT_TIMEOUT_S) -> None:
-        """Wait until it has booted: Android's services answer. Raises LabNotReadyError."""
+        """Wait until Android has booted and its services answer. Raises LabNotReadyError after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         while True:
             left = deadline - time.monotonic()
@@ -93,7 +93,7 @@ class Link:
             time.sleep(_POLL_S)
 
     def run(self, command: str, *, stdin: bytes = b"", timeout_s: float = 30.0) -> wire.Output:
-        """Run a command line as adb's shell. Raises DeviceError."""
+        """Run a command line as adb's shell user. Raises DeviceError after `timeout_s` or when the phone is lost."""
         try:
             return wire.run(self.server.client, self.serial, command, stdin=stdin, timeout_s=timeout_s)
         except wire.LateError as error:
@@ -105,13 +105,13 @@ class Link:
             raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
 
     def ask(self, *services: str, timeout_s: float = 10.0) -> str:
-        """What adb answers to a service; "" when it does not."""
+        """Return the answer of an adb service; "" when it does not answer."""
         with contextlib.suppress(*FAILURES), self.server.client.open(*services, timeout_s=timeout_s) as connection:
             return str(connection.read_until_close())
         return ""
 
     def whereabouts(self) -> str:
-        """``adb says: offline``."""
+        """Return the state for messages: ``adb says: offline``."""
         return f"adb says: {self.state() or 'no such device'}"
 
     def _server_call(self, verb: str) -> None:
@@ -136,10 +136,10 @@ class Link:
 
 
 def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:
-    """The serial of the only phone at a server.
+    """Return the serial of the only phone at a server.
 
     Raises:
-        LabNotReadyError: there is none, or several.
+        LabNotReadyError: no phone within `timeout_s`, several phones, or the server does not answer.
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -1,4 +1,4 @@
-"""What transports set of upstream's Multipath TCP on a phone, cell by cell: given back as it was."""
+"""Restore a phone's upstream Multipath TCP settings, which transports change in each cell."""
 
 import re
 
@@ -10,9 +10,13 @@ _LOOK = f"cd {_KNOBS} && grep . {' '.join(_KEPT)} 2>/dev/null; ip mptcp limits s
 
 
 def keep_mptcp(phone: AdbPhone) -> None:
-    """Have end points, limits and switches as they are now when the phone is given back, by whoever does that.
+    """Register an undo that restores MPTCP end points, limits and sysctls when the phone is released.
 
-    Does nothing on a phone whose kernel, or whose ``ip``, has none. Raises DeviceError.
+    The undo journal keeps it, so that a later process can run it. Does nothing when the phone's kernel or ``ip`` has no
+    MPTCP.
+
+    Raises:
+        DeviceError: the phone is lost.
     """
     found = phone.script(_LOOK, check=False)
     if found.exit_code == 0:
@@ -20,7 +24,9 @@ def keep_mptcp(phone: AdbPhone) -> None:
 
 
 def undo_script(shown: str) -> str:
-    """Lines of a root shell that bring back what was shown: ``enabled:1``, ``add_addr_accepted 0 subflows 2``,
+    """Return root shell lines that restore the printed state.
+
+    The state has lines such as ``enabled:1``, ``add_addr_accepted 0 subflows 2`` and
     ``10.0.0.2 id 1 subflow dev wlan0``.
     """
     lines = ["ip mptcp endpoint flush"]

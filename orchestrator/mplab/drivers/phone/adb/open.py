@@ -1,4 +1,4 @@
-"""From a phone of a lab file to one that can be used."""
+"""Open a phone that a lab file describes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from mplab.drivers.phone.settings import AdbPhoneFile, AndroidPhoneFile
 
 
 def settings_of(file: AndroidPhoneFile) -> AdbSettings:
-    """Return what a lab file says of how a phone is used; serial and interfaces only a real phone has there."""
+    """Return the settings of a phone from its lab file; only a real phone has a serial and interface names there."""
     root = file.root or "auto"
     if not isinstance(file, AdbPhoneFile):
         return AdbSettings(root=root)
@@ -21,13 +21,13 @@ def settings_of(file: AndroidPhoneFile) -> AdbSettings:
 
 @contextlib.contextmanager
 def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
-    """A server of one's own that shows phones the key of the user's adb, too.
+    """Start an adb server that offers phones the user's adb key in addition to its own.
 
     Args:
-        home: where its own key is; default: `default_home`.
+        home: folder of the server's key; default: `default_home`.
 
     Raises:
-        LabNotReadyError, DeviceError: it cannot be started.
+        LabNotReadyError, DeviceError: the server cannot be started.
     """
     with AdbServer(home or default_home(), keys=user_keys()) as server:
         yield server
@@ -37,16 +37,16 @@ def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
 def open_phone(
     name: str, file: AdbPhoneFile, *, home: Path | None = None, journal: UndoJournal | None = None
 ) -> Iterator[AdbPhone]:
-    """A phone with a server of its own, for as long as the context.
+    """Open a phone with a separate adb server for the duration of the context.
 
     Args:
         name: in the lab.
-        file: what the lab file says of it.
+        file: the phone in the lab file.
         home: see `adb_server`.
-        journal: takes the undo of its changes, for when this process is killed.
+        journal: stores the undo of the phone's changes in case this process is killed.
 
     Raises:
-        LabNotReadyError, DeviceError: it cannot be used; the message says why.
+        LabNotReadyError, DeviceError: the phone cannot be used; the message states the reason.
     """
     with adb_server(home) as server, AdbPhone(name, server, settings_of(file), journal=journal) as phone:
         yield phone

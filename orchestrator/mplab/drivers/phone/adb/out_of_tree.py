@@ -1,4 +1,4 @@
-"""Multipath TCP of out-of-tree kernels (multipath-tcp.org, 0.8x and 0.9x): sysctls, and a flag of each interface."""
+"""Configure out-of-tree Multipath TCP (multipath-tcp.org, 0.8x and 0.9x) by sysctls and interface flags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,18 +13,18 @@ Use = Literal["on", "off", "backup"]
 _FOLDER = "/proc/sys/net/mptcp"
 _NDIFFPORTS = "/sys/module/mptcp_ndiffports/parameters/num_subflows"
 _IFF_NOMULTIPATH, _IFF_MPBACKUP = 0x80000, 0x100000
-"""``if.h`` of these kernels."""
+"""Interface flags in ``if.h`` of these kernels."""
 
 
 @dataclass(frozen=True)
 class OutOfTreeSettings:
-    """How such a kernel uses the paths; all of its TCP connections are MPTCP then.
+    """Settings of such a kernel. All its TCP connections become MPTCP connections.
 
     Attributes:
         path_manager: ``fullmesh``, ``ndiffports``, ``default`` (none), ``binder``.
         scheduler: ``default`` (lowest RTT first), ``roundrobin``, ``redundant``, ``blest``, ``ecf``.
-        subflows: of ``ndiffports``.
-        uses: ``wlan0``, ``rmnet0`` → what MPTCP uses it for; the others stay as they are.
+        subflows: number of subflows per connection for ``ndiffports``.
+        uses: ``wlan0``, ``rmnet0`` → use by MPTCP; interfaces that are not listed stay unchanged.
     """
 
     path_manager: str = "fullmesh"
@@ -34,11 +34,11 @@ class OutOfTreeSettings:
 
 
 def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
-    """Set such a kernel, until the phone is given back.
+    """Configure the kernel until the phone is released.
 
     Raises:
-        LabNotReadyError: it has no such kernel, or is not rooted.
-        DeviceError: it did not take a setting.
+        LabNotReadyError: the kernel has no out-of-tree MPTCP, the phone is not rooted, or its ``ip`` is too old.
+        DeviceError: a setting was not accepted.
     """
     kernel = read_kernel(phone)
     if kernel.kind != "out-of-tree":
@@ -68,7 +68,7 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
 
 
 def use_of(flags: int) -> Use:
-    """What MPTCP uses an interface for, by its flags."""
+    """Return the use of an interface by MPTCP from its flags."""
     return "off" if flags & _IFF_NOMULTIPATH else "backup" if flags & _IFF_MPBACKUP else "on"
 
 

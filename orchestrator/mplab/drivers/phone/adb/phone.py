@@ -1,4 +1,4 @@
-"""`Phone` on a cable, or over TCP, by adb."""
+"""Implement `Phone` by adb, over USB or TCP."""
 
 import contextlib
 import secrets
@@ -38,12 +38,12 @@ _DENIED_CODES = (1, 13, 126, 255)
 
 @dataclass(frozen=True)
 class AdbSettings:
-    """How a phone is used.
+    """Settings of a phone.
 
     Attributes:
-        serial: serial number, or ``host:port``; "": the only one that the server sees.
-        interfaces: path (``wifi``, ``lte``) → the phone's interface, where it is not to be guessed.
-        root: the way to root that is to be used, or none of them.
+        serial: serial number, or ``host:port``; "": the only phone that the server sees.
+        interfaces: path (``wifi``, ``lte``) → the phone's interface; paths that are not listed are detected.
+        root: method of root access, or none.
     """
 
     serial: str = ""
@@ -52,13 +52,13 @@ class AdbSettings:
 
 
 class AdbPhone:
-    """One phone; a context manager: what was changed is changed back when it ends, last change first.
+    """One phone; a context manager that undoes all changes at its end, last change first.
 
     Args:
         name: in messages.
-        server: an adb server that runs; several phones may share it.
-        settings: how it is used.
-        journal: takes the undo of its changes, for when this process is killed.
+        server: a running adb server; several phones may share it.
+        settings: serial, interfaces and root access.
+        journal: stores the undo of the phone's changes in case this process is killed.
     """
 
     def __init__(
@@ -73,20 +73,20 @@ class AdbPhone:
         self._processes: list[AdbProcess] = []
         self._routing: Routing | None = None
         self.undo = UndoStack(journal)
-        """What is taken back when it is given back."""
+        """Changes to undo when the phone is released."""
         self.quarantine = Quarantine(server.home / "quarantine")
-        """Where it is put when it cannot be used any more."""
+        """Quarantine for phones that could not be restored."""
         self.root = Root.NONE
-        """How it gives root; `Root.NONE`: its commands are run by the shell's user."""
+        """Method of root access; `Root.NONE`: commands run as adb's shell user."""
 
-    # --- its time
+    # --- life cycle
 
     def __enter__(self) -> Self:
-        """Connect, find out how it gives root, and which its interfaces are.
+        """Connect the phone; find its method of root access and its interfaces.
 
         Raises:
-            LabNotReadyError: it is not there, does not trust this host, or is none that can be used.
-            DeviceError: it was lost meanwhile.
+            LabNotReadyError: the phone is missing, has not authorized this host, or is not supported.
+            DeviceError: the phone was lost.
         """
         try:
             self._begin()
@@ -98,7 +98,11 @@ class AdbPhone:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End what runs there, and undo; a phone that cannot be left as it was found is in quarantine then."""
+        """Stop processes on the phone and undo all changes; quarantine the phone when an undo fails.
+
+        Raises:
+            UndoError: a change could not be undone, and no other exception is being raised.
+        """
         for process in self._processes:
             process.stop()
         if self.link.state() != "device":
@@ -133,14 +137,24 @@ class AdbPhone:
         self.refresh()
 
     def renew(self) -> None:
-        """After a reboot, or another adbd: find root and interfaces again. Raises LabNotReadyError, DeviceError."""
+        """Find root access and interfaces again after a reboot or a restart of adbd.
+
+        Raises:
+            LabNotReadyError: root access or an interface set in the lab file is missing.
+            DeviceError: the phone is lost.
+        """
         self.root = find_root(self.link, self._settings.root)
         self.programs.forget()
         self._make_folder()
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at its interfaces again: they come and go with its radios. Raises DeviceError."""
+        """Read the interfaces again; they change with the radios.
+
+        Raises:
+            LabNotReadyError: an interface set in the lab file is missing.
+            DeviceError: the phone is lost.
+        """
         text = self.link.run("ip -o link show; ip -4 -o addr show").stdout.decode(errors="replace")
         self._seen = parse_addresses(text)
         self._devices = choose(self._seen, self._settings.interfaces)
@@ -151,45 +165,45 @@ class AdbPhone:
                     f"{self.label}: no interface {device!r}, which is its {path}; there are: {there}"
                 )
 
-    # --- what it is
+    # --- identity
 
     @property
     def name(self) -> str:
-        """Its name in the lab."""
+        """Name in the lab."""
         return self._name
 
     @property
     def label(self) -> str:
-        """Its name with its serial, for messages."""
+        """Name and serial, for messages."""
         return self.link.label
 
     @property
     def serial(self) -> str:
-        """As adb has it."""
+        """Serial as adb prints it."""
         return self.link.serial
 
     @property
     def adb(self) -> adbutils.AdbDevice:
-        """For what drives its screen."""
+        """The phone as an object of adbutils, for the drivers of its screen."""
         return self.link.device
 
     @property
     def rooted(self) -> bool:
-        """Its commands are root's."""
+        """True when commands run as root."""
         return self.root is not Root.NONE
 
     @property
     def interfaces(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → IPv4 address, of those that have one; see `devices`."""
+        """``wlan0``, ``rmnet0`` → IPv4 address, only for interfaces that have one; see `devices`."""
         return {role: self._seen[device].address for role, device in self._devices.items() if self._has(device)}
 
     @property
     def devices(self) -> Mapping[str, str]:
-        """``wlan0``, ``rmnet0`` → what the phone calls it: ``rmnet_data2``."""
+        """``wlan0``, ``rmnet0`` → interface name on the phone, e.g. ``rmnet_data2``."""
         return dict(self._devices)
 
     def identity(self) -> PhoneIdentity:
-        """Model, Android, kernel."""
+        """Read model, Android version and kernel. Raises DeviceError when the phone is lost."""
         names = ("ro.product.manufacturer", "ro.product.model", "ro.build.version.release", "ro.build.display.id")
         text = self.link.run("; ".join([*(f"getprop {name}" for name in names), "uname -r"])).stdout.decode()
         manufacturer, model, release, build, kernel = (line.strip() for line in text.splitlines()[:5])
@@ -202,7 +216,11 @@ class AdbPhone:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command, as root where there is root, and wait. Raises DeviceError."""
+        """Run a command (as root if the phone is rooted) and wait for it.
+
+        Raises:
+            DeviceError: the phone is lost, the time is over, or `check` is set and the exit code is not 0.
+        """
         done = self.link.run(self.root.line(shlex.join(argv)), stdin=stdin.encode(), timeout_s=timeout_s)
         result = CommandResult(
             done.exit_code, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -216,21 +234,30 @@ class AdbPhone:
         return result
 
     def script(self, text: str, *, timeout_s: float = 30.0, check: bool = True) -> CommandResult:
-        """Run lines of the phone's shell, as root where there is root. Raises DeviceError."""
+        """Run lines of the phone's shell, as root if the phone is rooted. Raises DeviceError as `shell` does."""
         return self.shell(["sh", "-c", text], timeout_s=timeout_s, check=check)
 
     def check_root(self, exit_code: int = _DENIED_CODES[0]) -> None:
-        """Raises DeviceError when root was there and is not any more."""
+        """Raise DeviceError when root access was withdrawn after it had been granted."""
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
             text = f"root was withdrawn ('{self.root.value}' works no more): allow it again in the phone's root manager"
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
-        """What calls a program there; mplab's own are brought first. Raises LabNotReadyError, DeviceError."""
+        """Return the path or name that calls a program on the phone; copy mplab's own programs first.
+
+        Raises:
+            LabNotReadyError: the phone does not have the program.
+            DeviceError: the program could not be copied.
+        """
         return self.programs.path(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> AdbProcess:
-        """Start a program, as root where there is root; it ends when the connection does. Raises DeviceError."""
+        """Start a program, as root if the phone is rooted. It ends with the connection.
+
+        Raises:
+            DeviceError: it could not be started.
+        """
         process = AdbProcess(
             self.link, argv, log=log, as_root=self.root.line,
             kill=lambda name, pid: self.shell(["kill", f"-{name}", str(pid)], check=False),
@@ -239,49 +266,63 @@ class AdbPhone:
         return process
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file for root alone; without root, for the shell's user alone. It goes with the phone's time."""
+        """Write a private file, readable only by root (without root: by the shell user), and return its path.
+
+        The file is deleted when the phone is released.
+
+        Raises:
+            DeviceError: the file could not be written.
+        """
         return self.files.keep(name, text)
 
     def outbox(self, target: Path) -> str:
-        """Where a program there writes what `bring` makes `target`: a new file each time."""
+        """Return a new path on the phone for the file that `bring` copies to `target`."""
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Make the host file what its outbox holds now; nothing when there is none. Raises DeviceError."""
+        """Copy the outbox file to the host file `target`; do nothing when it does not exist.
+
+        Raises:
+            DeviceError: the copy failed.
+        """
         self.files.bring(target)
 
     def push(self, source: Path, target: str) -> None:
-        """Copy a host file there. Raises DeviceError."""
+        """Copy a host file to the phone. Raises DeviceError when the copy fails."""
         self.files.push(source, target)
 
     def pull(self, source: str, target: Path) -> None:
-        """Copy a file from there. Raises DeviceError."""
+        """Copy a file from the phone to the host. Raises DeviceError when the copy fails."""
         self.files.pull(source, target)
 
-    # --- its network
+    # --- network
 
     def ip(self, *commands: str) -> None:
-        """Run ``ip`` commands as one batch; ``dev rmnet0`` is the phone's cellular interface. Raises DeviceError."""
+        """Run ``ip`` commands as one batch; ``dev rmnet0`` means the phone's cellular interface.
+
+        Raises:
+            DeviceError: a command failed.
+        """
         lines = [" ".join(self._devices.get(word, word) for word in command.split()) for command in commands]
         if lines:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Make the default route that of an interface. Raises DeviceError: it has none."""
+        """Set the default route to an interface. Raises DeviceError when the interface has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
 
     def sysctl(self, values: Mapping[str, object]) -> None:
-        """Set kernel parameters. Raises DeviceError."""
+        """Set kernel parameters. Raises DeviceError when one cannot be written."""
         lines = [
             f"echo {shlex.quote(str(value))} > /proc/sys/{key.replace('.', '/')}\n" for key, value in values.items()
         ]
         self.script("set -e\n" + "".join(lines))
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters, and those of its interfaces: ``"rmnet0.rx_bytes"``, whatever the phone calls it."""
-        # Without root, Android 10 and later show the shell less and less of /proc/net: there is what there is.
+        """Read kernel and interface counters; ``"rmnet0.rx_bytes"`` has mplab's name of the interface."""
+        # Without root, each Android since 10 shows the shell less of /proc/net: missing counters are no error.
         text = self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"], check=self.rooted).stdout
         roles = {device: role for role, device in self._devices.items()}
         links = parse_interfaces(self.shell(["cat", "/proc/net/dev"], check=self.rooted).stdout)
@@ -289,14 +330,14 @@ class AdbPhone:
                  for key, value in links.items()}  # fmt: skip
         return parse_netstat(text) | named
 
-    # --- changes
+    # --- changes to undo
 
     def register(self, name: str, script: str) -> None:
-        """Have `script` run when the phone is given back, also by a later process when this one is killed."""
+        """Register `script` to run when the phone is released; a later process runs it when this one is killed."""
         self.undo.register(name, lambda: self.script(script), commands=self.later(script))
 
     def put_setting(self, key: str, value: str) -> None:
-        """Change a global setting of Android until the phone is released. Raises DeviceError."""
+        """Change a global setting of Android until the phone is released. Raises DeviceError when the phone refuses."""
         before = self.script(f"settings get global {key}").stdout.strip()
         if before == value:
             return
@@ -305,7 +346,7 @@ class AdbPhone:
         self.script(f"settings put global {key} {shlex.quote(value)}")
 
     def later(self, *scripts: str) -> list[Command]:
-        """Command lines that run `scripts` on this phone without this process: for an undo journal."""
+        """Return command lines for an undo journal: they run `scripts` on this phone without this process."""
         return [later_command(self.link, self.root.name, script) for script in scripts]
 
     def _as_root(self, command: str) -> str:

@@ -1,4 +1,4 @@
-"""What a phone can do: ``mplab phone probe``."""
+"""Probe the abilities of a phone for ``mplab phone probe``."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -24,25 +24,25 @@ WITHOUT_ROOT = (
     "QUIC (443/udp): apps may use it beside the transport",
     "captures on the phone's interfaces",
 )
-"""What cannot be controlled on a phone without root."""
+"""Conditions that mplab cannot control on a phone without root."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """What was found.
+    """Result of a probe.
 
     Attributes:
         identity: model, Android, kernel.
-        serial: as adb has it.
-        root: how it gives root, ``none``.
-        abis: what it runs.
-        devices: ``wlan0``, ``rmnet0`` → what it calls them.
+        serial: as adb prints it.
+        root: method of root access, or ``none``.
+        abis: supported ABIs.
+        devices: ``wlan0``, ``rmnet0`` → interface name on the phone.
         addresses: ``wlan0``, ``rmnet0`` → address.
-        kernel: its Multipath TCP.
-        programs: of mplab and the phone's → where, or why not.
-        captures: where packets can be captured.
-        uncontrolled: what cannot be controlled on it.
-        readiness: as the gate sees it.
+        kernel: Multipath TCP of the kernel.
+        programs: program of mplab or of the phone → path, or the reason why it is missing.
+        captures: places where packets can be captured.
+        uncontrolled: conditions that cannot be controlled.
+        readiness: result of the readiness check.
     """
 
     identity: PhoneIdentity
@@ -59,17 +59,21 @@ class Probe:
 
     @property
     def facts(self) -> PhoneFacts:
-        """What decides which transports are possible on it."""
+        """Facts that decide which transports are possible on the phone."""
         agent = self.programs[MPFLEX.name].startswith("/")
         return PhoneFacts(self.root != "none", self.kernel, agent=agent, interfaces=tuple(self.devices))
 
     def to_json(self) -> dict[str, object]:
-        """For ``--json`` and the manifest."""
+        """Return the fields for ``--json`` and the manifest."""
         return asdict(self)
 
 
 def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapping[str, str] | None = None) -> Probe:
-    """Look at a phone; nothing on it is changed but that mplab's programs are brought there. Raises DeviceError."""
+    """Probe a phone; the only change is that mplab's programs are copied to it.
+
+    Raises:
+        DeviceError: the phone is lost.
+    """
     kernel = read_kernel(phone)
     programs = _programs(phone)
     pcapdroid = bool(Apps(phone).version(_PCAPDROID))
@@ -102,7 +106,7 @@ def _programs(phone: AdbPhone) -> dict[str, str]:
 def _where(phone: AdbPhone, program: Program) -> str:
     try:
         path = phone.program(program)
-        if program in BROUGHT:  # whether it runs on this kernel is seen by running it
+        if program in BROUGHT:  # only a call shows whether the program runs on this kernel
             phone.shell([path, *program.version_argv])
     except (LabNotReadyError, DeviceError) as error:
         return f"not usable: {error}"

@@ -1,4 +1,4 @@
-"""A program that runs on the phone while its output comes to a host file."""
+"""Run a program on the phone and write its output to a host file."""
 
 import contextlib
 import shlex
@@ -11,7 +11,7 @@ from mplab.drivers.phone.adb import wire
 from mplab.drivers.phone.adb.link import FAILURES, Link
 
 LOST = 255
-"""Exit code of a program whose phone was lost: it is what adb says then."""
+"""Exit code of a program whose phone was lost; adb uses the same code."""
 
 _START_TIMEOUT_S = 20.0
 _KILL_GRACE_S = 5.0
@@ -29,22 +29,23 @@ wait $p
 c=$?
 kill -KILL $w
 exit $c"""
-"""Its standard input is open for as long as host, server and cable are there. Programs that adbd starts without a
-terminal are not told when these go: the watcher reads the end, and ends the program."""
+"""Shell script that runs the program and a watcher. Standard input stays open while host, server and cable are there.
+adbd does not signal programs without a terminal when the connection ends: the watcher reads the end of standard input
+and kills the program."""
 
 
 class AdbProcess:
-    """A program on the phone; it ends when the connection does.
+    """A program on the phone; it ends with the connection.
 
     Args:
         link: to the phone.
-        argv: the program.
-        log: host file that its output is appended to.
-        as_root: makes a command line one of root.
-        kill: sends a signal (``TERM``) to a process (id) there.
+        argv: the program and its arguments.
+        log: host file to which the output is appended.
+        as_root: wraps a command line so that root runs it.
+        kill: sends a signal (``TERM``) to a process (id) on the phone.
 
     Raises:
-        DeviceError: it could not be started.
+        DeviceError: the program could not be started.
     """
 
     def __init__(
@@ -83,20 +84,20 @@ class AdbProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id on the phone."""
+        """Process id on the phone."""
         return self._pid
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs; 255 when the phone was lost."""
+        """Return the exit code, or None while the program runs; 255 when the phone was lost."""
         return self._code
 
     def wait(self, timeout_s: float) -> int | None:
-        """Its exit code, or None when it still runs after `timeout_s`."""
+        """Wait at most `timeout_s`; return the exit code, or None when the program still runs."""
         self._ended.wait(timeout_s)
         return self._code
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """SIGTERM, wait, then SIGKILL, there; its exit code."""
+        """Send SIGTERM on the phone, wait `timeout_s`, then send SIGKILL; return the exit code."""
         for name, grace_s in (("TERM", timeout_s), ("KILL", _KILL_GRACE_S)):
             if self._code is not None:
                 break
@@ -124,7 +125,7 @@ class AdbProcess:
         if self._pid:
             write(data)
             return
-        # Only the shell has spoken before this line: what a program says may come right behind it, or before it.
+        # The program's output can arrive before the line with its pid, or directly after it.
         self._begun += data
         before, mark, rest = self._begun.partition(_MARK)
         number, end, after = rest.partition(b"\n")

@@ -1,4 +1,4 @@
-"""Programs on the phone: mplab's own are brought there once, the others are its own."""
+"""Find programs on the phone; copy mplab's own programs to it."""
 
 import hashlib
 import shlex
@@ -10,27 +10,27 @@ from mplab.base.programs import CHECKOUT, LINKEM, MPFLEX, MPTRACE, Program
 from mplab.drivers.phone.adb.link import Link
 
 FOLDER = "/data/local/tmp/mplab"
-"""Of mplab on the phone: adb's shell may write there, and programs may be run from there."""
+"""mplab's folder on the phone: adb's shell user may write there and run programs from it."""
 
 BROUGHT = (LINKEM, MPFLEX, MPTRACE)
-"""mplab's own, which are brought to the phone."""
+"""mplab's own programs, which are copied to the phone."""
 
 _MACHINES = {0x03: "x86", 0x28: "armeabi-v7a", 0x3E: "x86_64", 0xB7: "arm64-v8a"}
 """``e_machine`` of ELF files (elf.h) → ABI of Android."""
 
 
 def abi_of(path: Path) -> str:
-    """The ABI that a program was built for; "" when it is no ELF file of a known one."""
+    """Return the ABI of a program; "" when it is not an ELF file of a known machine."""
     with path.open("rb") as file:
         head = file.read(20)
     return _MACHINES.get(int.from_bytes(head[18:20], "little"), "") if head[:4] == b"\x7fELF" else ""
 
 
 def host_file(program: Program, abi: str, label: str) -> Path:
-    """The built program for an ABI: ``build/bin/mpflex`` or ``build/bin/arm64-v8a/mpflex``.
+    """Return the built program for an ABI: ``build/bin/mpflex`` or ``build/bin/arm64-v8a/mpflex``.
 
     Raises:
-        LabNotReadyError: there is none; the message says how to build it.
+        LabNotReadyError: it is not built; the message states how to build it.
     """
     usual = program.find()
     candidates = [CHECKOUT / "build" / "bin" / abi / program.name, *([usual] if usual else [])]
@@ -43,11 +43,11 @@ def host_file(program: Program, abi: str, label: str) -> Path:
 
 
 class PhonePrograms:
-    """Where programs are on one phone.
+    """Paths of programs on one phone.
 
     Args:
         link: to the phone.
-        push: copies a host file there, to be run by everybody.
+        push: copies a host file to the phone so that every user there may run it.
     """
 
     def __init__(self, link: Link, push: Callable[[Path, str], None]) -> None:
@@ -57,23 +57,23 @@ class PhonePrograms:
         self._abis: tuple[str, ...] = ()
 
     def path(self, program: Program) -> str:
-        """What calls a program there.
+        """Return the path of a program on the phone; copy it first when it is one of mplab's.
 
         Raises:
-            LabNotReadyError: the phone has none, or none was built for it.
-            DeviceError: it could not be brought there.
+            LabNotReadyError: the phone does not have it, or it is not built for the phone's ABI.
+            DeviceError: it could not be copied.
         """
         if program.name not in self._known:
             self._known[program.name] = self._bring(program) if program in BROUGHT else self._find(program)
         return self._known[program.name]
 
     def forget(self) -> None:
-        """Look again: the phone may be another one in the meantime."""
+        """Forget the known paths, because the phone may have changed."""
         self._known.clear()
 
     @property
     def abis(self) -> tuple[str, ...]:
-        """What it runs, best first."""
+        """ABIs that the phone supports, the preferred one first."""
         if not self._abis:
             text = self._link.run("getprop ro.product.cpu.abilist; getprop ro.product.cpu.abi").stdout.decode()
             self._abis = tuple(dict.fromkeys(text.replace(",", " ").split()))

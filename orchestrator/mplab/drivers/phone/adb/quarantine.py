@@ -1,4 +1,4 @@
-"""Phones that are not to be used until somebody has looked at them: a file for each, with reason and time."""
+"""Quarantine of phones that must not be used until a person has checked them: one file each, with reason and time."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from mplab.base.lock import private_directory
 
 @dataclass(frozen=True)
 class Quarantined:
-    """One phone."""
+    """One phone in quarantine."""
 
     serial: str
     reason: str
@@ -22,7 +22,7 @@ class Quarantined:
     """UTC, ISO 8601."""
 
     def refusal(self, label: str) -> LabNotReadyError:
-        """What says so to whoever wants the phone that messages call `label`."""
+        """Return the error that refuses the use of this phone; `label` is its name in messages."""
         return LabNotReadyError(
             f"{label}: in quarantine since {self.since}: {self.reason}. Look at it, then run "
             f"'mplab phone release {self.serial}'"
@@ -30,17 +30,21 @@ class Quarantined:
 
 
 class Quarantine:
-    """The phones in a folder.
+    """Phones in quarantine, kept in a folder.
 
     Args:
-        folder: made when it is needed.
+        folder: made when needed.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, serial: str, reason: str) -> Quarantined:
-        """Keep a phone from being used; one that is there already keeps its first reason. Raises MplabError."""
+        """Put a phone into quarantine; one that is there keeps its first reason.
+
+        Raises:
+            MplabError: the folder cannot be made private, or the file cannot be written.
+        """
         if (old := self.find(serial)) is not None:
             return old
         private_directory(self._folder.parent)
@@ -51,7 +55,7 @@ class Quarantine:
         return found
 
     def find(self, serial: str) -> Quarantined | None:
-        """What keeps a phone from being used, or None."""
+        """Return the phone's entry, or None."""
         path = self._path(serial)
         if not path.exists():
             return None
@@ -60,7 +64,7 @@ class Quarantine:
         return Quarantined(serial, f"{path} cannot be read", "")
 
     def all(self) -> list[Quarantined]:
-        """Every phone that is in it."""
+        """Return all phones in quarantine."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, TypeError):
@@ -68,13 +72,13 @@ class Quarantine:
         return found
 
     def release(self, serial: str) -> bool:
-        """Let a phone be used again; False when nothing kept it."""
+        """Allow the use of a phone again; return False when it was not in quarantine."""
         there = self._path(serial).exists()
         self._path(serial).unlink(missing_ok=True)
         return there
 
     def check(self, serial: str, label: str) -> None:
-        """Raises LabNotReadyError when a phone is in it."""
+        """Raise LabNotReadyError when a phone is in quarantine."""
         if (found := self.find(serial)) is not None:
             raise found.refusal(label)
 

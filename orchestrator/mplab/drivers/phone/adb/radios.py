@@ -1,4 +1,4 @@
-"""The radios of a phone: on and off, generations of cellular networks, both interfaces up at once."""
+"""Control the radios of a phone: on and off, network generations, WiFi and cellular at the same time."""
 
 import re
 import time
@@ -29,22 +29,22 @@ _OF_GENERATION: dict[Generation, tuple[str, ...]] = {
     "4g": ("LTE", "LTE_CA"),
     "5g": ("NR",),
 }
-# ``PREFERRED_NETWORK_MODE`` of RILConstants, for Android before 12: up to a generation, and that one alone.
+# ``PREFERRED_NETWORK_MODE`` of RILConstants, for Android before 12: (up to a generation, only that generation).
 _MODES: dict[Generation, tuple[int, int]] = {"2g": (1, 1), "3g": (0, 2), "4g": (9, 11), "5g": (26, 23)}
 _FIRST_ALLOWED_SDK = 31
 
 
 class Radios:
-    """Of one phone; what is switched is switched back when the phone is given back."""
+    """Radios of one phone; all changes are undone when the phone is released."""
 
     def __init__(self, phone: AdbPhone) -> None:
         self._phone = phone
 
     def both_up(self, timeout_s: float = UP_TIMEOUT_S) -> None:
-        """WiFi and mobile data at once: Android drops mobile data beside WiFi unless it is told not to.
+        """Bring up WiFi and mobile data together; by default Android disconnects mobile data while WiFi is connected.
 
         Raises:
-            DeviceError: one of them has no address in time.
+            DeviceError: an interface got no address in time.
         """
         self._phone.put_setting("mobile_data_always_on", "1")
         self.switch("wifi", on=True)
@@ -52,7 +52,7 @@ class Radios:
         self.wait_up(*INTERFACES, timeout_s=timeout_s)
 
     def switch(self, radio: Literal["wifi", "data"], *, on: bool) -> None:
-        """Switch WiFi or mobile data. Raises DeviceError."""
+        """Switch WiFi or mobile data on or off. Raises DeviceError when the phone is lost."""
         key = {"wifi": "wifi_on", "data": "mobile_data"}[radio]
         # WiFi is 2 while it is on in airplane mode, 3 while airplane mode has switched it off.
         was = self._read(key) in {"1", "2"}
@@ -63,7 +63,7 @@ class Radios:
         self._phone.script(f"svc {radio} {'enable' if on else 'disable'}")
 
     def wait_up(self, *paths: str, timeout_s: float = UP_TIMEOUT_S) -> None:
-        """Wait until paths (``wifi``, ``lte``) have addresses. Raises DeviceError."""
+        """Wait until paths (``wifi``, ``lte``) have addresses. Raises DeviceError after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         while True:
             self._phone.refresh()
@@ -76,15 +76,15 @@ class Radios:
             time.sleep(_POLL_S)
 
     def set_generation(self, generation: Generation, *, only: bool = False, slot: int = 0) -> None:
-        """Have the modem use networks up to a generation, or of that one alone.
+        """Allow the modem networks up to a generation, or only of that generation.
 
         Args:
             generation: ``2g`` … ``5g``.
-            only: not the ones before it.
+            only: exclude the older generations.
             slot: of the SIM.
 
         Raises:
-            DeviceError: the phone did not take it.
+            DeviceError: the phone did not apply the setting.
         """
         if self._sdk() < _FIRST_ALLOWED_SDK:
             self._phone.put_setting(f"preferred_network_mode{slot or ''}", str(_MODES[generation][only]))
@@ -100,7 +100,7 @@ class Radios:
             )
 
     def allowed(self, slot: int = 0) -> int:
-        """Bits of the network types that are allowed. Raises DeviceError."""
+        """Return the allowed network types as bits. Raises DeviceError when the phone's answer cannot be parsed."""
         said = self._phone.script(f"cmd phone get-allowed-network-types-for-users -s {slot}").stdout.strip()
         bits = parse_types(said)
         if not bits:
@@ -116,14 +116,14 @@ class Radios:
 
 
 def type_bits(generation: Generation, *, only: bool = False) -> int:
-    """Bits of a generation, and without `only` of those before it."""
+    """Return the bits of a generation and, unless `only`, of the older ones."""
     last = GENERATIONS.index(generation)
     chosen = GENERATIONS[last : last + 1] if only else GENERATIONS[: last + 1]
     return sum(1 << (_TYPES[name] - 1) for one in chosen for name in _OF_GENERATION[one])
 
 
 def parse_types(text: str) -> int:
-    """``GPRS|EDGE|LTE|NR``, as Android prints them, or binary digits → bits; 0 when it is neither."""
+    """Parse Android's ``GPRS|EDGE|LTE|NR``, or binary digits, into bits; return 0 when the text is neither."""
     text = text.strip()
     if re.fullmatch(r"[01]+", text):
         return int(text, 2)

@@ -1,4 +1,4 @@
-"""The readiness gate: a phone that is not fit for a cell is told before the cell begins, with every reason."""
+"""Check whether a phone is ready for a cell, and report every reason why it is not."""
 
 import time
 from collections.abc import Mapping
@@ -16,24 +16,24 @@ from mplab.drivers.phone.settings import ReadyFile
 _WAKE = "input keyevent KEYCODE_WAKEUP; wm dismiss-keyguard"
 _STAY_ON = "stay_on_while_plugged_in"
 _ALWAYS = "7"
-"""While it is charged by anything: AC 1, USB 2, wireless 4 (``BatteryManager``)."""
+"""Stay on with any charger: AC 1, USB 2, wireless 4 (``BatteryManager``)."""
 _CAPTIVE_PORTAL, _IGNORE = "captive_portal_mode", "0"
-"""``Settings.Global.CAPTIVE_PORTAL_MODE_IGNORE``. NetworkMonitor reads it when a network connects."""
+"""``Settings.Global.CAPTIVE_PORTAL_MODE_IGNORE``; NetworkMonitor reads it when a network connects."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What the gate has seen.
+    """Result of the readiness check.
 
     Attributes:
         condition: of the phone.
-        clock: how far its clock is off.
-        idle_kbps: what its interfaces carried while nothing was asked of it; None: not looked at.
+        clock: offset of the phone's clock.
+        idle_kbps: rate on its interfaces while no scenario ran; None: not measured.
         addresses: ``wlan0``, ``rmnet0`` → address.
-        apps: package → version that is there.
-        quic_open: apps can use QUIC beside the transport; nobody can say without root: True.
-        ipv6_open: apps can send over IPv6 next to the transport.
-        problems: why it is not fit, one sentence each; none when it is.
+        apps: package → installed version.
+        quic_open: apps can use QUIC around the transport; True without root, when this cannot be checked.
+        ipv6_open: apps can send over IPv6 around the transport.
+        problems: reasons why the phone is not ready, one sentence each; empty when it is ready.
     """
 
     condition: Condition
@@ -46,21 +46,22 @@ class Readiness:
     problems: tuple[str, ...]
 
     def to_json(self) -> dict[str, object]:
-        """For ``cell.json``."""
+        """Return the fields for ``cell.json``."""
         return asdict(self)
 
 
 def default_thresholds() -> ReadyFile:
-    """What is asked of a phone when the lab file says nothing."""
+    """Return the thresholds for a phone whose lab file sets none."""
     return ReadyFile.model_validate({})
 
 
 def prepare(phone: AdbPhone) -> None:
-    """Wake it and keep it awake; switch off automatic updates and the checks that make Android leave a WiFi without
-    Internet. All changes are undone when the phone is released.
+    """Wake the phone and keep it awake; disable automatic updates and Android's Internet checks of WiFi networks.
+
+    With these checks, Android leaves a WiFi without Internet. All changes are undone when the phone is released.
 
     Raises:
-        DeviceError: it did not do this.
+        DeviceError: the phone refused a command.
     """
     phone.put_setting(_STAY_ON, _ALWAYS)
     phone.put_setting(_CAPTIVE_PORTAL, _IGNORE)
@@ -69,15 +70,15 @@ def prepare(phone: AdbPhone) -> None:
 
 
 def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """See whether a phone is fit.
+    """Measure whether a phone is ready.
 
     Args:
-        phone: which.
-        thresholds: what is asked of it.
-        apps: package → version that must be there.
+        phone: phone to check.
+        thresholds: required condition.
+        apps: package → required version.
 
     Raises:
-        DeviceError: it was lost meanwhile.
+        DeviceError: the phone was lost.
     """
     phone.refresh()
     first = read_condition(phone.link)
@@ -96,10 +97,10 @@ def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None 
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """What `look` sees, of a phone that is fit.
+    """Return the result of `look` for a phone that is ready.
 
     Raises:
-        DeviceError: it is not, with every reason; or it was lost meanwhile.
+        DeviceError: the phone is not ready (the message has every reason), or was lost.
     """
     found = look(phone, thresholds, apps)
     if found.problems:
@@ -108,7 +109,7 @@ def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] 
 
 
 def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
-    """What is wrong with its condition; what it does not say is not held against it."""
+    """Return the problems of the phone's condition; unknown values are accepted."""
     problems = []
     if found.battery_percent is not None and found.battery_percent < asked.battery:
         charged = "" if found.plugged else ", and nothing charges it"
@@ -135,7 +136,7 @@ def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
 
 
 def version_problems(found: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
-    """What is wrong with its apps."""
+    """Return the problems of the installed app versions."""
     problems = []
     for package, version in asked.items():
         if not found.get(package):

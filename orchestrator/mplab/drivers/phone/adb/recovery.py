@@ -1,4 +1,4 @@
-"""The recovery ladder: what is done for a phone that does not do its part, from the gentlest to the last."""
+"""Recover a phone that does not respond, by steps from the gentlest to a reboot (the recovery ladder)."""
 
 import contextlib
 import time
@@ -17,36 +17,37 @@ _UI_AGENTS = (
     "am force-stop io.appium.uiautomator2.server.test; am force-stop io.appium.uiautomator2.server; "
     "for p in $(pgrep -f com.wetest.uia2.Main); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; true"
 )
-"""Both drivers start their server again at their next session."""
+"""Script that stops the UI automation servers; both drivers start theirs again at the next session."""
 _WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot"
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long each rung may take, seconds."""
+    """Maximum duration of each step, seconds."""
 
     reconnect_s: float = 15.0
     transport_s: float = 45.0
     reboot_s: float = 240.0
     down_s: float = 30.0
-    """For the phone to go down when it reboots."""
+    """Time for the phone to go down for a reboot."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """What helped, and what was tried before it: ``("reconnect", "ui agent")``."""
+    """The step that helped, and all steps tried until then: ``("reconnect", "ui agent")``."""
 
     rung: str
     tried: tuple[str, ...]
 
 
 class Recovery:
-    """Of one phone.
+    """Recovery of one phone.
 
     Args:
-        phone: that was entered.
-        works: whether it does its part, asked after each rung beside adb, boot and root; it may raise CellError.
-        patience: with each rung.
+        phone: an entered phone.
+        works: returns whether the phone works, checked after each step together with boot and root; may raise
+            CellError.
+        patience: maximum durations.
     """
 
     def __init__(
@@ -57,13 +58,13 @@ class Recovery:
         self._patience = patience or Patience()
 
     def recover(self, reason: str) -> Recovered:
-        """Climb until it works again.
+        """Run the steps in order until the phone works again.
 
         Args:
-            reason: what went wrong: stands in the quarantine when nothing helps.
+            reason: the original problem, for the quarantine entry if no step helps.
 
         Raises:
-            LabNotReadyError: nothing helped: it is in quarantine.
+            LabNotReadyError: no step helped; the phone is in quarantine.
         """
         rungs: tuple[tuple[str, Callable[[], None]], ...] = (
             ("reconnect", self._reconnect),
@@ -87,7 +88,7 @@ class Recovery:
         raise self._phone.quarantine.put(self._phone.serial, text).refusal(self._phone.label)
 
     def _problem(self) -> str:
-        """Why it does not work, or "" when it does. Raises CellError, LabNotReadyError."""
+        """Return the problem of the phone, or "" when it works. Raises as `Link.run` and `works` do."""
         link = self._phone.link
         if link.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() != b"1":
             return "it has not booted"
@@ -103,7 +104,7 @@ class Recovery:
         self._phone.script(_UI_AGENTS, check=False)
 
     def _restart_transport(self) -> None:
-        """Have adbd drop its connections, as root restart it; other phones at the server keep theirs."""
+        """Make adbd drop its connections, and restart it on a rooted phone; other phones keep their connections."""
         link = self._phone.link
         link.ask(f"host:transport:{link.serial}", "reconnect")
         if self._phone.rooted:
@@ -127,7 +128,7 @@ class Recovery:
         self._phone.renew()
 
     def _answers(self, before: bytes) -> bool:
-        """It is still up, by the boot of before."""
+        """Return True while the phone still runs the boot `before`."""
         try:
             done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:

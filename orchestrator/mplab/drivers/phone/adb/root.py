@@ -1,4 +1,4 @@
-"""How a phone gives root: adbd itself, ``su -c``, ``su 0``, or not at all."""
+"""Run commands as root: by adbd itself, ``su -c`` or ``su 0``, if the phone supports one of them."""
 
 import contextlib
 import shlex
@@ -12,13 +12,13 @@ from mplab.drivers.phone.adb.link import Link
 RootWish = Literal["auto", "su", "adb", "none"]
 
 _SU_TIMEOUT_S = 15.0
-"""Magisk asks the phone's user, and answers no after 10 s."""
+"""Magisk asks the phone's user and refuses after 10 s without an answer."""
 _RESTART_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 5.0
 
 
 class Root(Enum):
-    """A dialect."""
+    """Method of running a command as root."""
 
     ADBD = "adbd is root"
     SU_C = "su -c"
@@ -26,7 +26,7 @@ class Root(Enum):
     NONE = "none"
 
     def line(self, command: str) -> str:
-        """The command line for adb's shell that runs `command` as root; as the shell's user when there is no root."""
+        """Return the command line for adb's shell that runs `command` as root (`NONE`: as the shell's user)."""
         if self is Root.SU_C:
             return f"su -c {shlex.quote(command)}"
         if self is Root.SU_0:
@@ -35,15 +35,15 @@ class Root(Enum):
 
 
 def find_root(link: Link, wish: RootWish = "auto") -> Root:
-    """Which dialect works, tried one after the other; ``adb root`` is tried last, since it restarts adbd.
+    """Return the method that works; ``adb root`` is tried last because it restarts adbd.
 
     Args:
         link: to the phone.
-        wish: the only one to try; ``none``: use no root although it may be there.
+        wish: the only method to try; ``none``: do not use root.
 
     Raises:
-        LabNotReadyError: the one that was wished for does not work.
-        DeviceError: the phone has gone.
+        LabNotReadyError: the requested method does not work.
+        DeviceError: the phone is lost.
     """
     if wish == "none":
         return Root.NONE
@@ -65,12 +65,12 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
 
 
 def still_root(link: Link, dialect: Root) -> bool:
-    """Whether a dialect that was found still works. Raises DeviceError."""
+    """Return True when a method found earlier still works. Raises DeviceError when the phone is lost."""
     return dialect is Root.NONE or _is_root(link, dialect)
 
 
 def give_up_adb_root(link: Link) -> None:
-    """Have adbd be the shell's user again. Raises LabNotReadyError."""
+    """Restart adbd as the shell's user (``adb unroot``)."""
     _restart_adbd(link, "unroot:")
 
 
@@ -80,11 +80,11 @@ def _is_root(link: Link, dialect: Root) -> bool:
 
 
 def _restart_adbd(link: Link, service: str) -> bool:
-    """Ask adbd to be root, or not; whether it did."""
+    """Restart adbd as root or as shell user; return True when it runs as requested."""
     wanted = service == "root:"
     if "cannot" in link.ask(f"host:transport:{link.serial}", service):
         return False
-    # It answers before it goes: until then, the connection is that of the old one.
+    # adbd answers before it exits: until then, a connection still reaches the old process.
     gone_by = time.monotonic() + _GONE_TIMEOUT_S
     while link.state() == "device" and time.monotonic() < gone_by:
         time.sleep(0.02)

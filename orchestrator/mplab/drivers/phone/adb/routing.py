@@ -1,4 +1,4 @@
-"""Where a rooted phone's packets go: default route, one table for each interface, no IPv6, QUIC or not."""
+"""Route the traffic of a rooted phone: default route, one table per interface; block IPv6 and QUIC."""
 
 import re
 import shlex
@@ -11,7 +11,7 @@ from mplab.drivers.phone.systemudp import accept_system_udp
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
 
-# Android's own rules (netd) begin at 10000: these go before them.
+# Android's own rules (netd) begin at priority 10000; these take precedence.
 _BY_SOURCE, _DEFAULT = 8900, 9000
 _QUIC_PORT = 443
 _IPV6_UNDO = """
@@ -30,14 +30,14 @@ ip6tables -w -A mplab -p udp -j REJECT --reject-with icmp6-port-unreachable
 ip6tables -w -I OUTPUT -j mplab
 """
 _ANYWHERE = "203.0.113.1"
-"""TEST-NET-3 (RFC 5737): nothing is sent there."""
+"""Address in TEST-NET-3 (RFC 5737) for route lookups; no packet is sent to it."""
 
 
 class Routing:
-    """Of one phone; what is changed is changed back when the phone is given back.
+    """Routing of one phone; all changes are undone when the phone is released.
 
     Raises:
-        DeviceError: of every method: it is not rooted, or did not do what it was told.
+        DeviceError: by every method that changes something: the phone is not rooted, or a command failed.
     """
 
     def __init__(self, phone: "AdbPhone") -> None:
@@ -45,7 +45,11 @@ class Routing:
         self._default_kept = False
 
     def set_default(self, path: str) -> None:
-        """New connections leave by `path` (``wifi``, ``lte``); those bound to an address leave by its interface."""
+        """Route new connections by `path` (``wifi``, ``lte``); connections bound to an address use its interface.
+
+        Raises:
+            DeviceError: the path has no default route, or the phone did not apply the change.
+        """
         self._needs_root("the default route")
         tables = {role: self._table(device) for role, device in self._phone.devices.items()}
         role = INTERFACES[path]
@@ -69,16 +73,16 @@ class Routing:
             )
 
     def default_device(self) -> str:
-        """What the phone calls the interface by which new connections leave; ""."""
+        """Return the phone's name of the interface that new connections use; "" when there is no route."""
         said = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
         found = re.search(r"\bdev (\S+)", said)
         return found[1] if found else ""
 
     def stop_ipv6(self) -> None:
-        """Have the phone refuse TCP and UDP over IPv6: apps turn to IPv4 at once.
+        """Reject TCP and UDP over IPv6 on the phone, so that apps switch to IPv4 at once.
 
-        Interfaces keep their IPv6 addresses. Android gives up a network that loses them, and switches IPv6 on again;
-        a cellular network of IPv6 only (464XLAT) has no IPv4 without them.
+        Interfaces keep their IPv6 addresses. Android abandons a network that loses them and switches IPv6 on again. A
+        cellular network with only IPv6 (464XLAT) has no IPv4 without them.
         """
         self._needs_root("IPv6")
         if self._phone.script("[ -e /proc/net/if_inet6 ]", check=False).exit_code != 0:
@@ -87,7 +91,7 @@ class Routing:
         self._phone.script(_IPV6_RULES)
 
     def ipv6_open(self) -> bool:
-        """Whether apps can send over IPv6: an address is valid outside, and nothing refuses TCP and UDP from it."""
+        """Return True when apps can send over IPv6: a global address exists, and no rule rejects TCP and UDP."""
         if not self._phone.link.run("ip -6 -o addr show scope global").stdout.strip():
             return False
         return not self._phone.rooted or not self._refuses_ipv6()
@@ -96,7 +100,11 @@ class Routing:
         return self._phone.script("ip6tables -w -C OUTPUT -j mplab", check=False).exit_code == 0
 
     def stop_quic(self) -> None:
-        """Have the phone refuse QUIC (443/udp): apps turn to TCP at once."""
+        """Reject QUIC (443/udp) on the phone, so that apps switch to TCP at once.
+
+        Raises:
+            DeviceError: the phone is not rooted, or QUIC is still possible afterwards.
+        """
         self._needs_root("QUIC")
         if not self.quic_open():
             return
@@ -108,14 +116,14 @@ class Routing:
             raise DeviceError(self._phone.label, "QUIC is open although it was blocked")
 
     def quic_open(self) -> bool:
-        """Whether apps can use QUIC. Without root nobody can say, and nothing keeps them from it: True."""
+        """Return True when apps can use QUIC; also True without root, because it can be neither checked nor blocked."""
         if not self._phone.rooted:
             return True
         checks = [f"{program} -w -C OUTPUT {_rule(program)}" for program in ("iptables", "ip6tables")]
         return self._phone.script(" && ".join(checks), check=False).exit_code != 0
 
     def _table(self, device: str) -> str:
-        """The table with the interface's own default route; ""."""
+        """Return the table with the interface's own default route; "" when there is no such route."""
         text = self._phone.script(f"ip -4 route show table all dev {shlex.quote(device)}", check=False).stdout
         found = re.findall(r"^default\b.*?\btable (\S+)", text, re.MULTILINE)
         return str(found[0]) if found else ""

@@ -1,4 +1,4 @@
-"""What is on the screen of a phone, and in its log: pictures, films, element trees, the log of one cell."""
+"""Save screenshots, screen recordings, element trees and the log of a phone."""
 
 import shlex
 import time
@@ -8,17 +8,17 @@ from mplab.base.errors import DeviceError
 from mplab.drivers.phone.adb.phone import AdbPhone
 
 LONGEST_FILM_S = 180
-"""Android's screenrecord ends after this."""
+"""Longest recording of Android's screenrecord, s."""
 
 BIT_RATE = 4_000_000
-"""Of films, bit/s."""
+"""Bit rate of recordings, bit/s."""
 
 _TREE_FILE = "mplab-window.xml"
 _STOP_TIMEOUT_S = 15.0
 
 
 def screenshot(phone: AdbPhone, target: Path) -> None:
-    """Save the screen as PNG. Raises DeviceError."""
+    """Save the screen as PNG. Raises DeviceError when the phone gives no picture."""
     done = phone.link.run("screencap -p", timeout_s=30)
     if done.exit_code != 0 or not done.stdout.startswith(b"\x89PNG"):
         said = done.stderr.decode(errors="replace")
@@ -28,7 +28,11 @@ def screenshot(phone: AdbPhone, target: Path) -> None:
 
 
 def hierarchy(phone: AdbPhone) -> str:
-    """The element tree, XML. Not while another automation has the phone's accessibility. Raises DeviceError."""
+    """Return the element tree as XML.
+
+    Raises:
+        DeviceError: there is no tree, e.g. because another automation uses the phone's accessibility service.
+    """
     path = f"/data/local/tmp/{_TREE_FILE}"
     done = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
     text = done.stdout.decode(errors="replace")
@@ -40,16 +44,16 @@ def hierarchy(phone: AdbPhone) -> str:
 
 
 class ScreenRecording:
-    """A film of the screen, of 180 s at most; begins when it is made. `Film` goes on for longer.
+    """Screen recording of at most 180 s; it starts when the object is made. `Film` records longer.
 
     Args:
-        phone: whose screen.
-        log: host file for what screenrecord says.
+        phone: phone to record.
+        log: host file for the output of screenrecord.
         bit_rate: bit/s.
-        limit_s: how long at most, s.
+        limit_s: maximum duration, s.
 
     Raises:
-        DeviceError: it could not be begun.
+        DeviceError: screenrecord did not start.
     """
 
     def __init__(self, phone: AdbPhone, log: Path, *, bit_rate: int = BIT_RATE, limit_s: int = LONGEST_FILM_S) -> None:
@@ -57,18 +61,18 @@ class ScreenRecording:
         self._log = log
         self._path = phone.outbox(log.with_suffix(".mp4"))
         self.began = time.time()
-        """Host time, s."""
+        """Host time of the start, s."""
         argv = ["screenrecord", "--bit-rate", str(bit_rate), "--time-limit", str(limit_s), self._path]
         self._process = phone.spawn(argv, log=log)
 
     @property
     def over(self) -> bool:
-        """It has ended: by itself, or because the phone was lost."""
+        """True when the recording has ended: its time was over, or the phone was lost."""
         return self._process.poll() is not None
 
     def save(self, target: Path) -> None:
-        """End it, and save it as MP4. Raises DeviceError."""
-        # Only SIGINT has screenrecord write the film's index.
+        """Stop the recording and copy it to `target` (MP4). Raises DeviceError when there is no recording."""
+        # screenrecord writes the index of the file only on SIGINT.
         self._phone.shell(["kill", "-INT", str(self._process.pid)], check=False)
         code = self._process.wait(_STOP_TIMEOUT_S)
         if code is None:
@@ -81,13 +85,13 @@ class ScreenRecording:
 
 
 class LogCut:
-    """The phone's log from the moment that this is made.
+    """The phone's log from the time at which this object is made.
 
     Args:
-        phone: whose log.
+        phone: whose log is read.
 
     Raises:
-        DeviceError: the phone does not tell its time.
+        DeviceError: the phone does not print its time.
     """
 
     def __init__(self, phone: AdbPhone) -> None:
@@ -97,7 +101,7 @@ class LogCut:
             raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
 
     def save(self, target: Path) -> None:
-        """Save what has been logged since, with times in Unix seconds of the phone's clock. Raises DeviceError."""
+        """Save the log since then, with times in Unix seconds of the phone's clock. Raises DeviceError on failure."""
         done = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
         if done.exit_code != 0:
             said = done.stderr.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""An adb server of one's own: nobody else's is asked, started or stopped."""
+"""Run a private adb server; the user's own server is never used, started or stopped."""
 
 import contextlib
 import os
@@ -26,11 +26,11 @@ _ATTEMPTS = 3
 _POLL_S = 0.02
 
 _WITH_ITS_STARTER = '"$@" </dev/null & adb=$!; cat >/dev/null; kill $adb 2>/dev/null; wait $adb'
-"""Its standard input ends with what has started it, however that dies; then the server ends."""
+"""Shell script that kills the server when standard input ends, that is, when the process that started it ends."""
 
 
 class _Connection(AdbConnection):  # type: ignore[misc] # adbutils has no types
-    """A connection that starts no server: adbutils would start one at 5037, where the user's is."""
+    """Connection that starts no server: adbutils would start one at port 5037, the port of the user's server."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -41,19 +41,19 @@ class _Connection(AdbConnection):  # type: ignore[misc] # adbutils has no types
 
 
 class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
-    """adbutils' client of one server that runs, and of no other."""
+    """adbutils client of one running server."""
 
     def make_connection(self, timeout: float | None = None) -> AdbConnection:
-        """A connection to the server; `timeout` in seconds for each answer."""
+        """Return a connection to the server; `timeout` is the limit for each answer, s."""
         connection = _Connection(self.port)
         connection.conn.settimeout(timeout or _SOCKET_TIMEOUT_S)
         return connection
 
     def open(self, *services: str, timeout_s: float = _SOCKET_TIMEOUT_S) -> AdbConnection:
-        """A connection on which each of `services` was asked for and granted: ``host:transport:X``, ``shell:…``.
+        """Return a connection on which all `services` were requested and granted: ``host:transport:X``, ``shell:…``.
 
         Raises:
-            adbutils.AdbError, OSError: one of them was not.
+            adbutils.AdbError, OSError: a service was refused.
         """
         connection = self.make_connection(timeout_s)
         try:
@@ -67,14 +67,14 @@ class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
 
 
 class AdbServer:
-    """``adb nodaemon server`` at a free port of the loopback, for several phones; a context manager.
+    """``adb nodaemon server`` on a free port of the loopback, for several phones; a context manager.
 
-    A phone on a cable belongs to one server at a time: the user's own must not hold it.
+    A phone on USB belongs to one server at a time: the user's own server must not hold it.
 
     Args:
-        home: its home folder: its key is in ``.android`` there, made when it is missing. Kept, phones know it again.
-        keys: further private keys that it shows to phones: those that they trust already.
-        log: host file for its output; by default in `home`.
+        home: home folder with the server's key in ``.android``, made when missing. A phone recognizes a kept key.
+        keys: additional private keys to offer to phones, which may already trust them.
+        log: host file for the server's output; by default in `home`.
     """
 
     def __init__(self, home: Path, *, keys: tuple[Path, ...] = (), log: Path | None = None) -> None:
@@ -83,29 +83,29 @@ class AdbServer:
         self._log = log or home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
-        """Where it listens, once it runs."""
+        """Port of the running server."""
 
     @property
     def home(self) -> Path:
-        """Its home folder."""
+        """Home folder."""
         return self._home
 
     @property
     def keys(self) -> tuple[Path, ...]:
-        """Further keys."""
+        """Additional private keys."""
         return self._keys
 
     @property
     def client(self) -> OwnClient:
-        """adbutils' client for it."""
+        """adbutils client for this server."""
         return OwnClient(host="127.0.0.1", port=self.port)
 
     def __enter__(self) -> Self:
-        """Start it, and wait until it listens.
+        """Start the server and wait until it listens.
 
         Raises:
-            LabNotReadyError: there is no adb, or no home folder.
-            DeviceError: it does not listen in time.
+            LabNotReadyError: adb is not installed, or the home folder cannot be made.
+            DeviceError: the server does not listen in time.
         """
         ADB.path()
         private_directory(self._home)
@@ -122,11 +122,15 @@ class AdbServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it."""
+        """Stop the server."""
         self.stop()
 
     def revive(self) -> list[str]:
-        """Start it again, at another port, when it does not answer; one sentence. Raises DeviceError."""
+        """Start the server again, on another port, when it does not answer; return one sentence if so.
+
+        Raises:
+            DeviceError: it does not listen in time.
+        """
         if self._process is None or self._answers():
             return []
         self.stop()
@@ -134,7 +138,7 @@ class AdbServer:
         return ["adb server had ended and was started again"]
 
     def stop(self) -> None:
-        """End it; nothing when it does not run."""
+        """Stop the server; do nothing when it does not run."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -177,11 +181,11 @@ class AdbServer:
 
 
 def default_home() -> Path:
-    """``$XDG_STATE_HOME/mplab/adb``, else ``~/.local/state/mplab/adb``."""
+    """Return ``$XDG_STATE_HOME/mplab/adb`` or, without that variable, ``~/.local/state/mplab/adb``."""
     return state_directory() / "adb"
 
 
 def user_keys() -> tuple[Path, ...]:
-    """The key of the user's own adb, which phones may know already."""
+    """Return the key of the user's own adb, which phones may already trust."""
     found = Path.home() / ".android" / "adbkey"
     return (found,) if found.is_file() else ()

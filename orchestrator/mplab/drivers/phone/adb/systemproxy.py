@@ -1,9 +1,9 @@
-"""The HTTP proxy in Android's settings, which many apps take: those with WebView, Chrome's network stack, OkHttp.
+"""Set the HTTP proxy in Android's settings, which many apps use: those with WebView, Chrome's network stack, OkHttp.
 
-The shell's user may write ``settings put global http_proxy HOST:PORT``, an old setting: when it changes, Android's
-ConnectivityService (ProxyTracker, Android 10 to 16) makes it the proxy of all networks, tells the apps that run, and
-writes what it has understood to ``global_http_proxy_host`` and ``global_http_proxy_port``. ``:0`` means none; a setting
-that is only deleted changes nothing.
+adb's shell user may run ``settings put global http_proxy HOST:PORT``, an old setting. When it changes, Android's
+ConnectivityService (ProxyTracker, Android 10 to 16) applies the proxy to all networks, notifies running apps, and
+writes the parsed value to ``global_http_proxy_host`` and ``global_http_proxy_port``. ``:0`` means no proxy. Deleting
+the setting has no effect.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ _POLL_S = 0.1
 
 
 class SystemProxy:
-    """Of one phone. Its undo is registered when this is made: the proxy of before, or none.
+    """Proxy setting of one phone. The constructor registers an undo that restores the previous setting.
 
     Args:
-        phone: whose.
+        phone: phone to configure.
 
     Raises:
-        DeviceError: it does not say which proxy it has.
+        DeviceError: the current setting cannot be read.
     """
 
     def __init__(self, phone: AdbPhone) -> None:
@@ -37,17 +37,17 @@ class SystemProxy:
 
     @contextlib.contextmanager
     def set(self, address: str) -> Iterator[None]:
-        """Have apps take the proxy `address`, ``HOST:PORT``, for as long as the context.
+        """Set the proxy `address`, ``HOST:PORT``, for the duration of the context.
 
         Raises:
-            DeviceError: Android has not taken it.
+            DeviceError: Android did not apply it.
         """
         try:
             self._phone.script(_put(address))
             self._wait(address)
             yield
         finally:
-            # A phone that is lost now gets it back when it is given back.
+            # If the phone is lost now, the registered undo restores the setting later.
             with contextlib.suppress(DeviceError):
                 self._phone.script(self._back)
 

@@ -1,4 +1,4 @@
-"""adb's shell, version 2, as a client: three streams and an exit code (``shell_protocol.h`` of adb)."""
+"""Client of adb's shell protocol, version 2: three streams and an exit code (``shell_protocol.h`` of adb)."""
 
 import contextlib
 import select
@@ -15,11 +15,11 @@ STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 _PACKET = struct.Struct("<BI")
 _BLOCK = 32 * 1024
 _LONGEST_COMMAND = 30_000
-"""Bytes; longer scripts go in by standard input."""
+"""Maximum length, bytes; send longer scripts by standard input."""
 
 
 class LostError(Exception):
-    """The connection to the phone ended before the command did."""
+    """The connection to the phone ended before the command."""
 
 
 class LateError(Exception):
@@ -28,7 +28,7 @@ class LateError(Exception):
 
 @dataclass(frozen=True)
 class Output:
-    """What a command on the phone did, as bytes."""
+    """Exit code and output of a command on the phone, as bytes."""
 
     exit_code: int
     stdout: bytes
@@ -39,13 +39,14 @@ class ShellStream:
     """A command line that runs in the phone's shell.
 
     Args:
-        client: of the phone's server.
-        serial: the phone's.
-        command: the command line.
-        timeout_s: for the beginning.
+        client: of the phone's adb server.
+        serial: of the phone.
+        command: command line.
+        timeout_s: limit for the start.
 
     Raises:
-        adbutils.AdbError, OSError: it could not be started.
+        adbutils.AdbError, OSError: the command could not be started.
+        ValueError: the command line is too long.
     """
 
     def __init__(self, client: OwnClient, serial: str, command: str, *, timeout_s: float = 30.0) -> None:
@@ -57,12 +58,12 @@ class ShellStream:
         self._outgoing = bytearray()
 
     def close(self) -> None:
-        """End the connection; what hangs on it on the phone ends, too."""
+        """Close the connection; programs on the phone that depend on it end."""
         with contextlib.suppress(OSError):
             self._socket.close()
 
     def send(self, data: bytes, *, end: bool = True) -> None:
-        """Have `data` sent as standard input while `read` runs, and its end."""
+        """Queue `data`, and with `end` its end, as standard input; `read` sends it."""
         for start in range(0, len(data), _BLOCK):
             block = data[start : start + _BLOCK]
             self._outgoing += _PACKET.pack(STDIN, len(block)) + block
@@ -70,7 +71,7 @@ class ShellStream:
             self._outgoing += _PACKET.pack(CLOSE_STDIN, 0)
 
     def read(self, take: Callable[[int, bytes], None], *, deadline: float | None = None) -> int:
-        """Give everything that comes to `take`, by stream, until the command has ended; its exit code.
+        """Pass each received block to `take`, with its stream, until the command ends; return the exit code.
 
         Raises:
             LateError: `deadline` (monotonic) has passed.
@@ -116,12 +117,12 @@ class ShellStream:
 
 
 def run(client: OwnClient, serial: str, command: str, *, stdin: bytes = b"", timeout_s: float = 30.0) -> Output:
-    """Run a command line in the phone's shell and wait.
+    """Run a command line in the phone's shell and wait for it.
 
     Raises:
-        LateError: it took longer than `timeout_s`; the connection is closed then.
-        LostError: the phone has gone meanwhile.
-        adbutils.AdbError, OSError: there is no such phone, or it does not answer.
+        LateError: it took longer than `timeout_s`; the connection is closed.
+        LostError: the phone was lost.
+        adbutils.AdbError, OSError: the phone is not connected or does not answer.
     """
     deadline = time.monotonic() + timeout_s
     stream = ShellStream(client, serial, command, timeout_s=timeout_s)

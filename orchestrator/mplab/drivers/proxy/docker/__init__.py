@@ -1,1 +1,1 @@
-"""Proxy and origin services as containers: configurations rendered for images, one engine, compose."""
+"""Proxy and origin services as containers: configurations rendered for images, one engine, Docker Compose."""

@@ -1,4 +1,4 @@
-"""The base image: from a registry, or, where none can be reached, made from Debian packages."""
+"""Provide the base image: from a registry or, without one, made from Debian packages."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT, Program
 
 CACHE_DIR = CHECKOUT / "build" / "docker-base"
-"""Where the file is kept that the base image is made of."""
+"""Folder of the archive from which the base image is made."""
 MMDEBSTRAP = Program("mmdebstrap", ("mmdebstrap",), ("--version",), "mmdebstrap", "makes the base image")
 SUITE = "bookworm"
 
@@ -25,10 +25,10 @@ Say = Callable[[str], None]
 
 
 def ensure_base(client: DockerClient, image: str, say: Say) -> str:
-    """Have the base image in the engine: there already, pulled, or made.
+    """Make sure that the engine has the base image: pull or make it if necessary.
 
     Returns:
-        Where it is from: ``engine``, ``registry``, ``packages``.
+        Origin of the image: ``engine``, ``registry``, ``packages``.
 
     Raises:
         LabNotReadyError: no registry has it, and it cannot be made here.
@@ -51,10 +51,10 @@ def ensure_base(client: DockerClient, image: str, say: Say) -> str:
 
 
 def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
-    """Make the base image of Debian packages, under the name that a registry gives it.
+    """Make the base image from Debian packages, under its name in the registry.
 
     Raises:
-        LabNotReadyError: mmdebstrap is missing, no package source is of Debian 12, or it failed.
+        LabNotReadyError: `image` is a digest, or mmdebstrap is missing or failed.
     """
     why = f"{image} is not in the engine, no registry gave it ({because})" if because else f"{image} is to be made"
     if "@" in image:
@@ -72,7 +72,7 @@ def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
 
 
 def split_name(image: str) -> tuple[str, str]:
-    """``debian:bookworm-slim`` → ("debian", "bookworm-slim"); a digest stays with the name."""
+    """Split a name: ``debian:bookworm-slim`` → ("debian", "bookworm-slim"); a digest stays with the name."""
     name, colon, tag = image.rpartition(":")
     return (name, tag) if colon and "/" not in tag and "@" not in image else (image, "")
 
@@ -84,7 +84,7 @@ def _make_archive(archive: Path) -> None:
         partial = Path(folder) / archive.name
         argv = [
             *(str(MMDEBSTRAP.path()), "--quiet", "--variant=minbase", "--include=usr-is-merged"),
-            # Else usrmerge comes, and with it all of Perl.
+            # Otherwise usrmerge is installed, and with it all of Perl.
             *([f"--hook-dir={_HOOK}"] if _HOOK.is_dir() else []),
             '--aptopt=APT::Install-Recommends "false"',
             *(f"--dpkgopt=path-exclude={path}" for path in _LEFT_OUT),
@@ -102,7 +102,7 @@ def _make_archive(archive: Path) -> None:
 
 
 def debian_sources(directory: Path = Path("/etc/apt")) -> list[Path]:
-    """This machine's package sources of Debian 12; none: mmdebstrap's own default is used."""
+    """Return this machine's package sources of Debian 12; without any, mmdebstrap uses its default."""
     candidates = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return [
         path

@@ -1,4 +1,4 @@
-"""A stack that is lent to a run: as it was before when the run is over, or, when it was killed, before the next one."""
+"""Lend a stack to a run, and restore its state after the run or, when the run was killed, before the next one."""
 
 import json
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 
 @contextmanager
 def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
-    """Nobody else changes the stack meanwhile.
+    """Lock the stack against changes by other processes.
 
     Raises:
-        LabNotReadyError: a run has it; the message says which.
+        LabNotReadyError: a run holds the lock; the message names it.
     """
     with resource_lock(stack.resource, run_id=run_id):
         yield
@@ -27,10 +27,10 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def borrowed(stack: DockerStack) -> Iterator[None]:
-    """Have it up for a run, within `exclusive`.
+    """Start the stack for a run, within `exclusive`, and restore its state afterwards.
 
     Raises:
-        LabNotReadyError: containers of the project run that 'mplab proxy up' has not started; or it does not come up.
+        LabNotReadyError: the project has containers that 'mplab proxy up' did not start, or the stack does not start.
     """
     give_back(stack)
     before = stack.up_with()
@@ -39,11 +39,11 @@ def borrowed(stack: DockerStack) -> Iterator[None]:
             f"containers of the project {stack.settings.project} run already, and nobody here knows how they were "
             f"started ({', '.join(running)}): end them by 'mplab proxy down', or choose another project"
         )
-    # On disk before anything is changed: what a killed process leaves is found by it.
+    # Written before the first change, so that the next process can restore the state if this one is killed.
     write_private(_note(stack), json.dumps({"before": before and asdict(before)}))
     try:
         if before is not None:
-            stack.down(forget=False)  # also what the run does not need
+            stack.down(forget=False)  # also stops services that the run does not need
         stack.up(build=False, remember=False)
         yield
     finally:
@@ -51,10 +51,10 @@ def borrowed(stack: DockerStack) -> Iterator[None]:
 
 
 def give_back(stack: DockerStack) -> bool:
-    """Have the stack as it was before it was borrowed; whether it was.
+    """Restore the state from before `borrowed`; return False when the stack is not borrowed.
 
     Raises:
-        LabNotReadyError: the engine cannot be used, or what ran before does not come up.
+        LabNotReadyError: the engine cannot be used, or the services from before do not start.
     """
     note = _note(stack)
     try:
@@ -62,7 +62,7 @@ def give_back(stack: DockerStack) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError):
-        before = None  # it was killed while it wrote: nothing had been changed, or nothing ran
+        before = None  # killed during the write: nothing had been changed, or nothing ran before
     _remove_sidecars(stack)
     stack.down(forget=False)
     if before is not None:
@@ -72,7 +72,7 @@ def give_back(stack: DockerStack) -> bool:
 
 
 def forget(stack: DockerStack) -> None:
-    """Somebody decides by hand what runs: what was before does not matter any more."""
+    """Discard the state to restore, because a user now decides by hand what runs."""
     if _note(stack).exists():
         _remove_sidecars(stack)
         _note(stack).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The containers of a proxy as `mplab proxy` controls them."""
+"""Control the containers of a proxy for `mplab proxy`."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from mplab.drivers.proxy.docker.stack import DockerStack
 
 
 class DockerByHand:
-    """`ByHand` of a stack."""
+    """`ByHand` for a Docker stack."""
 
     def __init__(self, stack: DockerStack) -> None:
         self._stack = stack
@@ -31,7 +31,7 @@ class DockerByHand:
         return states
 
     def down(self, *, volumes: bool) -> None:
-        """See `ByHand`: containers and networks; volumes and images stay."""
+        """See `ByHand`: removes containers and networks, with `volumes` also volumes; images stay."""
         forget(self._stack)
         self._stack.down(volumes=volumes)
 

@@ -1,4 +1,4 @@
-"""compose, whichever is installed: v2 (``docker compose``) or Debian's 1.29 (``docker-compose``)."""
+"""Run Docker Compose: v2 (``docker compose``) or Debian's 1.29 (``docker-compose``), whichever is installed."""
 
 import os
 import re
@@ -28,27 +28,27 @@ _NO_REGISTRY = re.compile(
 )
 _TRIES = 5
 _CONNECTION_LOST = re.compile(r"Pool is closed|Connection aborted")
-"""compose 1.29 has a pool of connections for each URL, keeps 25, and now and then closes one that is in use, or uses
-one that the engine has closed: what it has begun by then, it finds done when it is called again."""
+"""Error of Compose 1.29: it keeps a pool of 25 connections per URL and sometimes closes one in use, or uses one that
+the engine has closed. A repeated call skips the steps that were already done."""
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
 
 class _Service(TypedDict):
-    """One service of the compose file, as far as it is read here."""
+    """The keys of a compose file's service that are read here."""
 
     profiles: list[str]
     image: str
 
 
 def profiles(file: Path = FILE) -> list[str]:
-    """All profiles of the compose file, in its order."""
+    """Return all profiles of the compose file, in its order."""
     services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
 
 
 def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
-    """A service of the profiles `chosen` for each of their images: building all would build some again and again."""
+    """Return one service of the profiles `chosen` per image; building all services would build images repeatedly."""
     services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
     found: dict[str, str] = {}
     for name, service in services.items():
@@ -58,17 +58,17 @@ def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
 
 
 def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
-    """What ``.env`` says."""
+    """Read the variables in ``.env``."""
     lines = [line.strip() for line in file.read_text().splitlines()]
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
 @cache
 def compose_command() -> tuple[str, ...]:
-    """What starts compose.
+    """Return the command that starts Compose.
 
     Raises:
-        LabNotReadyError: none is installed.
+        LabNotReadyError: Compose is not installed.
     """
     for command in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(command[0]) is None:
@@ -89,17 +89,17 @@ def run_compose(
     chosen: Sequence[str],
     say: Callable[[str], None],
 ) -> None:
-    """Run compose on our file.
+    """Run Compose on mplab's compose file.
 
     Args:
-        arguments: what it shall do.
+        arguments: arguments of Compose.
         url: of the engine.
-        settings: variables of the file; they go before ``.env``.
+        settings: variables of the file; they take precedence over ``.env``.
         chosen: profiles.
-        say: told each line that compose prints.
+        say: receives each line that Compose prints.
 
     Raises:
-        LabNotReadyError: it failed; one sentence says why.
+        LabNotReadyError: Compose failed; the message gives the reason in one sentence.
     """
     argv = [*compose_command(), "--file", str(FILE), "--project-directory", str(FILE.parent)]
     argv += [*(f"--profile={name}" for name in chosen), *arguments]
@@ -142,7 +142,7 @@ def _no_buildx() -> bool:
 
 
 def why_failed(output: str) -> str:
-    """One sentence for what compose said."""
+    """Explain the output of a failed Compose call in one sentence."""
     if found := _TAKEN.search(output):
         bind = found["bind"] or found["listen"]
         return f"port {bind} is taken by another program; end it, or choose other addresses (listen, .env)"

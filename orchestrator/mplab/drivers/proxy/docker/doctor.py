@@ -1,4 +1,4 @@
-"""What a server needs, and whether it has it."""
+"""Check the requirements of a server on its Docker engine."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _DAY_S = 86_400.0
 
 
 def examine(stack: DockerStack) -> list[Check]:
-    """Check the engine of a stack and what is in it; an engine that cannot be used is the only finding."""
+    """Check a stack's engine and its content; an engine that cannot be used is the only finding."""
     try:
         with connected(stack.url) as client:
             return [_compose(), *_engine(client), *_images(client, stack), *_kernel(client, stack), *_services(stack)]
@@ -59,7 +59,7 @@ df -Pm /mnt | tail -1
 
 
 def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
-    """What only a container can tell of the engine's host; the engine would ask a registry for an image it lacks."""
+    """Check the kernel of the engine's host from a container; skip it when the image is missing, to avoid a pull."""
     before = time.time()
     try:
         client.images.get(stack.image("net"))
@@ -98,7 +98,7 @@ def _congestion_control(stack: DockerStack, allowed: str) -> Check:
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
-    """The volume with content, to see the disk that volumes are on; asking for one that is not there would make it."""
+    """Return the mount of the content volume, to measure its disk; mounting a missing volume would make it."""
     name = f"{project}_content"
     there = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))
     return {name: {"bind": "/mnt", "mode": "ro"}} if there else {}

@@ -1,4 +1,4 @@
-"""The driver of proxies in containers of a Docker engine, on this machine or another one."""
+"""Driver of proxies in containers of a Docker engine, on this machine or another one."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DockerDriver(ProxyDriver[DockerProxyFile]):
-    """See `ContainerServers`. Docker's client is slow to import: it is imported where it is used."""
+    """Driver for `ContainerServers`. Docker's client is slow to import, so methods import it when they use it."""
 
     name = "docker"
     settings = DockerProxyFile
@@ -24,13 +24,13 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     parts = PROFILES
 
     def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
-        """See `ProxyDriver`: containers that are up."""
+        """See `ProxyDriver`: containers that already run."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.servers import open_servers
         return open_servers(settings, lab)
 
     def resources(self, settings: DockerProxyFile) -> Iterator[str]:
-        """See `ProxyDriver`: the compose project on its engine."""
+        """See `ProxyDriver`: yields the compose project on its engine."""
         yield settings.resource
 
     def uses(self, settings: DockerProxyFile) -> str:
@@ -38,7 +38,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         return f"starts containers with the Docker engine {settings.engine or 'of this host, or of $DOCKER_HOST'}"
 
     def check(self, settings: DockerProxyFile, lab_file: str) -> Iterator[Finding]:
-        """See `ProxyDriver`: what `mplab proxy doctor` finds; services that do not run are started by runs."""
+        """See `ProxyDriver`: findings of `mplab proxy doctor`; runs start services that do not run."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.doctor import examine
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -49,7 +49,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def by_hand(
         self, settings: DockerProxyFile | None, chosen: Chosen, *, say: Say, detail: Say | None = None
     ) -> "ByHand":
-        """See `ProxyDriver`: its containers."""
+        """See `ProxyDriver`: returns its containers."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import DockerByHand
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -58,7 +58,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         return DockerByHand(DockerStack(stack, say=say, detail=detail) if detail else DockerStack(stack, say=say))
 
     def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
-        """See `ProxyDriver`: images, configurations and content in the engine."""
+        """See `ProxyDriver`: prepares images, configurations and content in the engine."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.hosting import prepared
         return prepared(settings, host)
@@ -66,7 +66,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def host(
         self, settings: DockerProxyFile, host: HostSettings, run_id: str
     ) -> AbstractContextManager[HandedOver | None]:
-        """See `ProxyDriver`: the containers."""
+        """See `ProxyDriver`: runs the containers."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.hosting import hosted
         return hosted(settings, host, run_id)

@@ -1,4 +1,4 @@
-"""A Docker engine: connected to, and its errors in plain words."""
+"""Connect to a Docker engine and explain its errors."""
 
 import socket
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from mplab.base.errors import LabNotReadyError
 from mplab.drivers.proxy.docker.tunnel import SSH, Tunnel
 
 OLDEST_API = (1, 41)
-"""That of Docker 20.10."""
+"""API version of Docker 20.10."""
 
 _TIMEOUT_S = 120
 
 
 def connect(url: str) -> DockerClient:
-    """A client of the engine at `url`.
+    """Return a client of the engine at `url`.
 
     Raises:
-        LabNotReadyError: it does not run, may not be used, cannot be reached, or is too old.
+        LabNotReadyError: the engine does not run, cannot be reached or used, or is too old.
     """
     if not url.startswith(SSH):
         return _client(url, _server_version(url))
@@ -36,10 +36,10 @@ def connect(url: str) -> DockerClient:
 
 @contextmanager
 def connected(url: str) -> Iterator[DockerClient]:
-    """A client of the engine at `url`, for a ``with`` block.
+    """Yield a client of the engine at `url`.
 
     Raises:
-        LabNotReadyError: see `connect`; or it ended meanwhile.
+        LabNotReadyError: see `connect`; also when the engine ends or fails during the context.
     """
     client = connect(url)
     try:
@@ -57,24 +57,27 @@ def _client(url: str, version: str) -> DockerClient:
 
 
 class _TunnelledClient(DockerClient):
-    """The tunnel goes with it."""
+    """Client that closes its tunnel with itself."""
 
     def __init__(self, tunnel: Tunnel, version: str) -> None:
         super().__init__(base_url=tunnel.url, timeout=_TIMEOUT_S, version=version)
         self._tunnel = tunnel
 
     def close(self) -> None:
-        """Once is enough."""
+        """Close client and tunnel."""
         super().close()
         self._tunnel.close()
 
 
 def _server_version(url: str, shown: str = "") -> str:
-    """The API that the engine speaks; nothing of the connection is left when there is none.
+    """Return the API version of the engine, over a separate connection that is closed afterwards.
 
     Args:
         url: of the engine.
-        shown: how errors name it; "": by `url`.
+        shown: name of the engine in errors; "": `url`.
+
+    Raises:
+        LabNotReadyError: the engine cannot be used or is too old.
     """
     shown = shown or url
     try:
@@ -104,7 +107,7 @@ def _why_unreachable(url: str, error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error, those that led to it, and those that these carry as arguments."""
+    """Yield an error, its causes, and the exceptions among its arguments, recursively."""
     yield error
     inner = [part for part in error.args if isinstance(part, BaseException)]
     inner += [cause for cause in (error.__cause__, error.__context__, getattr(error, "reason", None)) if cause]

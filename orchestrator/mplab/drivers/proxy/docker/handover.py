@@ -1,4 +1,4 @@
-"""What a lab is handed over of containers that were started outside of it."""
+"""Hand containers that were started outside of a lab over to the process inside."""
 
 import json
 import os
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from mplab.drivers.proxy.docker.stack import StackFacts
 
 VARIABLE = "MPLAB_CONTAINERS"
-"""Environment variable that hands a stack over to what runs inside a lab."""
+"""Environment variable that carries the handed stack into the lab."""
 
 HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
-"""Node → the service whose container holds that network."""
+"""Node → service whose container holds that network namespace."""
 
 
 @dataclass(frozen=True)
 class HandedStack:
-    """`HandedOver`: a stack that is up, as a lab gets it.
+    """`HandedOver` for a running stack.
 
     Attributes:
-        url: of the engine, as the lab can reach it.
+        url: of the engine, as reachable from inside the lab.
         project: name of the compose project.
-        directory: its configurations and secrets.
-        holder: id of the container that holds the proxy's network.
+        directory: folder of its configurations and secrets.
+        holder: id of the container that holds the proxy's network namespace.
         images: name → id of the images that cells use.
-        facts: what `DockerStack.describe` says of it.
+        facts: result of `DockerStack.describe`.
         socket: descriptor of the engine's socket, when `url` needs it; -1: none.
         networks: node → descriptor of a network namespace.
     """
@@ -44,7 +44,7 @@ class HandedStack:
     networks: Mapping[str, int] = field(default_factory=dict)
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """See `HandedOver`: images of the engine."""
+        """See `HandedOver`: compares images of the engine."""
         before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""
@@ -56,7 +56,7 @@ class HandedStack:
 
     @classmethod
     def received(cls) -> Self:
-        """What this process was handed over. Raises LabNotReadyError."""
+        """Return the stack handed to this process. Raises LabNotReadyError when no stack was handed over."""
         text = os.environ.get(VARIABLE)
         if text is None:
             raise LabNotReadyError("a lab with containers was handed none: they are started outside of it")

@@ -1,4 +1,4 @@
-"""The containers of a lab: prepared and brought up outside of its namespaces, before the lab is."""
+"""Prepare and start a lab's containers outside of its namespaces, before the lab starts."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,11 @@ from mplab.drivers.proxy.driver import HostSettings
 _ALWAYS = ("proxy", "origin", "dns")
 _PROBE = "probe"
 _SIDECARS = frozenset({"capture"})
-"""Not started with the others: cells have side-cars of their own."""
+"""Profiles that are not started with the others: each cell starts its own side-cars."""
 
 
 def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
-    """See `ProxyDriver.prepare`: ``containers``."""
+    """See `ProxyDriver.prepare`: returns the key ``containers``."""
     stack = _stack(settings, host)
     with exclusive(stack):
         return {"containers": stack.describe(stack.prepare(further=sorted(_SIDECARS)))}
@@ -44,22 +44,22 @@ def _stack(settings: DockerProxyFile, host: HostSettings) -> DockerStack:
 
 
 def _check_wires(stack: DockerStack) -> None:
-    """Raise LabNotReadyError when no virtual phone can be wired to its containers."""
+    """Raise LabNotReadyError when the virtual phone cannot be wired to the containers."""
     if os.geteuid() != 0:
         raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
-    if not stack.url.startswith(LOCAL_ENGINE):  # of the environment: a lab file that says so is refused before
+    if not stack.url.startswith(LOCAL_ENGINE):  # from DOCKER_HOST; a lab file with such a URL is refused earlier
         raise LabNotReadyError(
             f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
         )
 
 
 def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool = False) -> tuple[str, ...]:
-    """What has to run for some services of the origin, in the order of the compose file.
+    """Return the profiles needed for some services of the origin, in the order of the compose file.
 
     Args:
-        proxy: what the lab file says.
-        services: of the origin that are used.
-        probed: link probes are answered beside the proxy, too: the phone's packets take real networks.
+        proxy: the proxy in the lab file.
+        services: services of the origin that are used.
+        probed: also answer link probes at the proxy, because the phone's packets use real networks.
     """
     wanted = {*_ALWAYS, *proxy.profiles, *(name for name in services if name in PROFILES)} - _SIDECARS
     wanted |= {_PROBE} if probed else set()
@@ -67,7 +67,7 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
 
 
 def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
-    """What a lab gets; `wired`: it is in namespaces, and lays wires into those of containers."""
+    """Return the stack for the lab; `wired`: the lab is in namespaces and connects wires to those of containers."""
     url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
         found = Watch(client, stack.settings.project).containers()
@@ -76,7 +76,7 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedS
             opened.callback(os.close, networks[node])
         holder = str(found[HOLDERS["proxy"]].id)
     if wired:
-        # A lab has a /run of its own, and no way to the engine's socket but this one.
+        # A lab has its own /run; this descriptor is its only access to the engine's socket.
         socket = os.open(stack.url.removeprefix(LOCAL_ENGINE), os.O_PATH | os.O_CLOEXEC)
         opened.callback(os.close, socket)
         url = f"unix:///proc/self/fd/{socket}"

@@ -1,4 +1,4 @@
-"""Where images have what: paths of this machine as containers see them, and which volume holds what."""
+"""Map paths of this machine to paths in containers, and files to volumes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,18 +9,18 @@ from mplab.drivers.origin.origin import CACHE_DIR as SITES_CACHE
 from mplab.drivers.services.running import CACHE_DIR as SERVICES_CACHE
 
 PRIVATE = "/var/lib/mplab"
-"""Where containers have the volumes with configurations, one folder each."""
+"""Folder in containers with the volumes of configurations, one subfolder each."""
 CONTENT = "/srv"
-"""Where containers have the volume with content."""
+"""Folder in containers with the volume of content."""
 CODE = "/opt/mplab"
-"""Where images have pages and servers of ours."""
+"""Folder in images with mplab's pages and servers."""
 STORES = ("collected",)
-"""Volumes that containers fill; they are made, and never emptied."""
+"""Volumes that containers fill; they are made but never emptied."""
 USER = 10001
-"""Who containers run as."""
+"""User id of processes in containers."""
 
 NGINX_VERSION = "1.22.1"
-"""That of Debian 12, which the image is pinned to."""
+"""Version in Debian 12, to which the image is pinned."""
 
 _CONTENT_ROOTS = {
     SITES_CACHE: f"{CONTENT}/origin",
@@ -30,13 +30,13 @@ _CONTENT_ROOTS = {
 
 
 class InImages:
-    """`Installed`: containers of ``compose.yaml``.
+    """`Installed` for the containers of ``compose.yaml``.
 
     Args:
         directory: folder on this machine in which configurations are made.
 
     Attributes:
-        content: what configurations refer to of what is generated or installed on this machine.
+        content: generated or installed files of this machine that the configurations refer to.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -56,7 +56,7 @@ class InImages:
         self.content: set[Path] = set()
 
     def path(self, path: Path) -> str:
-        """As containers see it. Raises ValueError for what no volume or image has."""
+        """Return the path in containers. Raises ValueError when no volume or image contains `path`."""
         for root in (path, *path.parents):
             if root in self._roots:
                 if root in _CONTENT_ROOTS:
@@ -66,24 +66,24 @@ class InImages:
         raise ValueError(f"{path}: no volume and no image has it")
 
     def program(self, program: Program) -> str:
-        """Its name: images have it in their path, that of mpflex at its root."""
+        """Return the program's name, which is in the images' PATH; mpflex is in the root folder."""
         return f"/{program.name}" if program == MPFLEX else program.candidates[0]
 
     def python(self) -> str:
-        """Debian's."""
+        """Return Debian's Python."""
         return "python3"
 
     def version(self, program: Program) -> str:
-        """Of nginx, which alone is asked for."""
+        """Return the version of nginx; callers need no other version."""
         return NGINX_VERSION if program == NGINX else ""
 
     def unprivileged(self) -> Sequence[str]:
-        """Nothing: no container runs as root."""
+        """Return no prefix: no container runs as root."""
         return ()
 
 
 def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
-    """Volume → path in it → file or folder in `directory` that goes there."""
+    """Map volume → path in the volume → file or folder in `directory` to copy there."""
     origin, services = directory / "origin", directory / "services"
     volumes = {
         "proxy": {".": directory / "proxy"},
@@ -96,7 +96,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
 
 
 def place_of_content(path: Path) -> str:
-    """Where in the volume with content something of this machine is."""
+    """Return the path of content in its volume. Raises ValueError for other files."""
     for root, place in _CONTENT_ROOTS.items():
         if path.is_relative_to(root):
             return f"{place.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"

@@ -1,4 +1,4 @@
-"""The network namespace of a container, where the engine runs on this machine."""
+"""Open the network namespace of a container of an engine on this machine."""
 
 import os
 from contextlib import suppress
@@ -12,21 +12,21 @@ _PROC = Path("/proc")
 
 
 def open_network(container: Container, service: str) -> int:
-    """A descriptor of a container's network namespace.
+    """Return a descriptor of a container's network namespace.
 
-    The engine's own numbers of processes mean nothing here when it is in a PID namespace of its own: a process of the
-    container is found by its control group.
+    The process is found by its control group: the engine's process ids are wrong here when it runs in its own PID
+    namespace.
 
     Args:
-        container: that runs.
+        container: a running container.
         service: its name in messages.
 
     Raises:
-        LabNotReadyError: none of its processes is seen here.
+        LabNotReadyError: none of its processes is visible here.
     """
     for process in _PROC.iterdir():
         if process.name.isdigit():
-            # One that has just ended, or is somebody else's.
+            # The process has just ended, or belongs to another user.
             with suppress(OSError):
                 if str(container.id) in (process / "cgroup").read_text():
                     return os.open(process / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""The `docker` driver of proxies: `mpflex proxy` in a container, for cells."""
+"""Run `mpflex proxy` in a container for cells."""
 
 import io
 import json
@@ -27,9 +27,9 @@ from mplab.drivers.proxy.settings import proxy_settings
 from mplab.format.agentlog import LogRecord, SessionSettings
 
 SERVICE, HOLDER, ORIGIN = "proxy", "proxy-net", "origin-net"
-"""The service that carries, the one that holds its network, and the one that holds the origin's."""
+"""Services: the proxy, the holder of its network namespace, and the holder of the origin's."""
 CLOCK_S = 2.0
-"""How far the clock of the engine's host may be off."""
+"""Maximum offset of the clock of the engine's host, s."""
 
 _READY_TIMEOUT_S = 15.0
 _STOP_S = 5
@@ -39,21 +39,21 @@ _COUNTERS = ("cat", "/proc/net/netstat", "/proc/net/snmp")
 
 
 class DockerProxy:
-    """`Proxy` as a container of a stack that is up.
+    """`Proxy` as a container of a running stack.
 
-    Everything goes through the engine's API, so that the engine may be anywhere. What it changes, the configuration in
-    the volume, is taken back by whoever brought the stack up.
+    All actions use the engine's API, so the engine may be on any host. The only change is the configuration in the
+    volume; whoever started the stack restores it.
 
     Args:
         client: of the engine.
         project: name of the compose project.
-        image: what the configuration is put into its volume by.
-        sidecar: captures in the proxy's network.
-        interface: towards the phone, in the proxy's network; "": that of its default route, to which the engine
-            brings what comes to published ports.
-        congestion_control: pinned on every socket towards the phone.
-        ports: of the origin's services that phones reach, beside those of the web.
-        plain: where sessions without privacy are accepted, address and port; "": nowhere.
+        image: image of the container that writes the configuration into its volume.
+        sidecar: captures in the proxy's network namespace.
+        interface: interface towards the phone in that namespace; "": that of its default route, where packets to
+            published ports arrive.
+        congestion_control: set on every socket towards the phone.
+        ports: of the origin's services for phones, in addition to the web ports.
+        plain: address and port for sessions without encryption; "": not accepted.
         internet: destinations outside of the lab, in the form of the proxy's allow list.
     """
 
@@ -84,7 +84,7 @@ class DockerProxy:
 
     @property
     def capture_point(self) -> CapturePoint:
-        """The interface towards the phone, watched by a side-car. Raises DeviceError."""
+        """The interface towards the phone, captured by a side-car. Raises DeviceError without a default route."""
         return CapturePoint(self._sidecar, self._interface or self._default_interface(), "proxy.pcapng")
 
     def _default_interface(self) -> str:
@@ -95,14 +95,14 @@ class DockerProxy:
         return found[1]
 
     def origin_congestion_control(self) -> str:
-        """What the origin's own sockets use. Raises DeviceError."""
+        """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""
         return self._ask("cat", "/proc/sys/net/ipv4/tcp_congestion_control", service=ORIGIN).strip()
 
     def start(self) -> None:
-        """Configure it for cells, start it again, and wait until it listens.
+        """Write the configuration for cells, restart the container, and wait until the proxy listens.
 
         Raises:
-            DeviceError: it does not.
+            DeviceError: the container does not start, or the proxy does not listen within 15 s.
         """
         self._configure()
         mark = self.log_end()
@@ -125,11 +125,11 @@ class DockerProxy:
             internet=self._internet,
             control=CONTROL,
         )
-        # Without its mark, the volume is filled anew when the stack is next brought up.
+        # Without its mark, the volume is filled again at the next start of the stack.
         self._put("proxy", {MARK: b"", "proxy.json": json.dumps(settings, indent=1).encode()})
 
     def _put(self, volume: str, files: Mapping[str, bytes]) -> None:
-        """Write files into a volume, by a container that is never started: the proxy's own sees it read-only."""
+        """Write files into a volume through a container that never starts: the proxy mounts the volume read-only."""
         data = io.BytesIO()
         with tarfile.open(fileobj=data, mode="w") as archive:
             for name, content in files.items():
@@ -158,16 +158,16 @@ class DockerProxy:
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
-        """End it; open connections are logged first. Side-cars that are left go, too."""
+        """Stop the proxy, which first logs its open connections; remove remaining side-cars."""
         self._sidecar.clear()
         with suppress(NotFound):
             self._container(SERVICE).stop(timeout=_STOP_S)
 
     def use(self, session: SessionSettings) -> None:
-        """Have these settings for sessions; containers that had ended are started again, old side-cars go.
+        """Apply settings for sessions; restart ended containers and remove old side-cars.
 
         Raises:
-            DeviceError: the proxy does not come up, or its network is gone.
+            DeviceError: the proxy does not start, or its network namespace is lost.
         """
         self._sidecar.clear()
         self.watch.begin()
@@ -176,16 +176,16 @@ class DockerProxy:
             self.start()
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a container of the stack has ended since the cell began."""
+        """Raise DeviceError when a container of the stack has ended since the start of the cell."""
         self.watch.check()
 
     def log_end(self) -> int:
-        """The time of the last line, ns since 1970."""
+        """Return the time of the last log line, ns since 1970."""
         lines = parse_timed(self._container(SERVICE).logs(tail=1, timestamps=True))
         return lines[-1][0] if lines else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """The records after `mark`; the engine is given time to take what the proxy has just written."""
+        """Return the records after `mark`; wait until the engine has received all recent output."""
         lines = self._lines(mark)
         while True:
             time.sleep(_POLL_S)
@@ -195,7 +195,7 @@ class DockerProxy:
             lines = now
 
     def _lines(self, mark: int) -> list[tuple[int, bytes]]:
-        # The engine takes whole seconds; what is older is left out here.
+        # The engine filters by whole seconds; the exact limit is applied here.
         try:
             said = self._container(SERVICE).logs(since=max(mark // 10**9, 1), timestamps=True)
         except (DockerException, RequestException) as error:
@@ -203,14 +203,17 @@ class DockerProxy:
         return [(at, line) for at, line in parse_timed(said) if at > mark]
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters of the container's network."""
+        """Return kernel counters of the container's network namespace."""
         return parse_netstat(self._ask(*_COUNTERS))
 
     def clock_offset_s(self, clock: Callable[[], float] = time.time) -> float:
-        """How far the clock of the engine's host is surely off this machine's, seconds; 0 when it may be right.
+        """Return the minimum offset between the clocks of the engine's host and this machine, s; 0 if they may agree.
 
         Args:
             clock: of this machine.
+
+        Raises:
+            DeviceError: the container's clock cannot be read.
         """
         before = clock()
         there = float(self._ask("date", "+%s.%N"))
@@ -218,7 +221,7 @@ class DockerProxy:
         return max(before - there, there - after, 0.0)
 
     def check_clock(self, clock: Callable[[], float] = time.time) -> None:
-        """Raise DeviceError when captures and logs of the server would not fit those of the phone."""
+        """Raise DeviceError when the clocks differ by more than `CLOCK_S`: logs and captures would not match."""
         off_s = self.clock_offset_s(clock)
         if off_s > CLOCK_S:
             raise DeviceError(
@@ -243,7 +246,7 @@ class DockerProxy:
 
 
 def parse_timed(said: bytes) -> list[tuple[int, bytes]]:
-    """Lines of a log with their times, ns since 1970."""
+    """Parse log lines into pairs (time in ns since 1970, line)."""
     lines = []
     for line in said.splitlines():
         if found := _TIMESTAMP.match(line):
@@ -254,7 +257,7 @@ def parse_timed(said: bytes) -> list[tuple[int, bytes]]:
 
 
 def parse_records(lines: Sequence[tuple[int, bytes]]) -> list[LogRecord]:
-    """What of the lines is a JSON object."""
+    """Return the records (JSON objects with an event) among the lines."""
     found = []
     for _, line in lines:
         with suppress(ValueError):

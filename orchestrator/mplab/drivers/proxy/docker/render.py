@@ -1,4 +1,4 @@
-"""Makes configurations for the images by the templates of the virtual lab, and keeps them on this machine."""
+"""Make configurations for the images from the templates of the virtual lab, and keep them on this machine."""
 
 import hashlib
 import json
@@ -26,18 +26,18 @@ from mplab.format import sites
 from mplab.format.sites import NETWORK
 
 VALID_FOR = timedelta(days=397)
-"""Of certificates: a server stays up longer than a virtual lab."""
+"""Validity of certificates: a server runs longer than a virtual lab."""
 RENEW_BEFORE = timedelta(days=30)
 PORTS = {name: port for name, port in LISTENERS.items() if name != "mpflex_plain"}
-"""Listeners that are published for phones: sessions without privacy are accepted in runs only."""
+"""Listeners published for phones. The one for unencrypted sessions is open only during runs."""
 SHADOWSOCKS_PORT = 8388
 COLLECTOR_PORT = 8443
 COLLECTOR_HOST = "collector.lab"
 SHADOWSOCKS_METHOD = "chacha20-ietf-poly1305"
 CONTROL = "/run/mplab/control"
-"""The proxy's control socket, in its container."""
+"""Path of the proxy's control socket in its container."""
 NAMES_ADDRESS = "10.65.255.1"
-"""Of the container `names`: the proxy's own address towards the origin, as in ``compose.yaml``."""
+"""Address of the container `names`, equal to the proxy's address towards the origin in ``compose.yaml``."""
 
 _SECRET_BYTES = 32
 _NOTE = "rendered.json"
@@ -45,14 +45,14 @@ _NOTE = "rendered.json"
 
 @dataclass(frozen=True)
 class Rendered:
-    """Configurations as they are on this machine.
+    """Configurations on this machine.
 
     Attributes:
         directory: private folder that holds them.
-        key: names them: another one, other configurations.
-        expires: when the certificates end, Unix time.
+        key: changes whenever the configurations are made again.
+        expires: end of the certificates' validity, Unix time.
         content: files and folders of this machine that configurations refer to.
-        commands: program → what runs it in its container.
+        commands: program → command that runs it in its container.
     """
 
     directory: Path
@@ -63,7 +63,7 @@ class Rendered:
 
     @property
     def digest(self) -> str:
-        """Names what is in all files, also when somebody has edited one."""
+        """Hash of the content of all files, including edits by users."""
         digest = hashlib.sha256()
         for path in sorted(self.directory.rglob("*")):
             if path.is_file() and path.name != _NOTE:
@@ -72,24 +72,24 @@ class Rendered:
 
     @property
     def secret_file(self) -> Path:
-        """What agents share with the proxy."""
+        """Secret shared by agents and the proxy."""
         return self.directory / "proxy" / "secret"
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the authority that phones have to trust."""
+        """Certificate of the authority that phones must trust."""
         return self.directory / "origin" / "certificates" / "ca.pem"
 
 
 @dataclass(frozen=True)
 class RenderSettings:
-    """The settings of a stack that its configurations depend on.
+    """Settings of a stack that determine its configurations.
 
     Attributes:
         congestion_control: of the proxy's sockets towards phones; "": the system's.
         listen: addresses of the server as phones know them.
-        internet: further destinations of the proxy, ``NETWORK:PORTS``.
-        upstream_names: names outside of the lab are resolved.
+        internet: additional destinations of the proxy, ``NETWORK:PORTS``.
+        upstream_names: also resolve names outside of the lab.
     """
 
     congestion_control: str
@@ -99,14 +99,14 @@ class RenderSettings:
 
 
 def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) -> Rendered:
-    """The configurations in `directory`, made anew when something that they are made of has changed, or they end soon.
+    """Return the configurations in `directory`; make them again when an input has changed or they expire soon.
 
-    Secrets of proxy, ShadowSocks and collector stay the same unless `renew`: phones have them.
+    Without `renew`, the secrets of proxy, ShadowSocks and collector stay the same, because phones have copies.
 
     Args:
-        directory: where they are kept.
+        directory: folder that keeps them.
         settings: of the stack.
-        renew: make everything anew.
+        renew: make everything again, including secrets.
 
     Raises:
         LabNotReadyError: a program that makes content is missing.
@@ -202,7 +202,7 @@ def _write_collector(folder: Path, authority: LabAuthority, listen: Sequence[str
 
 
 def load_rendered(directory: Path) -> Rendered | None:
-    """What was made last in `directory`, or None when there is nothing, or what it refers to is gone."""
+    """Return the newest configurations in `directory`, or None when they or their content are missing."""
     try:
         note = json.loads((directory / _NOTE).read_text())
     except (OSError, ValueError):
@@ -214,7 +214,7 @@ def load_rendered(directory: Path) -> Rendered | None:
 
 
 def _key(settings: RenderSettings) -> str:
-    """Name what configurations are made of: settings, templates, services, and the code that fills them in."""
+    """Return a hash of all inputs of the configurations: settings, templates, services and code."""
     digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
     ours = CHECKOUT / "orchestrator" / "mplab" / "drivers"
     files = [
@@ -230,14 +230,14 @@ def _key(settings: RenderSettings) -> str:
 
 
 class Nowhere:
-    """`Host` of services that are configured, not run."""
+    """`Host` for services that are only configured here and run in containers."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> NoReturn:
-        """Raises LabNotReadyError."""
+        """Raise LabNotReadyError."""
         raise LabNotReadyError(f"{argv[0]} runs in a container; compose starts it")
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Raises LabNotReadyError."""
+        """Raise LabNotReadyError."""
         raise LabNotReadyError(f"{argv[0]} runs in a container")

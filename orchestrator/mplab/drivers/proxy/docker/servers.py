@@ -1,7 +1,7 @@
-"""Proxy, origin and services of a lab as containers: their networks take the place of the nodes `proxy` and `origin`.
+"""Proxy, origin and services of a lab as containers, whose networks replace the nodes `proxy` and `origin`.
 
-What runs inside a lab has no way to the engine but what it was handed over: open descriptors of the engine's socket
-and of two network namespaces. Wires that end in these go with the lab, however it ends.
+A process inside a lab reaches the engine only through the descriptors handed to it: the engine's socket and two
+network namespaces. The kernel removes wires into these namespaces when the lab ends, however it ends.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,18 +32,21 @@ from mplab.format.sites import delay_by_prefix
 
 
 def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
-    """Return the servers of a lab whose containers are up. Raises LabNotReadyError: they were not handed over."""
+    """Return the servers of a lab whose containers run. Raises LabNotReadyError when none were handed over."""
     kind = ContainerServers if lab.interface else FarServers
     return kind(settings, lab, HandedStack.received())
 
 
 class ContainerServers:
-    """`Servers` as containers that are up.
+    """`Servers` as running containers.
 
     Args:
-        settings: what the lab file says.
-        lab: what the lab gives.
-        given: the stack.
+        settings: the proxy in the lab file.
+        lab: settings from the lab.
+        given: the handed-over stack.
+
+    Raises:
+        LabNotReadyError: the containers' configurations are missing.
     """
 
     def __init__(self, settings: DockerProxyFile, lab: ServerSettings, given: HandedStack) -> None:
@@ -59,11 +62,11 @@ class ContainerServers:
 
     @property
     def networks(self) -> Mapping[str, int]:
-        """Those of the containers."""
+        """Network namespaces of the containers."""
         return self._given.networks
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """They run: see that they answer where the lab's nodes are."""
+        """Connect to the running containers and check them from the lab's nodes."""
         client = connect(self._given.url)
         self._stack.callback(client.close)
         self.services = self._make_services(nodes, Watch(client, self._given.project))
@@ -87,7 +90,7 @@ class ContainerServers:
             self._follow(service, stream, file)
 
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
-        """They are asked from the node whose network they are in."""
+        """Return the services; they are checked from the node with their network."""
         return RunningServices(
             self._lab.services,
             directory=self._made.directory / "services",
@@ -96,11 +99,11 @@ class ContainerServers:
         )
 
     def _plain(self) -> str:
-        """Where the proxy accepts sessions without privacy."""
+        """Return the proxy's address for sessions without encryption."""
         return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
-        """Write what a container says from now on into a file of the lab, for as long as it."""
+        """Append the container's future output to a file of the lab until the container ends."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return
@@ -117,49 +120,49 @@ class ContainerServers:
         Thread(target=run, daemon=True).start()
 
     def start_proxy(self) -> None:
-        """With the configuration of cells."""
+        """Start the proxy with the configuration for cells."""
         self.proxy.start()
 
     def stop(self) -> None:
-        """Whoever has brought the stack up takes it down; side-cars are this lab's own."""
+        """Stop the proxy and remove the lab's side-cars; the stack is stopped by whoever started it."""
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Of sites and services, the same as of processes."""
+        """Return the delays of sites and services, the same as for processes."""
         return {**delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
-        """As the containers' logs are followed."""
+        """Return the files to which the containers' logs are copied."""
         return [self._lab.logs / ACCESS_LOG, self._lab.logs / ERROR_LOG]
 
     @property
     def ca_pem(self) -> Path:
-        """Of the authority whose certificates the containers have."""
+        """Certificate of the authority that issued the containers' certificates."""
         return self._made.ca_pem
 
     def make_home(self, directory: Path) -> Path:
-        """By the authority whose certificates the containers have."""
+        """Make a home folder in which browsers trust that authority."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
         return directory
 
     def origin_congestion_control(self) -> str:
-        """See `Servers`: of the origin's container."""
+        """See `Servers`: from the origin's container."""
         return self.proxy.origin_congestion_control()
 
     def describe(self) -> Mapping[str, object]:
-        """Engine, images and configurations."""
+        """Return engine, images and configurations."""
         return {"containers": self._given.facts}
 
     def check_alive(self) -> None:
-        """No container has ended, and none has been started again."""
+        """Raise DeviceError when a container has ended, even if the engine has started it again."""
         self.proxy.check_alive()
 
     def revive(self) -> list[str]:
-        """Those that have ended since the last cell began.
+        """Restart containers that have ended since the start of the last cell; return one sentence for each.
 
         Raises:
-            DeviceError: one does not come back, or the network that it held is lost.
+            DeviceError: a container does not start, or its network namespace is lost.
         """
         watch = self.proxy.watch
         problems = watch.problems()
@@ -168,12 +171,12 @@ class ContainerServers:
 
 
 class WatchedServices(RunningServices):
-    """Services in containers that this machine does not reach: the engine's health checks say whether they answer.
+    """Services in containers that this machine cannot reach; the engine's health checks replace requests.
 
     Args:
-        services: which.
-        directory: where their configurations were made.
-        watch: sees the containers.
+        services: services to watch.
+        directory: folder in which their configurations were made.
+        watch: lists the containers.
     """
 
     def __init__(self, services: Sequence[Service], *, directory: Path, watch: Watch) -> None:
@@ -188,7 +191,7 @@ class WatchedServices(RunningServices):
 
 
 class FarServers(ContainerServers):
-    """Containers that the phone reaches by published ports of the engine's host, wherever that is."""
+    """Containers that the phone reaches by published ports of the engine's host, here or elsewhere."""
 
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
         return WatchedServices(self._lab.services, directory=self._made.directory, watch=watch)
@@ -197,5 +200,5 @@ class FarServers(ContainerServers):
         return f"0.0.0.0:{PORTS['mpflex_plain']}"
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """None: what lies between proxy and servers is what it is."""
+        """Return no delays: the real network between proxy and servers is not changed."""
         return {}

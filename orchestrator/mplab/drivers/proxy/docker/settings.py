@@ -1,4 +1,4 @@
-"""What a lab file says of proxy and origin as containers of a Docker engine."""
+"""Settings of proxy and origin as containers of a Docker engine in a lab file."""
 
 import os
 import re
@@ -25,10 +25,10 @@ PROFILES = (
     "collector",
     "capture",
 )
-"""Those of ``proxy-docker/compose.yaml``."""
+"""Profiles of ``proxy-docker/compose.yaml``."""
 
 LOCAL_ENGINE = "unix://"
-"""How the URL of an engine of this machine begins."""
+"""URL prefix of an engine on this machine."""
 
 _ENGINE = re.compile(r"unix:///\S+|ssh://[A-Za-z0-9._@:\[\]-]+|tcp://[A-Za-z0-9._:\[\]-]+:\d+")
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -71,7 +71,7 @@ class DockerProxyFile(ProxyFile):
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
-        """See `ProxyFile`: an engine whose containers no wire of this machine's kernel can end in."""
+        """See `ProxyFile`: refuses an engine on another machine, because a wire cannot leave this kernel."""
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""
         return "engine", (
@@ -81,12 +81,12 @@ class DockerProxyFile(ProxyFile):
 
     @property
     def resource(self) -> str:
-        """The name that a run locks: the containers of the project on its engine."""
+        """Name of the lock that a run takes: the containers of the project on its engine."""
         return resource_of(self.project, engine_url(self.engine or ""))
 
 
 def engine_url(requested: str = "") -> str:
-    """Return ``unix://…``, ``ssh://user@host`` or ``tcp://…``: as requested, or ``DOCKER_HOST``, or this machine's."""
+    """Return `requested`, or else ``DOCKER_HOST``, or else the URL of this machine's engine."""
     return requested or os.environ.get("DOCKER_HOST") or DEFAULT_URL
 
 

@@ -1,4 +1,4 @@
-"""Captures of one cell by a container of their own, in the network namespace of what they watch."""
+"""Capture packets for one cell in a separate container, in the network namespace of the watched container."""
 
 import gzip
 import hashlib
@@ -20,11 +20,11 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import MPTRACE, Program
 
 LABEL = "mplab.cell"
-"""Of containers that live as long as a cell; the name of their project."""
+"""Label of containers that live as long as a cell; its value is their project."""
 FREE_MB = 500
-"""What must be free on the engine's disk before a capture begins."""
+"""Free space on the engine's disk required to start a capture, MB."""
 LONGEST_S = 3600
-"""A capture that nobody ends, because the orchestrator was killed, ends by itself."""
+"""Maximum duration of a capture, s, in case the orchestrator was killed and cannot stop it."""
 
 _FOLDER = "/cell"
 _GRACE_S = 60
@@ -32,7 +32,7 @@ _MEMORY = "256m"
 
 
 class SidecarProcess:
-    """`MachineProcess`: a container; its output goes to a file of this machine."""
+    """`MachineProcess` for a container; its output is copied to a file on this machine."""
 
     def __init__(self, container: Container, log: Path) -> None:
         self.container = container
@@ -43,19 +43,19 @@ class SidecarProcess:
 
     @property
     def pid(self) -> int:
-        """Of the container's first process, as the engine sees it."""
+        """Process id of the container's first process on the engine's host."""
         self.container.reload()
         return int(self.container.attrs["State"]["Pid"])
 
     def _follow(self) -> None:
-        # The engine may go: whoever asks for the exit code hears of it.
+        # When the engine fails, the thread ends; the caller that needs the exit code gets the error.
         with self.log.open("ab") as log, suppress(DockerException, RequestException):
             for chunk in self.container.logs(stream=True, follow=True):
                 log.write(chunk)
                 log.flush()
 
     def poll(self) -> int | None:
-        """Its exit code, or None while it runs."""
+        """Return the exit code, or None while the container runs. Raises DeviceError when the engine fails."""
         return None if self._follower.is_alive() else self._exit_code()
 
     def _exit_code(self) -> int:
@@ -65,7 +65,11 @@ class SidecarProcess:
             raise DeviceError("capture side-car", f"the engine does not answer any more: {error}") from error
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """SIGTERM, then SIGKILL; packing what was captured takes its time."""
+        """Send SIGTERM, wait at least 60 s (compressing the capture takes time), then SIGKILL; return the exit code.
+
+        Raises:
+            DeviceError: the engine does not answer.
+        """
         try:
             self.container.stop(timeout=max(int(timeout_s), _GRACE_S))
         except (DockerException, RequestException) as error:
@@ -75,15 +79,15 @@ class SidecarProcess:
 
 
 class Sidecar:
-    """`Machine` that can capture, and nothing else: each capture is a container.
+    """`Machine` that can only capture: each capture is a container.
 
     Args:
         client: of the engine.
-        image: that has ``capture-cell``.
+        image: image with ``capture-cell``.
         project: name of the compose project.
-        beside: gives the container whose network is captured.
-        free_mb: refuse to capture when less is free on the engine's disk.
-        tmpfs: options of a file system in memory for captures; "": they are on the engine's disk.
+        beside: id of the container whose network is captured.
+        free_mb: refuse to capture with less free space on the engine's disk, MB.
+        tmpfs: options of a memory file system for captures; "": captures are on the engine's disk.
     """
 
     name = "proxy"
@@ -107,17 +111,21 @@ class Sidecar:
         self._running: dict[str, SidecarProcess] = {}
 
     def program(self, program: Program) -> str:
-        """`mptrace` alone, by the script that packs what it has written."""
+        """Return the script that runs `mptrace` and compresses its output.
+
+        Raises:
+            LabNotReadyError: `program` is not mptrace.
+        """
         if program != MPTRACE:
             raise LabNotReadyError(f"{program.name} is not in the image of capture side-cars")
         return "capture-cell"
 
     def outbox(self, target: Path) -> str:
-        """In the container."""
+        """Return the path in the container."""
         return f"{_FOLDER}/{target.name}"
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> SidecarProcess:
-        """Start a container; `argv` begins with what `program` gave.
+        """Start a container; `argv` begins with the result of `program`.
 
         Raises:
             DeviceError: the engine refused.
@@ -132,7 +140,7 @@ class Sidecar:
                 network_mode=f"container:{self._beside}",
                 volumes=[] if self._tmpfs else [_FOLDER],
                 tmpfs={_FOLDER: self._tmpfs} if self._tmpfs else {},
-                # Root, because only root can be given NET_RAW alone; and nothing else.
+                # Root, because only root can have NET_RAW as its only capability.
                 cap_drop=["ALL"],
                 cap_add=["NET_RAW"],
                 security_opt=["no-new-privileges:true"],
@@ -157,10 +165,10 @@ class Sidecar:
         return {"MPLAB_FILE": target, "MPLAB_FREE_MB": str(self._free_mb), "MPLAB_SECONDS": str(LONGEST_S)}
 
     def bring(self, target: Path) -> None:
-        """Fetch what a capture that has ended has written, unpack it, and compare it with what was packed.
+        """Fetch the file of a finished capture, decompress it to `target`, and verify its SHA-256.
 
         Raises:
-            DeviceError: it cannot be fetched, or is not what was written there.
+            DeviceError: it cannot be fetched, or its hash differs.
         """
         process = self._running.pop(self.outbox(target), None)
         if process is None:
@@ -178,13 +186,13 @@ class Sidecar:
             process.container.remove(v=True, force=True)
 
     def clear(self) -> int:
-        """Remove side-cars that are left, of this process or of one that was killed; how many there were."""
+        """Remove remaining side-cars of this or an earlier process; return their number."""
         self._running.clear()
         return remove_sidecars(self._client, self._project)
 
 
 def remove_sidecars(client: DockerClient, project: str) -> int:
-    """Remove every side-car of a project, whoever has started it; how many there were."""
+    """Remove every side-car of a project, whichever process started it; return their number."""
     left = client.containers.list(all=True, filters={"label": f"{LABEL}={project}"}, ignore_removed=True)
     for container in left:
         with suppress(NotFound):
@@ -198,7 +206,7 @@ def _records(log: Path) -> list[Mapping[str, str]]:
 
 
 def _fetch(container: Container, packed: str, target: Path) -> str:
-    """Put a packed file of a container into `target`; the SHA-256 of what is in it."""
+    """Decompress a file of a container to `target`; return the SHA-256 of the content."""
     chunks, _ = container.get_archive(packed)
     with tempfile.TemporaryFile() as data:
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""The containers of a lab: prepared, started, looked at, stopped."""
+"""Prepare, start, inspect and stop the containers of a lab."""
 
 import json
 import time
@@ -29,7 +29,7 @@ from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
-"""What those without rights over the network may choose."""
+"""List of congestion controls that processes without network capabilities may use."""
 IMAGES_DIR = PROXY_DIR / "images"
 _READY_TIMEOUT_S = 120.0
 _POLL_S = 0.25
@@ -38,18 +38,18 @@ _LOG_LINES = 5
 
 @dataclass(frozen=True)
 class StackSettings:
-    """What a lab has, and where.
+    """Settings of a stack.
 
     Attributes:
         engine: URL of the engine; "": ``DOCKER_HOST``, or this machine's.
         project: name of the compose project.
-        profiles: what is started.
+        profiles: profiles to start.
         listen: up to two addresses of the server at which phones reach the proxy; none: loopback.
         signal: addresses that MPTCP advertises to phones.
         congestion_control: of the proxy's sockets towards phones; "": the system's.
         internet: destinations outside of the lab, in the form of the proxy's allow list; none: only the lab's.
-        upstream_names: names outside of the lab are resolved.
-        variables: further variables of the compose file.
+        upstream_names: also resolve names outside of the lab.
+        variables: additional variables of the compose file.
     """
 
     engine: str = ""
@@ -66,7 +66,7 @@ class StackSettings:
     def of(
         cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
-        """What a lab file says, with what goes before it."""
+        """Return the settings of a lab file; the other arguments override it."""
         asked = congestion_control or file.congestion_control
         started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
@@ -82,7 +82,7 @@ class StackSettings:
 
     @classmethod
     def read(cls, found: object) -> Self:
-        """Read what `asdict` and JSON have made of them. Raises ValueError."""
+        """Parse settings that `asdict` and JSON have written. Raises ValueError for other data."""
         return TypeAdapter(cls).validate_python(found)
 
     def environment(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class StackSettings:
 
 
 class StackFacts(TypedDict):
-    """``containers`` in the manifest: `images` has their digests, `configuration` a hash."""
+    """Value of ``containers`` in the manifest: `images` has their digests, `configuration` a hash."""
 
     engine: str
     kernel: str
@@ -113,9 +113,9 @@ class DockerStack:
     """Proxy and origin services on one engine.
 
     Args:
-        settings: what, and where.
-        say: told what is done, a line each.
-        detail: told what compose prints.
+        settings: of the stack.
+        say: receives one line for each step.
+        detail: receives the output of Compose.
     """
 
     def __init__(self, settings: StackSettings, *, say: Say = _silent, detail: Callable[[str], None] = _silent) -> None:
@@ -126,22 +126,22 @@ class DockerStack:
 
     @property
     def resource(self) -> str:
-        """The name of the lock of its containers."""
+        """Name of the lock of its containers."""
         return resource_of(self.settings.project, self.url)
 
     @property
     def directory(self) -> Path:
-        """Where its configurations and secrets are kept on this machine."""
+        """Folder of its configurations and secrets on this machine."""
         return state_directory() / "proxy" / self.settings.project
 
     def render(self, *, renew: bool = False) -> Rendered:
-        """Configurations and content for its containers, made when they are not there yet, or old."""
+        """Return configurations and content for its containers; make them when missing or outdated."""
         ours = self.settings
         settings = RenderSettings(ours.congestion_control, ours.listen, ours.internet, ours.upstream_names)
         return rendered(self.directory, settings, renew=renew)
 
     def last_rendered(self) -> Rendered | None:
-        """What `render` made last, or None."""
+        """Return the newest result of `render`, or None."""
         return load_rendered(self.directory)
 
     @property
@@ -149,7 +149,7 @@ class DockerStack:
         return self.directory.with_name(f"{self.settings.project}.up.json")
 
     def up_with(self) -> StackSettings | None:
-        """What it was brought up with by hand; None when it was not, or has been taken down since."""
+        """Return the settings with which a user started the stack; None if no user did, or if one has stopped it."""
         try:
             found = json.loads(self._up_file.read_text())
         except (OSError, ValueError):
@@ -157,7 +157,7 @@ class DockerStack:
         return StackSettings.read(found)
 
     def describe(self, made: Rendered) -> StackFacts:
-        """What cells depend on: engine, digests of the images, hash of the configurations."""
+        """Return engine version, digests of the images and hash of the configurations, on which cells depend."""
         with self._engine() as client:
             version = client.version(api_version=False)
             found = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
@@ -173,10 +173,15 @@ class DockerStack:
         }
 
     def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
-        """Have base image, images, configurations and content in the engine; `further`: profiles to build images of.
+        """Provide base image, images, configurations and content in the engine.
+
+        Args:
+            renew: make new secrets, passwords and certificates.
+            build: build images that are not up to date.
+            further: additional profiles whose images to build.
 
         Raises:
-            LabNotReadyError: one of them cannot be had.
+            LabNotReadyError: one of them cannot be provided.
         """
         with self._engine() as client:
             if self.url.startswith("unix://"):  # its kernel is this machine's
@@ -194,7 +199,12 @@ class DockerStack:
         return made
 
     def up(self, *, renew: bool = False, build: bool = True, remember: bool = True) -> list[ServiceState]:
-        """Prepare and start; returns when every service answers. `remember`: it is to stay up.
+        """Prepare and start the stack; return when every service answers.
+
+        Args:
+            renew: see `prepare`.
+            build: see `prepare`.
+            remember: store the settings, so that runs restore the stack afterwards.
 
         Raises:
             LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
@@ -209,21 +219,23 @@ class DockerStack:
         self._compose("up", "--detach", "--no-build", config=made.digest)
         if remember:
             earlier = self.up_with()
-            also = earlier.profiles if earlier is not None else ()  # they run on
+            also = earlier.profiles if earlier is not None else ()  # their services continue to run
             profiles_up = tuple(dict.fromkeys((*also, *self.settings.profiles)))
             write_private(self._up_file, json.dumps(asdict(replace(self.settings, profiles=profiles_up))))
         with self._engine() as client:
             return self._wait(client)
 
     def down(self, *, volumes: bool = False, forget: bool = True) -> None:
-        """Stop and remove the containers and networks of the project; with `volumes`, what they have stored, too.
+        """Stop and remove the containers and networks of the project.
 
-        `forget`: it is to stay down.
+        Args:
+            volumes: also remove its volumes.
+            forget: delete the stored settings, so that runs do not start the stack again.
         """
         if forget:
             self._up_file.unlink(missing_ok=True)
         with self._engine() as client:
-            # compose 1.29 refuses to parse a file whose external volumes are gone only at 'up': 'down' always works.
+            # Compose 1.29 parses a file with missing external volumes for 'down', but not for 'up'.
             self._compose("down", "--remove-orphans", *(["--volumes"] if volumes else []), chosen=profiles())
             if volumes:
                 for name in volume_names(self.settings.project):
@@ -233,12 +245,12 @@ class DockerStack:
                         continue
 
     def status(self) -> list[ServiceState]:
-        """All its containers, by name of the service."""
+        """Return the states of all its containers, sorted by service."""
         with self._engine() as client:
             return self._states(client)
 
     def logs(self, service: str = "", *, lines: int = 100) -> Iterator[tuple[str, str]]:
-        """The last lines of each service, or of one: (service, line)."""
+        """Yield (service, line) for the last `lines` lines of each service, or of one."""
         with self._engine() as client:
             for container in self._containers(client):
                 name = container.labels[SERVICE_LABEL]
@@ -261,11 +273,11 @@ class DockerStack:
         return self.settings.variables.get("MPLAB_BASE") or default_settings()["MPLAB_BASE"]
 
     def image(self, name: str) -> str:
-        """Name and tag of one of our images."""
+        """Return name and tag of one of mplab's images."""
         return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
 
     def _with_net(self) -> tuple[str, ...]:
-        """The image that fills volumes is of the profile `proxy`."""
+        """Return the profiles with `proxy`, which has the image that fills volumes."""
         return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
 
     def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:
@@ -303,7 +315,7 @@ class DockerStack:
 
 
 def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
-    """Why containers cannot use the congestion control `wanted`, and what to do; "" when they can."""
+    """Return why containers cannot use the congestion control `wanted`, and the remedy; "" when they can."""
     if not wanted or wanted in allowed:
         return ""
     together = " ".join((*allowed, wanted))
@@ -314,7 +326,7 @@ def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
 
 
 def state_of(service: str, attributes: Mapping[str, Any]) -> ServiceState:
-    """What the engine says of a container."""
+    """Parse the engine's description of a container."""
     state = attributes["State"]
     bound = attributes["NetworkSettings"]["Ports"] or {}
     ports = [f"{host['HostIp']}:{host['HostPort']}" for hosts in bound.values() for host in hosts or []]

@@ -1,8 +1,9 @@
-"""An engine over SSH as a socket of this machine, for the client and for compose alike.
+"""Provide an engine reached by SSH as a socket of this machine, for the Docker client and for Compose.
 
-Docker's own library leaves the process of each connection, knows no timeout there, and wants further packages for
-compose 1.29, which opens up to 64 connections at once: more than SSH servers let log in. Here one `ssh` logs in, and
-each connection is a session of it (ssh_config(5), ControlMaster), whose `ssh` ends with it.
+Docker's own library leaves an SSH process behind for each connection, has no timeout there, and needs extra packages
+for Compose 1.29. Compose 1.29 opens up to 64 connections at once, more than SSH servers accept as logins. Here, one
+`ssh` process logs in and each connection is a session of it (ssh_config(5), ControlMaster). The process of a session
+ends with its connection.
 """
 
 import shutil
@@ -21,8 +22,8 @@ SSH = "ssh://"
 
 _CONNECT_S, _TIMEOUT_S = 15, 60.0
 _OPTIONS = (
-    *("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}"),  # nobody is asked: a host key that is not known is an error
-    *("ServerAliveInterval=10", "ServerAliveCountMax=3"),  # a server that is silent for half a minute is gone
+    *("BatchMode=yes", f"ConnectTimeout={_CONNECT_S}"),  # no prompts: an unknown host key is an error
+    *("ServerAliveInterval=10", "ServerAliveCountMax=3"),  # a server silent for 30 s counts as lost
 )
 _DIAL = "docker system dial-stdio"
 _END_TIMEOUT_S = 5.0
@@ -30,13 +31,13 @@ _POLL_S = 0.01
 
 
 class Tunnel:
-    """Listens until it is closed.
+    """Unix socket that forwards connections to the engine until it is closed.
 
     Args:
         url: ``ssh://user@host``.
 
     Raises:
-        LabNotReadyError: with what SSH, or Docker's program there, has said.
+        LabNotReadyError: SSH or the remote Docker program failed; the message has its output.
     """
 
     def __init__(self, url: str) -> None:
@@ -55,7 +56,7 @@ class Tunnel:
 
     @property
     def url(self) -> str:
-        """``unix://…``"""
+        """URL of the socket, ``unix://…``."""
         return f"unix://{self._path}"
 
     def _serve(self) -> None:
@@ -65,17 +66,17 @@ class Tunnel:
             except OSError:
                 return
             self._processes = [process for process in self._processes if process.poll() is None]
-            # When ssh cannot be started, whoever has connected sees the end.
+            # When ssh cannot be started, the client sees the connection end.
             with connection, suppress(OSError):
                 self._processes.append(self._spawn(connection.fileno()))
 
     def _spawn(self, both: int) -> subprocess.Popen[bytes]:
         argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=no", command=_DIAL)
-        # An interrupt is for us: what is undone then needs the engine.
+        # Own session: Ctrl-C must not end ssh, because the cleanup still needs the engine.
         return subprocess.Popen(argv, stdin=both, stdout=both, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def _log_in(self) -> subprocess.Popen[bytes]:
-        """The `ssh` that others are sessions of; where the server takes no more of these, they log in themselves."""
+        """Start the `ssh` master for all sessions; when the server limits sessions, connections log in separately."""
         argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=yes", "ControlPersist=no")
         argv.insert(1, "-N")
         quiet = subprocess.DEVNULL
@@ -86,7 +87,7 @@ class Tunnel:
         return process
 
     def close(self) -> None:
-        """End it, and every connection. Once is enough."""
+        """Close the socket and every connection."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join(_END_TIMEOUT_S)
@@ -110,7 +111,7 @@ def _argv(url: str, *options: str, command: str = "") -> list[str]:
 
 
 def _try(url: str) -> None:
-    """Do once what each connection does: what is wrong is said on standard error alone."""
+    """Open one test connection: only its standard error shows why connections fail."""
     if shutil.which("ssh") is None:
         raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
     try:
@@ -135,7 +136,7 @@ def _failure(url: str, why: str) -> LabNotReadyError:
 
 @contextmanager
 def near(url: str) -> Iterator[str]:
-    """A URL of the same engine that needs no SSH, for a ``with`` block. Raises LabNotReadyError."""
+    """Yield a URL of the same engine that needs no SSH. Raises LabNotReadyError when SSH fails."""
     if not url.startswith(SSH):
         yield url
         return

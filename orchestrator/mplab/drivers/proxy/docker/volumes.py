@@ -1,4 +1,4 @@
-"""Volumes with configurations and content: filled through the engine, so that it may be on another machine."""
+"""Fill volumes with configurations and content through the engine, which may be on another machine."""
 
 import hashlib
 import io
@@ -19,22 +19,25 @@ from mplab.drivers.proxy.docker.render import Rendered
 
 LABEL = "mplab.volume"
 MARK = ".mplab"
-"""File in a volume that names what is in it."""
+"""File in a volume with the key of its content."""
 _FOLDER = "/volumes"
 
 
 def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rendered, say: Say) -> list[str]:
-    """Put configurations and content into the volumes of a project, where they differ from what is there.
+    """Copy configurations and content into the volumes of a project whose content differs.
 
     Args:
         client: of the engine.
         project: name of the compose project.
-        image: any image that has ``rm`` and ``find``.
-        rendered: what goes in.
-        say: told what is done.
+        image: any image with ``rm`` and ``find``.
+        rendered: configurations and content to copy.
+        say: receives one line for each step.
 
     Returns:
-        The volumes that were filled.
+        Names of the volumes that were filled.
+
+    Raises:
+        LabNotReadyError: a volume cannot be prepared.
     """
     wanted: dict[str, dict[str, Path]] = volume_folders(rendered.directory)
     wanted["content"] = content_places(rendered)
@@ -55,13 +58,13 @@ def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rende
 
 
 def content_places(rendered: Rendered) -> dict[str, Path]:
-    """Path in the volume with content → file or folder of this machine."""
+    """Map path in the content volume → file or folder of this machine."""
     outer = [path for path in rendered.content if not any(parent in rendered.content for parent in path.parents)]
     return {place_of_content(path): path for path in outer}
 
 
 def volume_names(project: str) -> list[str]:
-    """The volumes that `fill_volumes` makes."""
+    """Return the names of the volumes that `fill_volumes` makes."""
     return [f"{project}_{name}" for name in (*volume_folders(Path()), "content", *STORES)]
 
 
@@ -88,7 +91,7 @@ def _helper(client: DockerClient, project: str, image: str, names: list[str]) ->
 
 
 def _empty(helper: Container, name: str) -> None:
-    # An archive that is put into a folder does not change the folder itself.
+    # Docker does not change the owner and mode of an existing folder when it unpacks an archive into it.
     script = 'find "$1" -mindepth 1 -delete && chown "$2:$2" "$1" && chmod "$3" "$1"'
     _run(helper, script, f"{_FOLDER}/{name}", str(USER), "0755" if name == "content" else "0700")
 
@@ -111,7 +114,7 @@ def _read(helper: Container, path: str) -> str:
 
 
 def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
-    """Of configurations, what is in all of them; of content, names, sizes and times of its files."""
+    """Return a key: for configurations their hash; for content a hash of file names, sizes and times."""
     if name != "content":
         return rendered.digest
     digest = hashlib.sha256()
@@ -138,7 +141,7 @@ def _archive(places: Mapping[str, Path], key: str, *, private: bool) -> Iterator
                 archive.add(path, arcname=place, filter=owned)
             mark = tarfile.TarInfo(MARK)
             mark.size = len(key)
-            # Last: a volume that was filled in part has none.
+            # The mark is the last file: a partly filled volume has none.
             archive.addfile(owned(mark), io.BytesIO(key.encode()))
         data.seek(0)
         yield data

@@ -1,4 +1,4 @@
-"""Whether the containers of a stack are those that a cell began with."""
+"""Detect containers of a stack that have ended or were replaced since the start of a cell."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -30,14 +30,14 @@ class _Actor(TypedDict):
 
 
 class _Event(TypedDict):
-    """What the engine remembers of a container."""
+    """Fields of an engine event of a container."""
 
     Action: str
     Actor: _Actor
 
 
 class Watch:
-    """Sees when a container has ended since `begin`, also when the engine has started it again.
+    """Detects containers that have ended since `begin`, even if the engine has started them again.
 
     Args:
         client: of the engine.
@@ -51,7 +51,7 @@ class Watch:
         self._since = 0.0
 
     def containers(self) -> dict[str, Container]:
-        """By service.
+        """Return the project's containers by service.
 
         Raises:
             DeviceError: the engine does not answer.
@@ -64,16 +64,16 @@ class Watch:
         return {str(container.labels[SERVICE_LABEL]): container for container in found}
 
     def begin(self, *, again: Callable[[Container], object] = lambda container: container.start()) -> list[str]:
-        """Have every container run, and remember them.
+        """Start every container that does not run, and remember all of them.
 
         Args:
-            again: what is done with one that has ended.
+            again: starts a container that has ended.
 
         Returns:
-            The services that had to be started again.
+            The services that were started again.
 
         Raises:
-            DeviceError: one of them is gone, or does not come back; or a network is lost.
+            DeviceError: a container is missing or does not start, or a network namespace is lost.
         """
         found = self.containers()
         if gone := sorted(set(self._before) - set(found)):
@@ -103,16 +103,16 @@ class Watch:
                 container.reload()
 
     def forget(self) -> None:
-        """What there was: the next `begin` is the first."""
+        """Forget the containers, so that the next `begin` is like the first."""
         self._before = {}
 
     def check(self) -> None:
-        """Raise DeviceError when a container has ended since `begin`; the message says why."""
+        """Raise DeviceError when a container has ended since `begin`; the message gives the reason."""
         if problems := self.problems():
             raise DeviceError("engine", "; ".join(problems))
 
     def problems(self) -> list[str]:
-        """What has happened to containers since `begin`, a sentence each; those that hold networks first."""
+        """Return one sentence for each container that ended since `begin`; holders of networks come first."""
         found = self.containers()
         names = sorted(self._before, key=lambda name: (not _holds(name), name))
         return [text for name in names if (text := self._problem(name, found.get(name)))]
@@ -126,7 +126,7 @@ class Watch:
         return f"the container of {name} ended by itself ({self._why(before.id, container)})"
 
     def _why(self, id_: str, container: Container) -> str:
-        """From what the engine remembers: the state of one that runs again says nothing of its end."""
+        """Return the reason from the engine's events: the state of a restarted container no longer shows it."""
         said = self._events(id_)
         limit = int(container.attrs["HostConfig"]["Memory"]) >> 20
         if "oom" in (event["Action"] for event in said) or container.attrs["State"]["OOMKilled"]:
@@ -137,7 +137,7 @@ class Watch:
 
     def _events(self, id_: str) -> list[_Event]:
         filters: dict[str, str | list[str]] = {"container": id_, "event": ["die", "oom"]}
-        # The engine answers when `until` is over: within a second.
+        # The engine answers only after the time `until`, that is, within a second.
         times = {"since": int(self._since) - 1, "until": int(time.time()) + 1}
         found: list[_Event] = []
         with suppress(DockerException, RequestException):
@@ -146,7 +146,7 @@ class Watch:
 
 
 def _holds(service: str) -> bool:
-    """Whether it holds the network that others are in."""
+    """Return True for a service that holds the network namespace of others."""
     return service.endswith("-net")
 
 

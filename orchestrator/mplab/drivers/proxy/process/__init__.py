@@ -1,1 +1,1 @@
-"""The proxy of the virtual lab: a process in a node of its own."""
+"""Proxy of the virtual lab: a process in its own node."""

@@ -1,4 +1,4 @@
-"""The driver of the virtual lab's own proxy: processes in its nodes."""
+"""Driver of the virtual lab's own proxy: processes in its nodes."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ProcessDriver(ProxyDriver[None]):
-    """See `ProcessServers`."""
+    """Driver for `ProcessServers`."""
 
     name = "process"
 

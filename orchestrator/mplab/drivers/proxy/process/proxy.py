@@ -1,4 +1,4 @@
-"""The proxy of the virtual lab: `mpflex proxy` in a node of its own."""
+"""Run `mpflex proxy` in a node of the virtual lab."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ class ProcessProxy:
     """`Proxy` as a program in the node `proxy`.
 
     Args:
-        node: where it runs.
-        directory: for its configuration; private.
+        node: node to run in.
+        directory: private folder for its configuration.
         logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
         secret_file: the secret shared with the agent.
-        congestion_control: pinned on every socket towards the phone.
+        congestion_control: set on every socket towards the phone.
         interface: of the node, towards the phone.
-        endpoints: where it listens.
-        ports: of the origin's services that phones reach, beside those of the web.
+        endpoints: addresses to listen at.
+        ports: of the origin's services for phones, in addition to the web ports.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ProcessProxy:
         return CapturePoint(self._node, self._interface, "proxy.pcapng")
 
     def start(self) -> None:
-        """Start it and wait until it listens."""
+        """Start the proxy and wait until it listens. Raises DeviceError when it does not become ready."""
         config = self._directory / "proxy.json"
         config.write_text(
             json.dumps(
@@ -83,19 +83,23 @@ class ProcessProxy:
         return {name: self._endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
 
     def stop(self) -> None:
-        """End it."""
+        """Stop the proxy."""
         if self._process is not None:
             self._process.stop()
 
     def use(self, session: SessionSettings) -> None:
-        """Start again with other settings for sessions, unless it has these; without any, nothing changes."""
+        """Restart the proxy with other settings for sessions; do nothing for equal or empty settings."""
         if session and session != self._session:
             self.stop()
             self._session = session
             self.start()
 
     def revive(self) -> list[str]:
-        """Start it again when it has ended by itself; one sentence. Raises DeviceError."""
+        """Start the proxy again when it has ended unexpectedly; return one sentence if so.
+
+        Raises:
+            DeviceError: it does not become ready.
+        """
         if self._process is None or self._process.poll() is None:
             return []
         self.stop()
@@ -103,17 +107,17 @@ class ProcessProxy:
         return ["proxy: mpflex proxy had ended and was started again"]
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it has ended by itself."""
+        """Raise DeviceError when the proxy has ended unexpectedly."""
         if self._process is not None and (code := self._process.poll()) is not None:
             words = last_words(self._logs / "proxy.log")
             raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
 
     def log_end(self) -> int:
-        """The size of the log, bytes."""
+        """Return the size of the log, bytes."""
         return self._log_file.stat().st_size if self._log_file.exists() else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """The whole lines after `mark` bytes."""
+        """Return the records in complete lines after byte `mark`."""
         if not self._log_file.exists():
             return []
         with self._log_file.open("rb") as log:
@@ -122,5 +126,5 @@ class ProcessProxy:
         return [json.loads(line) for line in new[: new.rfind(b"\n") + 1].splitlines()]
 
     def counters(self) -> Mapping[str, int]:
-        """Kernel counters of the node."""
+        """Return kernel counters of the node."""
         return parse_netstat(self._node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)

@@ -20,7 +20,7 @@ class ProcessServers:
     """`Servers` as programs in the nodes `proxy` and `origin`.
 
     Args:
-        lab: what the lab gives.
+        lab: settings from the lab.
     """
 
     networks: Mapping[str, int] = {}
@@ -31,7 +31,7 @@ class ProcessServers:
         self.secret_file = lab.directory / "secret"
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """See `Servers`: origin and services."""
+        """See `Servers`: starts origin and services."""
         lab = self._lab
         self._origin_node = nodes["origin"]
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
@@ -55,42 +55,42 @@ class ProcessServers:
         self._stack.callback(self.proxy.stop)
 
     def start_proxy(self) -> None:
-        """In its node."""
+        """Start the proxy in its node."""
         self.proxy.start()
 
     def stop(self) -> None:
-        """In reverse order."""
+        """Stop all in reverse order."""
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Of sites and services."""
+        """Return the delays of sites and services."""
         return {**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
-        """Where nginx writes them."""
+        """Return the log files of nginx."""
         return self.origin.logs
 
     @property
     def ca_pem(self) -> Path:
-        """Of the authority that this origin has made."""
+        """Certificate of the authority that this origin has made."""
         return self.origin.ca_pem
 
     def make_home(self, directory: Path) -> Path:
-        """By this lab's own authority."""
+        """Make a home folder in which browsers trust this lab's authority."""
         return self.origin.make_home(directory)
 
     def origin_congestion_control(self) -> str:
-        """See `Servers`: of the node's own sockets."""
+        """See `Servers`: read in the origin's node."""
         return self._origin_node.run(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"]).stdout.strip()
 
     def describe(self) -> Mapping[str, object]:
-        """Nothing that the manifest has not."""
+        """Return no additional facts: the manifest already has them."""
         return {}
 
     def check_alive(self) -> None:
-        """The proxy, the origin's servers, and the services."""
+        """Raise DeviceError when the proxy, a server of the origin, or a service has ended."""
         check_each([self.proxy.check_alive, self.origin.check_alive, self.services.check_alive])
 
     def revive(self) -> list[str]:
-        """Names and web before the services and the proxy, which need them."""
+        """Start ended programs again: DNS and web first, because the services and the proxy need them."""
         return [*self.origin.revive(), *self.services.revive(), *self.proxy.revive()]

@@ -1,1 +1,1 @@
-"""A phone that shapes itself, by the root shell that a run has of it over adb."""
+"""Phones that shape their own paths by the root shell that a run has over adb."""

@@ -1,4 +1,4 @@
-"""The kind ``adb``: a phone that shapes itself while a run drives it by adb."""
+"""Driver ``adb``: a phone that shapes its own paths while a run controls it by adb."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
-    """`PhoneDriver` of phones with ``driver: adb`` and root."""
+    """`PhoneDriver` for phones with ``driver: adb`` and root."""
 
     name = "adb"
     title = "a phone with driver: adb, by its own root shell"

@@ -1,4 +1,4 @@
-"""What shaping needs of a phone that a run drives by adb."""
+"""Protocols of a phone on adb, as far as shaping uses it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -11,40 +11,40 @@ class AdbLink(Protocol):
     """The connection to a phone on adb."""
 
     def state(self) -> str:
-        """``device``: it is connected."""
+        """Return the connection state; ``device`` means connected."""
 
     def connect(self) -> None:
-        """Connect it. Raises LabNotReadyError, DeviceError."""
+        """Connect the phone. Raises LabNotReadyError or DeviceError when that fails."""
 
 
 class PhoneOnAdb(Protocol):
-    """What shaping needs of a phone that a run drives by adb."""
+    """Phone on adb, as far as shaping uses it."""
 
     @property
     def name(self) -> str:
-        """In the lab file."""
+        """Name in the lab file."""
 
     @property
     def serial(self) -> str:
-        """As adb has it."""
+        """Serial as adb prints it."""
 
     @property
     def rooted(self) -> bool:
-        """Its commands are root's."""
+        """True when commands run as root."""
 
     @property
     def link(self) -> AdbLink:
-        """The connection."""
+        """The connection to the phone."""
 
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = ..., check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command as root. Raises DeviceError."""
+        """Run a command as root. Raises DeviceError when it fails."""
 
     def later(self, *scripts: str) -> Sequence[Command]:
-        """Return the command lines that run `scripts` on it from another process."""
+        """Return command lines that run `scripts` on the phone from another process."""
 
 
 def adb_where(serial: str) -> str:
-    """Return how a phone is reached whose root shell is had by adb."""
+    """Return the address of a phone's root shell over adb, which names its lock."""
     return f"adb {serial}"

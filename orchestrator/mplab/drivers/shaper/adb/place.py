@@ -1,4 +1,4 @@
-"""A phone on adb that shapes itself during a run: by its own root shell, over the adb server that the run has."""
+"""Hold a phone on adb that shapes its own paths, by its root shell over the run's adb server."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from mplab.drivers.shaper.tc.linux import RootedPhone
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
 
 DEAD_MAN_S = 60.0
-"""adb that is lost for a moment is connected again within this time."""
+"""Silence after which the phone undoes its shaping, s; a short loss of adb is repaired within this time."""
 
 
 class AdbShell:
-    """`Shell` on a phone that is in use."""
+    """`Shell` on a phone that a run already uses."""
 
     def __init__(self, phone: PhoneOnAdb) -> None:
         self._phone = phone
@@ -49,16 +49,16 @@ class AdbShell:
         return check_result(self.name, done, "a script") if check else done
 
     def close(self) -> None:
-        """See `Shell`; the phone stays connected, as it is the run's."""
+        """See `Shell`; the phone stays connected, because the connection belongs to the run."""
 
 
 class AdbShapingPhone(RootedPhone):
-    """`RootedPhone` that a run drives by adb, for as long as its context.
+    """`RootedPhone` that a run controls by adb; held during its context.
 
     Args:
-        phone: the phone, which is connected.
-        interfaces: of the phone, that will be shaped.
-        owner: in whose name it is held.
+        phone: a connected phone.
+        interfaces: interfaces of the phone to shape.
+        owner: owner of the hold.
     """
 
     def __init__(self, phone: PhoneOnAdb, *, owner: Owner, interfaces: Sequence[str]) -> None:
@@ -75,7 +75,7 @@ class AdbShapingPhone(RootedPhone):
 
 
 def restore_later(phone: PhoneOnAdb, owner: str) -> Command:
-    """The command line that gives a phone back that `owner` held, from another process."""
+    """Return the command line with which another process releases a phone held by `owner`."""
     text = f"MPLAB_DIR={RootedPhone.state_directory}\n{guard.SCRIPT.read_text(encoding='utf-8')}"
     script = f"{whole_script(text, ('restore', owner))}code=$?\n[ $code = {guard.NOT_OURS} ] || exit $code\n"
     (command,) = phone.later(script)

@@ -1,4 +1,4 @@
-"""The kind ``linkem``: the link emulator of the virtual lab."""
+"""Driver ``linkem``: the link emulator of the virtual lab."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Linkem(EmulatorDriver):
-    """`EmulatorDriver` of ``linkem``."""
+    """`EmulatorDriver` for ``linkem``."""
 
     name = "linkem"
     title = "the link emulator of the virtual lab"

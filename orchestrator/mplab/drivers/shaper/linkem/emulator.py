@@ -1,4 +1,4 @@
-"""The shaper of the virtual lab: `linkem`, the link emulator."""
+"""Shaper of the virtual lab: the link emulator `linkem`."""
 
 import json
 import socket
@@ -20,20 +20,20 @@ from mplab.format.path import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
 _COUNTERS = TypeAdapter(dict[str, dict[str, dict[str, JsonValue]]])
-"""Link → direction → counter; shares are in it, too."""
+"""Link → direction → counter. Some values are ratios, not counters."""
 _WAN = "wan"
 _LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
 
 
 class LinkemShaper:
-    """`Shaper` on a running `linkem` in the node `air`.
+    """`Shaper` for a running `linkem` in the node `air`.
 
     Args:
-        air: the node that has both ends of every emulated link.
-        phone: what probes start from.
-        proxy: the node that answers probes.
-        probe_server: its address and port for them, as the phone sees it.
-        directory: where configuration, control socket and logs go.
+        air: node with both ends of every emulated link.
+        phone: sends the probes.
+        proxy: node that answers probes.
+        probe_server: address and port of the probe server as the phone sees them.
+        directory: folder for configuration, control socket and logs.
         wan_delay_ms: one-way delay to the origin's addresses, by prefix.
     """
 
@@ -60,7 +60,7 @@ class LinkemShaper:
         self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
-        """Start the emulator, every link open, and the probe server."""
+        """Start the emulator with all links open, and the probe server. Raises DeviceError when one is not ready."""
         self._seed = seed
         config = {
             "seed": seed,
@@ -89,7 +89,11 @@ class LinkemShaper:
         wait_ready(process, log, name=f"linkem: {name}" if name != "linkem" else name, since=before)
 
     def revive(self) -> list[str]:
-        """Start both again, every link open, when one has ended by itself; one sentence. Raises DeviceError."""
+        """Start both again with all links open when one has ended unexpectedly; return one sentence if so.
+
+        Raises:
+            DeviceError: one of them is not ready.
+        """
         ended = [log.stem for process, log in self._processes if process.poll() is not None]
         if not ended:
             return []
@@ -98,7 +102,7 @@ class LinkemShaper:
         return [f"linkem: {' and '.join(ended)} had ended and was started again"]
 
     def stop(self) -> None:
-        """End emulator and probe server."""
+        """Stop emulator and probe server."""
         for process, _ in reversed(self._processes):
             process.stop()
         self._processes.clear()
@@ -117,35 +121,39 @@ class LinkemShaper:
         return answer
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Make the conditions real on every path, and the core as long as asked."""
+        """Apply the conditions to every path, and the requested delay to the core.
+
+        Raises:
+            DeviceError: `linkem` refused or does not answer.
+        """
         core = {"delay_ms": core_rtt_ms / 2} if core_rtt_ms else {}
         self._ask({"op": "apply", "link": _WAN, "up": core, "down": core, "seed": seed})
         for link, path in conditions.items():
             self._ask({"op": "apply", "link": link, **_directions(path), "seed": seed})
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Put one path under another condition; chance and traces go on, and no packet under way is lost by it."""
+        """Apply another condition to one path; random sequences and traces continue, no packet in flight is lost."""
         self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
 
     def clear(self) -> None:
-        """Open every path, and the core."""
+        """Open every path and the core."""
         for link in (*_LINKS, _WAN):
             self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
 
     def state(self) -> Mapping[str, object]:
-        """What `linkem` says it does."""
+        """Return the state that `linkem` reports."""
         return self._ask({"op": "state"})
 
     def where(self, interface: str) -> str:
-        """``linkem``."""
+        """Return ``linkem``."""
         return self.kind
 
     def warnings(self) -> list[str]:
-        """See `Shaper`: none."""
+        """Return no warnings."""
         return []
 
     def counters(self) -> Mapping[str, int]:
-        """`linkem`'s counters: whole numbers alone."""
+        """Return the integer counters of `linkem`."""
         return {
             f"{link}.{direction}.{name}": value
             for link, directions in _COUNTERS.validate_python(self._ask({"op": "counters"})["links"]).items()

@@ -1,1 +1,1 @@
-"""A Linux server (the proxy's, or any other), with the kernel's own traffic control."""
+"""Linux servers (the proxy's, or any other) that shape with the kernel's traffic control."""

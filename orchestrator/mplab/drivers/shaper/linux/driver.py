@@ -1,4 +1,4 @@
-"""The kind ``linux``: a server with Linux and iproute2, over SSH, or this machine."""
+"""Driver ``linux``: a server with Linux and iproute2, over SSH, or this machine."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Linux(TcDriver[ServerFile, Shell]):
-    """`MachineDriver` of Linux servers; nothing is installed there."""
+    """`MachineDriver` for Linux servers; nothing is installed there."""
 
     name = "linux"
     title = "a Linux server, over SSH, or this machine"

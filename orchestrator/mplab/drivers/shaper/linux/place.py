@@ -1,4 +1,4 @@
-"""A Linux server that is held by this run."""
+"""Hold a Linux server during a run."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from mplab.drivers.shaper.tc.shell import Shell
 
 
 class LinuxServer(LinuxHost):
-    """A server for as long as its context: nobody else may shape it meanwhile.
+    """Server that no other process can shape during its context.
 
     Args:
         label: for messages: ``server proxy``.
         settings: of the lab file.
-        shell: on it, not yet connected.
-        interfaces: of the server, that will be shaped; default: the one of `settings`.
-        owner: in whose name it is held.
+        shell: on the server, not yet connected.
+        interfaces: interfaces of the server to shape; default: the one in `settings`.
+        owner: owner of the hold.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The part of a lab file that names a Linux server."""
+"""Settings of a Linux server in a lab file."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,7 +11,7 @@ _OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
 
 
 class ServerFile(SshFile):
-    """One Linux server: the one that the proxy runs on, or any other that the phones' packets pass."""
+    """One Linux server: the proxy's host, or any other that forwards the phones' packets."""
 
     driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
     host: Host = Field("", description="Name or address; without it, this machine.")

@@ -1,1 +1,1 @@
-"""A real router: OpenWrt over SSH, with the kernel's own traffic control."""
+"""Real routers with OpenWrt over SSH, shaping with the kernel's traffic control."""

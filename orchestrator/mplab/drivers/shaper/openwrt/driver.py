@@ -1,4 +1,4 @@
-"""The kind ``openwrt``: a router with OpenWrt, over SSH."""
+"""Driver ``openwrt``: a router with OpenWrt, over SSH."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
-    """`MachineDriver` of routers with OpenWrt."""
+    """`MachineDriver` for routers with OpenWrt."""
 
     name = "openwrt"
     title = "a router with OpenWrt, over SSH"
@@ -45,13 +45,13 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
         return machine.settings.login_text()
 
     def install(self, machine: ShapingMachine[RouterFile]) -> str:
-        """Install the dead-man's switch."""
+        """Install the dead-man's switch; return a sentence about it."""
         done = "the dead-man's switch is installed and runs"
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return done if guard.install(ssh) else f"{done} already"
 
     def remove(self, machine: ShapingMachine[RouterFile]) -> str:
-        """Remove the dead-man's switch."""
+        """Remove the dead-man's switch; return a sentence about it."""
         with connected(self.shell(machine.label, machine.settings)) as ssh:
             return "the dead-man's switch is removed" if guard.remove(ssh) else "nothing of mplab is installed"
 

@@ -1,4 +1,4 @@
-"""The dead-man's switch on an OpenWrt router: installing and removing it."""
+"""Install and remove the dead-man's switch on an OpenWrt router."""
 
 import hashlib
 import re
@@ -18,22 +18,22 @@ INSTALLED = {
     "/etc/init.d/mplab-guard": INIT_SCRIPT,
     "/lib/upgrade/keep.d/mplab-guard": SCRIPT.with_name("mplab-guard.keep"),
 }
-"""Path on the router → our file."""
+"""Path on the router → file of mplab."""
 
 STATE = "/tmp/mplab"  # noqa: S108 - on the router, where it is memory
 
 
 @dataclass(frozen=True)
 class GuardState:
-    """What is installed and what goes on.
+    """State of the dead-man's switch.
 
     Attributes:
-        installed: both files are there, and are ours of this version.
-        files: which of the files are there.
-        running: the watch runs.
-        enabled: it is started at boot.
-        owner: who holds the router, or "".
-        silent_s: since when the owner was not heard.
+        installed: all files exist and match this version.
+        files: files that exist on the router.
+        running: the switch runs.
+        enabled: the switch starts at boot.
+        owner: owner of the hold on the router, or "".
+        silent_s: time since the owner's last heartbeat, s.
     """
 
     installed: bool
@@ -44,11 +44,11 @@ class GuardState:
     silent_s: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """For ``--json``."""
+        """Return the fields for ``--json``."""
         return asdict(self)
 
     def __str__(self) -> str:
-        """``dead-man's switch installed, runs, started at boot; held by nobody``."""
+        """Return ``dead-man's switch installed, runs, started at boot; held by nobody``."""
         if not self.files:
             return "nothing of mplab is installed"
         version = "installed" if self.installed else "another version is installed"
@@ -67,7 +67,7 @@ true
 
 
 def show(ssh: "SshConnection") -> GuardState:
-    """Read what is installed and the router's holder. Raises LabNotReadyError: the files cannot be compared."""
+    """Read the installed files and the router's holder. Raises LabNotReadyError when the files cannot be compared."""
     found = ssh.script(_SHOW, *INSTALLED).stdout
     if "lacks=md5sum" in found:
         raise LabNotReadyError(
@@ -90,10 +90,10 @@ def _md5(data: bytes) -> str:
 
 
 def install(ssh: "SshConnection") -> bool:
-    """Install the switch, start it, and start it at every boot; False when all was so already.
+    """Install the switch, start it, and enable it at boot; return False when all this was already done.
 
     Raises:
-        LabNotReadyError: it cannot be written, or does not run afterwards.
+        LabNotReadyError: a file cannot be written, or the switch does not run afterwards.
     """
     before = show(ssh)
     if before.installed and before.running and before.enabled:
@@ -110,7 +110,7 @@ def install(ssh: "SshConnection") -> bool:
 
 
 def _write(ssh: "SshConnection", path: str, text: str) -> None:
-    """Write a program on the router: whole, or not at all. Raises LabNotReadyError."""
+    """Write a program on the router, completely or not at all. Raises LabNotReadyError on failure."""
     new = quote(f"{path}.new")
     script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
     done = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
@@ -120,10 +120,10 @@ def _write(ssh: "SshConnection", path: str, text: str) -> None:
 
 
 def remove(ssh: "SshConnection") -> bool:
-    """Take it off the router, and what a silent owner has left; False when there was nothing.
+    """Remove the switch and the state of a silent owner; return False when nothing was installed.
 
     Raises:
-        LabNotReadyError: somebody holds the router.
+        LabNotReadyError: an owner holds the router.
     """
     before = show(ssh)
     if before.owner:
@@ -139,7 +139,7 @@ rm -f "$@"
 
 
 def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
-    """Raise LabNotReadyError unless the switch is there and runs."""
+    """Raise LabNotReadyError unless the switch is installed and runs."""
     found = show(ssh)
     if not found.installed:
         what = "another version of the dead-man's switch is" if found.files else "no dead-man's switch is"

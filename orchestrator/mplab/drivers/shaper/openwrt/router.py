@@ -1,4 +1,4 @@
-"""One OpenWrt router that is held by this run: besides shaping, its flow offload, its WiFi, and rebooting it."""
+"""Hold an OpenWrt router during a run: shaping, flow offload, WiFi and reboot."""
 
 import contextlib
 import time
@@ -19,17 +19,17 @@ _REBOOT_TIMEOUT_S = 180.0
 _REBOOT_POLL_S = 0.5
 _OFFLOAD = "firewall.@defaults[0]."
 _UNDO_OFFLOAD, _UNDO_RADIO = "40-offload", "30-radio"
-"""Undone after the shaping, in falling order."""
+"""Names of undo scripts. They run after the undo of the shaping, in descending order."""
 
 
 class Router(Place):
-    """A router for as long as its context: nobody else may shape it meanwhile.
+    """Router that no other process can shape during its context.
 
     Args:
         name: in the lab file.
         settings: of the lab file.
-        interfaces: of the router, that will be shaped; default: the one of `settings`.
-        owner: in whose name it is held.
+        interfaces: interfaces of the router to shape; default: the one in `settings`.
+        owner: owner of the hold.
     """
 
     openwrt: ClassVar[bool] = True
@@ -60,7 +60,7 @@ class Router(Place):
         guard.require(self._ssh)
 
     def _prepare_held(self) -> None:
-        self._switch_offloads_off()  # what it forwards is put together where it is received: at any of its interfaces
+        self._switch_offloads_off()  # at all interfaces, because GRO joins forwarded packets where they are received
         if self.found.offloads:
             self._switch_offload_off()
         if self.settings.radio is not None:
@@ -88,13 +88,13 @@ class Router(Place):
             )
 
     def set_radio(self, radio: RadioFile) -> None:
-        """Change the router's WiFi until it is given back: on, off, channel, transmit power, SSID.
+        """Change the router's WiFi until release: on, off, channel, transmit power, SSID.
 
-        Nothing is committed: a reboot forgets it.
+        Nothing is committed: a reboot discards it.
 
         Raises:
-            LabNotReadyError: no such radio, or changes of somebody else are pending.
-            PlaceError: refused; nothing of it stays.
+            LabNotReadyError: uncommitted changes by another user exist.
+            PlaceError: the router refused, e.g. because the radio does not exist; all changes are undone.
         """
         if self._ssh.run(f"ls {self.state_directory}/undo.d | grep -q {_UNDO_RADIO}", check=False).exit_code != 0:
             self._refuse_staged("wireless")
@@ -103,16 +103,16 @@ class Router(Place):
         self.hold.change(f"{self.hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
 
     def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
-        """Reboot it, wait until it is back, and hold it again; nothing is shaped then.
+        """Reboot the router, wait until it returns, and hold it again without shaping.
 
         Raises:
-            LabNotReadyError: somebody else has taken it meanwhile.
-            PlaceError: it is not back in time.
+            LabNotReadyError: another owner has taken it during the reboot.
+            PlaceError: it does not return in time.
         """
         self.hold.stop_beating()
         self.shaping.forget()
         before = self.found.boot
-        with contextlib.suppress(PlaceError):  # it may be gone before it answers
+        with contextlib.suppress(PlaceError):  # the connection may end before the answer
             self._ssh.run("reboot", check=False)
         deadline = time.monotonic() + timeout_s
         while True:

@@ -1,4 +1,4 @@
-"""The entry of a router with OpenWrt in a lab file."""
+"""Settings of a router with OpenWrt in a lab file."""
 
 import re
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ UciSection = Annotated[str, named(_UCI_SECTION, "section", "radio0"), pattern_sc
 
 
 class RadioFile(BaseModel):
-    """What a router's WiFi shall be while mplab holds it; what is not named stays as it is."""
+    """WiFi settings of a router while mplab holds it; keys that are not set change nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,14 +1,14 @@
-"""A router's WiFi by uci: on and off, channel, transmit power, SSID."""
+"""Change a router's WiFi by uci: on and off, channel, transmit power, SSID."""
 
 from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.tc.shell import quote
 
 
 def switch_radio(radio: RadioFile) -> tuple[str, str]:
-    """Two shell scripts: one that takes the change back, one that makes it.
+    """Return two shell scripts: one that undoes the change, and one that makes it.
 
-    Options are set and not committed: netifd reads staged ones, a reboot forgets them, and taking them back is
-    ``uci revert``.
+    Options are set but not committed: netifd reads staged options, a reboot discards them, and ``uci revert`` undoes
+    them.
     """
     wanted = {
         f"wireless.{radio.device}.disabled": None if radio.enabled is None else str(int(not radio.enabled)),

@@ -1,1 +1,1 @@
-"""A phone that shapes itself, by a root shell that the lab file names."""
+"""Phones that shape their own paths by a root shell set in the lab file."""

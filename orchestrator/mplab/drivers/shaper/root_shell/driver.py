@@ -1,4 +1,4 @@
-"""The kind ``root-shell``: a phone that shapes itself, by a root shell that a command line opens."""
+"""Driver ``root-shell``: a phone that shapes its own paths by a root shell that a command line opens."""
 
 import shlex
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
-    """`MachineDriver` of phones whose root shell the lab file names; nothing is installed there."""
+    """`MachineDriver` for phones with a root shell in the lab file; nothing is installed there."""
 
     name = "root-shell"
     title = "a phone, by a command line that opens a root shell on it"

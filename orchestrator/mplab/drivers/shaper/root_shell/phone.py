@@ -1,4 +1,4 @@
-"""A rooted phone that is held by this run; nothing is installed there."""
+"""Hold a rooted phone during a run; nothing is installed there."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from mplab.drivers.shaper.tc.shell import Shell
 
 
 class ShapingPhone(RootedPhone):
-    """A phone whose root shell the lab file names, for as long as its context.
+    """Phone with a root shell in the lab file, held during its context.
 
     Args:
         label: for messages: ``phone phone-1``.
         settings: of the lab file.
-        shell: root's on it, not yet connected.
-        interfaces: of the phone, that will be shaped.
-        owner: in whose name it is held.
+        shell: root shell on the phone, not yet connected.
+        interfaces: interfaces of the phone to shape.
+        owner: owner of the hold.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The part of a lab file that says how a root shell is had on a phone."""
+"""Settings in a lab file for the root shell of a phone."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -6,7 +6,7 @@ from mplab.userfiles.machine_fields import DeadMan
 
 
 class PhoneShellFile(BaseModel):
-    """A phone that shapes by itself."""
+    """A phone that shapes its own paths by a root shell."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

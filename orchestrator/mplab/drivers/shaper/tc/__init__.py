@@ -1,1 +1,1 @@
-"""Shaping with the kernel's own traffic control, wherever a root shell leads: a router, a server, a phone."""
+"""Shape with the kernel's traffic control on any machine with a root shell: a router, a server, a phone."""

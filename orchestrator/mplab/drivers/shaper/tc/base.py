@@ -1,4 +1,4 @@
-"""What every kind of machine has in common that shapes by traffic control and is reached by a root shell."""
+"""Base class for machines that shape by traffic control and are reached by a root shell."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ TC = Abilities(
     disciplines=("drop-tail", "codel", "fq_codel", "cake"),
     traces=False,
 )
-"""As docs/routers.md has it; a machine may lack some of it, which `mplab doctor` finds."""
+"""Abilities as in docs/routers.md; `mplab doctor` finds those that a machine lacks."""
 
 
 class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
     """A kind of machine with a root shell, Linux and iproute2.
 
     Attributes:
-        state_directory: folder for notes there.
-        without_ethtool: level of the finding that there is no ``ethtool``.
+        state_directory: folder for notes on the machine.
+        without_ethtool: level of the finding that ``ethtool`` is missing.
     """
 
     method = "tc"
@@ -40,7 +40,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         """Return a root shell on the machine, not yet connected; `label` is for messages."""
 
     def key_problem(self, _settings: Settings) -> str:
-        """Return why the key that logs in cannot be used; "" when it can, or when there is none."""
+        """Return why the login key cannot be used; "" when it can, or when there is no key."""
         return ""
 
     def where(self, machine: ShapingMachine[Settings]) -> str:
@@ -78,7 +78,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
             yield Finding(machine.label, "missing", str(error), "see the message")
 
     def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """Check it by a shell on it. Raises MplabError: it no longer answers."""
+        """Yield findings from a shell on the machine. Raises MplabError when it no longer answers."""
         what = machine.label
         yield Finding(what, "ok", f"{shell.where} answers")
         user = shell.script("id -u").stdout.strip()

@@ -1,4 +1,4 @@
-"""What a kernel and its tc can do: found out by trying it on an interface of its own, not by looking at versions."""
+"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,8 +54,8 @@ class _Attempt:
     """A line of tc on the test interface.
 
     Attributes:
-        what: is shown to work by it; "": it prepares or clears away.
-        needs: what must work for it to tell anything.
+        what: ability shown by its success; "": the line only prepares or cleans up.
+        needs: ability without which the result means nothing.
     """
 
     line: str
@@ -94,9 +94,9 @@ _ATTEMPTS = (
     _Attempt("qdisc add dev mplabtest0 clsact", "clsact"),
     _Attempt(f"{_FILTER.format(1)} flowid 1:1", "u32", "clsact"),
     _Attempt(f"{_FILTER.format(2)} action mirred egress redirect dev mplabtest0", "mirred", "clsact"),
-    _Attempt("qdisc del dev mplabtest0 root"),  # there is none: that this is refused shows that tc came to the end
+    _Attempt("qdisc del dev mplabtest0 root"),  # nothing to delete: this error shows that tc reached the end
 )
-"""All by one call of tc, which takes long to start on a small router; where it gives up half-way, one by one."""
+"""All in one call of tc, which starts slowly on a small router; if tc aborts half-way, one call per line."""
 
 _PACKAGES = {
     "ifb": "kmod-ifb",
@@ -128,25 +128,25 @@ _WHERE_MODULES_ARE = (
 _NEEDED = ("ifb", "htb", "netem", "bfifo", "pfifo", "clsact", "u32", "mirred")
 _TINY = "tc-tiny"
 _ETHERNET = "1"
-"""Of /sys/class/net/*/type (ARPHRD_ETHER)."""
+"""Value of /sys/class/net/*/type for Ethernet (ARPHRD_ETHER)."""
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What was found on a router, server or phone.
+    """Abilities of a router, server or phone.
 
     Attributes:
-        openwrt: what lacks is said in OpenWrt's packages, and another's `clsact` is refused.
+        openwrt: remedies name OpenWrt's packages, and a `clsact` of another program is refused.
         tc: path of iproute2's tc, or "".
-        tc_version: what it calls itself.
-        tiny: it is OpenWrt's tc-tiny.
-        boot: the kernel's boot id: another one after a reboot.
-        can: what works: ``netem``, ``codel``, ``normal`` (a distribution) …
-        cannot: what does not, with what the router said.
-        offloads: options of the firewall that let packets pass the queues by.
-        missing_interfaces: asked for, not there.
-        foreign: qdiscs that somebody else has put where ours would go, by interface.
-        limiting: root qdiscs of other programs that shape, by interface.
+        tc_version: output of ``tc -V``.
+        tiny: tc is OpenWrt's tc-tiny.
+        boot: the kernel's boot id, which changes with a reboot.
+        can: working abilities: ``netem``, ``codel``, ``normal`` (a distribution) …
+        cannot: missing ability → output of the failed command.
+        offloads: options of the firewall that let packets bypass the queues.
+        missing_interfaces: requested interfaces that do not exist.
+        foreign: interface → qdisc of another program at the place that mplab needs.
+        limiting: interface → root qdisc of another program that shapes.
         without_header: interfaces without link layer: packets begin with the IP header.
     """
 
@@ -164,7 +164,7 @@ class Capabilities:
     without_header: frozenset[str]
 
     def problems(self) -> Iterator[str]:
-        """Why the router cannot shape at all; each says what to install or do."""
+        """Yield reasons why the machine cannot shape at all, each with a remedy."""
         if not self.tc:
             how = "opkg install tc-full (or: apk add tc-full)" if self.openwrt else "the package iproute2"
             yield f"no tc of iproute2 on it: install it: {how}"
@@ -181,20 +181,20 @@ class Capabilities:
             yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
 
     def warnings(self) -> list[str]:
-        """Return reasons why it may not give the requested conditions; on a server, a root qdisc stays unchanged."""
+        """Return reasons why it may not apply conditions exactly; on a server, another root qdisc stays unchanged."""
         if self.openwrt:
             return []
         return [f"{interface} has a root qdisc that shapes, too ({text})" for interface, text in self.limiting.items()]
 
     @property
     def shared(self) -> frozenset[str]:
-        """Interfaces with a `clsact` of somebody else, beside whose filters ours can be (Android, Cilium)."""
+        """Interfaces with a `clsact` of another program (Android, Cilium), next to whose filters ours can exist."""
         if self.openwrt:
             return frozenset()
         return frozenset(interface for interface, qdisc in self.foreign.items() if qdisc.startswith("clsact"))
 
     def remedy(self, what: str) -> str:
-        """Why it cannot do `what`, and what to install."""
+        """Return why it lacks the ability `what`, and how to install it."""
         said = self.cannot.get(what, "")
         if not self.openwrt:
             lacking = _ANY_LINUX.get(what, f"the module sch_{what}")
@@ -213,14 +213,14 @@ class Capabilities:
         return f"no {what}: install {package}: opkg install {package} (or: apk add {package}); it said: {said}"
 
     def require(self, name: str, *wanted: str) -> None:
-        """Raise LabNotReadyError, naming the router `name`, unless everything in `wanted` works."""
+        """Raise LabNotReadyError with the machine's `name` unless all abilities in `wanted` work."""
         lacking = [self.remedy(what) for what in wanted if what not in self.can]
         if lacking:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
 
 
 def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
-    """Find out what it can do; leaves nothing behind."""
+    """Find the abilities of a machine; no change remains on it."""
     attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
     return parse_capabilities(
         shell.script(f"attempts={attempts} last={len(_ATTEMPTS)}\n{_SCRIPT}", *interfaces).stdout, openwrt=openwrt
@@ -228,7 +228,7 @@ def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> C
 
 
 def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
-    """Read what the script printed."""
+    """Parse the output of the script."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         key, _, value = line.partition("=")
@@ -254,7 +254,7 @@ def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
 
 
 def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """What works of `_ATTEMPTS`, and what does not, with what tc said to it."""
+    """Return the abilities shown by `_ATTEMPTS`, and the missing ones with the error of tc."""
     if not said:
         return frozenset(), {}
     failed: dict[int, str] = {}
@@ -293,7 +293,7 @@ _SHAPES = re.compile(
 
 
 def _limiting(lines: Sequence[str]) -> dict[str, str]:
-    """Root qdiscs that limit, delay or lose; cake does when it has a bandwidth."""
+    """Return root qdiscs that limit, delay or drop; cake counts only with a bandwidth."""
     found = {}
     for match in filter(None, map(_SHAPES.match, lines)):
         rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
@@ -303,7 +303,7 @@ def _limiting(lines: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
-    """The names, as in `Capabilities.can`, of what these directions need beyond the usual."""
+    """Return the abilities (see `Capabilities.can`) that these directions need in addition to the basic ones."""
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})

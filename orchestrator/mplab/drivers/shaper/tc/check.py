@@ -1,4 +1,4 @@
-"""What `mplab doctor` says of a machine's traffic control."""
+"""Check a machine's traffic control for `mplab doctor`."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ _OPTIONAL = {
 
 
 def check_shaping(found: Capabilities, what: str) -> Iterator[Finding]:
-    """Check that a machine, `what` in messages, can shape, and what of it it cannot."""
+    """Yield findings about the shaping abilities of a machine; `what` is its name in messages."""
     problems = list(found.problems())
     for problem in problems:
         yield Finding(f"{what}: shaping", "missing", problem, "see the message")

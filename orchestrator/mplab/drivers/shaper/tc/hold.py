@@ -1,4 +1,4 @@
-"""Holding what shapes: taken, kept by a heartbeat, given back as it was found; and why it was lost."""
+"""Hold a machine by a heartbeat, release it as it was found, and explain the loss of a hold."""
 
 import re
 import threading
@@ -19,15 +19,15 @@ _REBOOTED = "was rebooted in the middle: nothing is shaped any more"
 
 
 class Hold:
-    """This run's hold on a router, server or phone; its dead-man's switch ends it when we go silent.
+    """Hold of this run on a router, server or phone; its dead-man's switch ends the hold without a heartbeat.
 
     Args:
         name: for messages: ``router wifi``.
-        shell: on it.
+        shell: on the machine.
         state_directory: folder for notes there.
-        owner: a new name (`Owner.token`), by which others see who holds it.
-        dead_man_s: silence after which it takes everything back by itself.
-        watches_itself: nothing is installed: the dead-man's switch runs from when it is taken until it is given back.
+        owner: a new name (`Owner.token`), shown to other processes.
+        dead_man_s: silence after which the machine undoes everything itself.
+        watches_itself: nothing is installed: the dead-man's switch runs only while the machine is held.
     """
 
     def __init__(
@@ -49,17 +49,17 @@ class Hold:
         self._boot = ""
         self._lost = ""
         self._dropped = ""
-        """Why the connection is lost; what became of the place, `check_alive` finds out."""
+        """Reason for the loss of the connection; `check_alive` finds out the state of the machine."""
         self._given_back = False
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
-        """Hold it, and its kernel, and send the heartbeat from now on. What a silent owner left is taken back first.
+        """Hold the machine and its kernel, and start the heartbeat. First undo the changes of a silent owner.
 
         Raises:
-            LabNotReadyError: it is somebody else's; nothing was changed.
-            PlaceError: what is left on it cannot be taken back.
+            LabNotReadyError: another owner holds it, or notes cannot be written; nothing was changed.
+            PlaceError: earlier changes cannot be undone.
         """
         self._given_back = False
         watch = [guard.SCRIPT.read_text(encoding="utf-8")] if self._watches_itself else []
@@ -87,20 +87,20 @@ class Hold:
         return guard.call(self.shell, self.state_directory, action, *arguments, check=False)
 
     def give_back(self) -> None:
-        """End the heartbeat, and take every change back; connects again when the connection is lost.
+        """Stop the heartbeat and undo all changes; reconnect when the connection is lost.
 
-        Does nothing when that was done already.
+        Does nothing when this was already done.
 
         Raises:
-            PlaceError: something could not be taken back.
-            LabNotReadyError: it cannot be reached; its dead-man's switch takes all back.
+            PlaceError: a change could not be undone.
+            LabNotReadyError: the machine cannot be reached; its dead-man's switch undoes all changes.
         """
         self.stop_beating()
         if self._given_back:
             return
         try:
             done = self._guard("restore", self.owner)
-        except PlaceError:  # lost: once more over a new connection
+        except PlaceError:  # connection lost: try once more over a new one
             self.shell.connect()
             done = self._guard("restore", self.owner)
         if done.exit_code not in {0, guard.NOT_OURS}:
@@ -118,7 +118,7 @@ class Hold:
         self._heart.start()
 
     def stop_beating(self) -> None:
-        """End the heartbeat."""
+        """Stop the heartbeat."""
         self._stop.set()
         if self._heart is not None:
             self._heart.join()
@@ -148,11 +148,11 @@ class Hold:
 
     @property
     def seems_lost(self) -> bool:
-        """Whether it is known already that it was lost, or given back."""
+        """True when the hold is already known to be lost or released."""
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
-        """Raise PlaceError when it was lost since it was taken: rebooted, unreachable, given back by itself."""
+        """Raise PlaceError when the hold was lost since `take`: rebooted, unreachable, or released by its switch."""
         if self._lost:
             raise PlaceError(self.name, self._lost.removeprefix(f"{self.name}: "))
         if not self._dropped:
@@ -161,7 +161,7 @@ class Hold:
             except ConnectionLostError as error:
                 self._dropped = str(error)
             except PlaceError as error:
-                self._lost = str(error)  # the heartbeat would find it out later: it is to be held anew before that
+                self._lost = str(error)  # now: the caller may hold the machine again before the next heartbeat
                 raise
         if self._dropped:
             self._explain_loss()
@@ -173,7 +173,7 @@ class Hold:
         return f"has taken the shaping back by itself: it had not heard from us for {limit} (dead-man's switch)"
 
     def _explain_loss(self) -> None:
-        """The connection is lost: was it a reboot, or is it gone? Always raises PlaceError."""
+        """Reconnect to distinguish a reboot from a lost machine or connection. Always raises PlaceError."""
         try:
             self.shell.connect()
             boot = self._boot_now()
@@ -191,20 +191,20 @@ class Hold:
     # --- Changes while it is held ---------------------------------------------------------------------------------
 
     def note_undo(self, name: str, script: str) -> str:
-        """The shell line that notes there how a change that follows is taken back; in falling order of names."""
+        """Return a shell line that stores the undo script of the next change; undo runs in falling order of names."""
         file = f"{self.state_directory}/undo.d/{name}"
         return f"printf '%s' {quote(script)} >{file}.new && mv {file}.new {file} || return 1"
 
     def change(self, script: str, what: str, lines: Sequence[str] = ()) -> str:
-        """Run a script that changes something, when it is still ours; its output.
+        """Run a script that changes something if the machine is still held by this run; return its output.
 
         Args:
-            script: notes first how it is taken back (`note_undo`).
-            what: of which the error says that it was refused.
-            lines: of a batch in it, so that the error can show the one that was refused.
+            script: script that first stores its undo (`note_undo`).
+            what: name of the change for the error message.
+            lines: of a batch in it, so that the error can show the refused line.
 
         Raises:
-            NotHeldError: it is not ours any more.
+            NotHeldError: this run no longer holds the machine.
             PlaceError: refused.
         """
         ours = (

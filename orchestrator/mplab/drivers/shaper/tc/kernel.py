@@ -1,9 +1,9 @@
-"""One holder for each kernel, whatever lab files call the machine.
+"""Allow one holder for each kernel, even if lab files have several names for a machine.
 
-Routers, servers and phones keep their notes in different folders, but ifb devices and the priorities of filters are the
-kernel's: two that hold one machine would take each other's away. So who holds a place holds a token there, too: an ifb
-device that carries nothing. The kernel (of one network namespace) gives its name away once, and its hardware address,
-which it has from the beginning, says whose it is.
+Routers, servers and phones keep their notes in different folders, but ifb devices and filter priorities belong to the
+kernel: two holders of one machine would remove each other's. Therefore each hold also owns a token, an ifb device
+without traffic. The kernel allows its name only once (per network namespace). Its hardware address, set when it is
+made, identifies the owner.
 """
 
 import hashlib
@@ -13,18 +13,18 @@ from mplab.drivers.shaper.tc.shell import quote
 
 DEVICE = "mplab-held"
 UNDO_NAME = "00-kernel"
-"""Given back last."""
+"""Name of the undo script that runs last."""
 HELD = 78
-"""Exit code of `claim_script`: it is somebody else's, as its output says."""
+"""Exit code of `claim_script`: another owner has the token; the output names it."""
 
 _LONGEST_ALIAS = 255
 _READ_ADDRESS = f"address=; [ ! -e /sys/class/net/{DEVICE} ] || read -r address </sys/class/net/{DEVICE}/address"
 
 
 def claim_script(owner: str, name: str) -> str:
-    """Takes the token; again when it is `owner`'s already. `name` is what `owner` calls the place.
+    """Return a script that takes the token, or keeps it when `owner` has it. `name` is the owner's name of the machine.
 
-    Without ifb there is no token, and nothing that could be shaped either.
+    A machine without ifb has no token, but it cannot shape either.
     """
     folder, alias = f"/sys/class/net/{DEVICE}", f"{owner} {name}"[:_LONGEST_ALIAS]
     return "\n".join(
@@ -37,12 +37,12 @@ def claim_script(owner: str, name: str) -> str:
 
 
 def release_script(owner: str) -> str:
-    """Gives the token back when it is `owner`'s."""
+    """Return a script that deletes the token when `owner` has it."""
     return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {DEVICE}\n"
 
 
 def refusal(alias: str, owner: str) -> str:
-    """Why `owner` does not get the token, and what to do; `alias` is the output of `claim_script`."""
+    """Return why `owner` does not get the token, and the remedy; `alias` is the output of `claim_script`."""
     other, _, name = alias.strip().partition(" ")
     if _process(other) == _process(owner):
         return f"held by this run already, as {name}: one machine needs one entry in the lab file"
@@ -50,7 +50,7 @@ def refusal(alias: str, owner: str) -> str:
 
 
 def _address(owner: str) -> str:
-    """A hardware address that is nobody's: administered locally."""
+    """Return a locally administered hardware address derived from the owner."""
     digits = hashlib.sha256(owner.encode()).hexdigest()
     return ":".join(["02", *(digits[at : at + 2] for at in range(0, 10, 2))])
 
@@ -60,5 +60,5 @@ def _is_of(owner: str) -> str:
 
 
 def _process(owner: str) -> str:
-    """``run@host:pid`` of ``run@host:pid:time``."""
+    """Return ``run@host:pid`` of ``run@host:pid:time``."""
     return owner.rpartition(":")[0]

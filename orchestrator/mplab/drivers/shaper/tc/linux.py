@@ -1,7 +1,7 @@
-"""A machine with Linux that is held by this run; nothing is installed there.
+"""Hold a machine with Linux during a run; nothing is installed there.
 
-Packets that the kernel has put together (TSO and GSO of what it sends itself, GRO of what it receives) would be delayed
-and lost as one: `ethtool` switches that off at the interface while it is held.
+Packets that the kernel has joined (TSO and GSO on sending, GRO on receiving) would be delayed and lost as one packet.
+`ethtool` disables these offloads at the interface while the machine is held.
 """
 
 from typing import ClassVar
@@ -11,11 +11,11 @@ from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.shell import Shell
 
 PHONE_STATE = "/data/local/tmp/mplab"
-"""Where `adb` puts things, since a phone has no /run."""
+"""Folder for notes on phones, which have no /run; `adb` can write there."""
 
 
 class LinuxPlace(Place):
-    """A place whose kernel puts no packets together while it is held."""
+    """Machine whose kernel joins no packets while it is held."""
 
     def _prepare_held(self) -> None:
         self._switch_offloads_off(self._interfaces)
@@ -36,9 +36,9 @@ class LinuxHost(LinuxPlace):
 
 
 class RootedPhone(LinuxPlace):
-    """A rooted phone that shapes itself, however its root shell is had.
+    """A rooted phone that shapes its own paths, with any kind of root shell.
 
-    Offloads are switched off where it has `ethtool`.
+    Offloads are disabled only if it has `ethtool`.
     """
 
     state_directory: ClassVar[str] = PHONE_STATE
@@ -48,7 +48,7 @@ class RootedPhone(LinuxPlace):
 
 
 def check_root(shell: Shell) -> None:
-    """Raise LabNotReadyError when a shell is not one of root."""
+    """Raise LabNotReadyError when a shell is not a root shell."""
     uid = shell.script("id -u").stdout.strip()
     if uid != "0":
         raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, who alone may shape")

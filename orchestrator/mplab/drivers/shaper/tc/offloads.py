@@ -1,6 +1,7 @@
-"""Offloads that put packets together (TSO, GSO, GRO, LRO): netem would delay and lose such a packet as one.
+"""Disable offloads that join packets (TSO, GSO, GRO, LRO): netem would delay and lose the joined packet as one.
 
-A machine joins packets that it sends itself at the shaped interface, and those that it forwards where it receives them.
+A machine joins packets that it sends itself at the shaped interface, and forwarded packets at the interface that
+receives them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,7 +11,7 @@ from mplab.drivers.shaper.tc.shell import quote
 
 _SENT = {"tcp-segmentation-offload": "tso", "generic-segmentation-offload": "gso"}
 _RECEIVED = {"generic-receive-offload": "gro", "large-receive-offload": "lro"}
-"""What `ethtool -k` calls it: what `ethtool -K` does."""
+"""Feature name in `ethtool -k` → name for `ethtool -K`."""
 _FIXED = "fixed"
 
 SHOW = r"""
@@ -21,17 +22,17 @@ for device in "$@"; do
 		sed -n -e "s/^\\([a-z-]*\\): on\$/$device \\1/p" -e "s/^\\([a-z-]*\\): on \\[fixed\\]\$/$device \\1 fixed/p"
 done
 """
-"""A script; its arguments are interfaces, none: all there are."""
+"""Script that lists enabled offloads; its arguments are interfaces, without any: all."""
 
 
 @dataclass(frozen=True)
 class Offloads:
-    """What puts packets together now.
+    """Enabled offloads that join packets.
 
     Attributes:
-        known: there is `ethtool`, so that the rest is known.
-        on: interface → what can be switched off.
-        fixed: interface → what cannot.
+        known: `ethtool` exists, so that the other fields are valid.
+        on: interface → offloads that can be disabled.
+        fixed: interface → offloads that cannot.
     """
 
     known: bool
@@ -39,7 +40,7 @@ class Offloads:
     fixed: Mapping[str, Sequence[str]]
 
     def warnings(self, *, openwrt: bool) -> list[str]:
-        """What will stay put together."""
+        """Return warnings about offloads that stay enabled."""
         if not self.known:
             remedy = ". Install it: opkg install ethtool (or: apk add ethtool)" if openwrt else ""
             return [f"no ethtool: packets that its kernel puts together (GRO) are delayed and lost as one{remedy}"]
@@ -50,9 +51,9 @@ class Offloads:
         ]
 
     def switch(self) -> tuple[str, str]:
-        """Two shell scripts: one that switches everything in `on` on again, one that switches it off."""
+        """Return two shell scripts: one that enables everything in `on` again, and one that disables it."""
         pairs = [(quote(device), name) for device, names in self.on.items() for name in names]
-        # An interface that is gone (a radio that is off) comes back with its own defaults.
+        # An interface that does not exist now (a disabled radio) returns with its own defaults.
         back = [
             f"[ ! -e /sys/class/net/{device} ] || ethtool -K {device} {name} on || failed=1" for device, name in pairs
         ]
@@ -61,11 +62,11 @@ class Offloads:
 
 
 def parse_offloads(shown: str, shaped: Collection[str]) -> Offloads:
-    """Read what `SHOW` prints: lines ``eth0 generic-receive-offload``.
+    """Parse the output of `SHOW`: lines ``eth0 generic-receive-offload``.
 
     Args:
-        shown: its output.
-        shaped: interfaces that are shaped. Of others only what they receive matters.
+        shown: the output.
+        shaped: shaped interfaces. For other interfaces, only offloads on receiving count.
     """
     on: dict[str, list[str]] = {}
     fixed: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What shapes (a router, a server, a phone), held by this run: shaped, watched, and given back as it was found."""
+"""Hold a shaping machine (a router, a server, a phone) during a run; watch it and release it as it was found."""
 
 import contextlib
 import time
@@ -18,29 +18,29 @@ from mplab.drivers.shaper.tc.shell import PlaceError, Shell
 
 _UNDO_OFFLOADS = "38-offloads"
 _BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
-"""How long a machine that reboots is waited for."""
+"""Maximum time to wait for a machine that reboots, s."""
 _log = structlog.get_logger(__name__)
 
 
 class Place:
-    """A router, server or phone for as long as its context: nobody else may shape it meanwhile.
+    """Router, server or phone that no other process can shape during its context.
 
     Args:
         name: for messages: ``router wifi``.
-        shell: on it.
-        interface: that is shaped where the lab file names none; "": it always does.
-        interfaces: that will be shaped; default: `interface`.
-        dead_man_s: silence after which it takes everything back by itself.
-        restore_command: gives it back from another process; the owner's name is added.
-        owner: in whose name it is held.
+        shell: on the machine.
+        interface: interface to shape when the lab file sets none; "": the lab file always sets one.
+        interfaces: interfaces to shape; default: `interface`.
+        dead_man_s: silence after which the machine undoes everything itself.
+        restore_command: releases it from another process; the owner's name is appended.
+        owner: owner of the hold.
     """
 
     method: ClassVar[str] = "tc"
     openwrt: ClassVar[bool] = False
     state_directory: ClassVar[str]
-    """Folder for notes there."""
+    """Folder for notes on the machine."""
     watches_itself: ClassVar[bool] = True
-    """Nothing is installed: the dead-man's switch runs from when it is taken until it is given back."""
+    """True when nothing is installed: the dead-man's switch runs only while the machine is held."""
 
     def __init__(
         self,
@@ -70,18 +70,18 @@ class Place:
         self._stack = contextlib.ExitStack()
         self._shaping: Shaping | None = None
         self.warnings: list[str] = []
-        """Reasons why it may not give the requested conditions, found when it was taken."""
+        """Reasons why it may not apply the requested conditions exactly, found when it was taken."""
 
-    # --- What kinds of places differ in ---------------------------------------------------------------------------
+    # --- Hooks for kinds of machines --------------------------------------------------------------------------------
 
     def _check_ready(self) -> None:
-        """Before it is held; raises LabNotReadyError."""
+        """Check the machine before it is held. Raises LabNotReadyError when it is not ready."""
 
     def _prepare_held(self) -> None:
-        """What is changed as long as it is held, with notes of how it is taken back."""
+        """Make the changes that last while the machine is held, and store their undo."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
-        """Switch offloads that put packets together off while it is held: at `interfaces`, by default at all."""
+        """Disable offloads that join packets while the machine is held: at `interfaces`, by default at all."""
         found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
         self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
         if found.on:
@@ -92,10 +92,10 @@ class Place:
     # --- Holding it -----------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        """Connect, look, hold it, and start the heartbeat.
+        """Connect, check the machine, hold it, and start the heartbeat.
 
         Raises:
-            LabNotReadyError: it cannot be reached, cannot shape, or is somebody else's; nothing was changed.
+            LabNotReadyError: it cannot be reached, cannot shape, or another owner holds it; nothing was changed.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._owner.lock(self.shell.where))
@@ -121,7 +121,7 @@ class Place:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take everything back, let go, disconnect."""
+        """Undo all changes, release the machine, and disconnect."""
         self._stack.__exit__(kind, error, trace)
 
     def _look(self) -> None:
@@ -135,24 +135,24 @@ class Place:
             _log.error("not given back", place=self.name, error=str(error))
 
     def restore(self) -> None:
-        """Take every change back; connects again when the connection is lost.
+        """Undo all changes; reconnect when the connection is lost.
 
         Raises:
-            PlaceError: something could not be taken back.
-            LabNotReadyError: it cannot be reached; its dead-man's switch takes all back.
+            PlaceError: a change could not be undone.
+            LabNotReadyError: the machine cannot be reached; its dead-man's switch undoes all changes.
         """
         if self._shaping is not None:
             self._shaping.forget()
         self.hold.give_back()
 
     def renew(self) -> None:
-        """Hold it again after it was lost (SSH dropped, rebooted, given back by itself); one that boots is waited for.
+        """Hold the machine again after a loss (SSH dropped, reboot, dead-man's switch); wait for one that boots.
 
-        Does nothing when it was not lost. Nothing is shaped then.
+        Does nothing when the hold was not lost. Afterwards, nothing is shaped.
 
         Raises:
             LabNotReadyError: it cannot be reached, or another owner holds it now.
-            PlaceError: what is left on it cannot be taken back.
+            PlaceError: earlier changes on it cannot be undone.
         """
         deadline = time.monotonic() + _BACK_TIMEOUT_S
         while self.hold.seems_lost:
@@ -161,11 +161,11 @@ class Place:
                 self._take_again()
             except LabNotReadyError:
                 if self.shell.alive or time.monotonic() > deadline:
-                    raise  # it answers, and another owner holds it; or it does not come back
+                    raise  # another owner holds it, or it does not return
                 time.sleep(_BACK_POLL_S)
 
     def _take_again(self) -> None:
-        """All that `__enter__` does over a connection that is there; when it fails, it is as not held at all."""
+        """Do the steps of `__enter__` over the existing connection; on an error, release the machine."""
         try:
             self.hold.take()
             self._look()
@@ -176,12 +176,12 @@ class Place:
 
     @property
     def shaping(self) -> Shaping:
-        """What is shaped on it. Raises PlaceError: it is not held."""
+        """Shaped paths on it. Raises PlaceError when it is not held."""
         if self._shaping is None:
             raise PlaceError(self.name, "not connected")
         return self._shaping
 
     @property
     def found(self) -> Capabilities:
-        """What it can do."""
+        """Abilities of the machine. Raises PlaceError when it is not held."""
         return self.shaping.found

@@ -1,4 +1,4 @@
-"""What `tc … show` prints, read without JSON, compared with what was asked."""
+"""Parse the text output of `tc … show` and compare it with the requested settings."""
 
 import re
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _COUNT_UNITS = {"Kb": 1024, "Mb": 1024 * 1024}
 
 @dataclass
 class Qdisc:
-    """One qdisc as `tc -s qdisc show` prints it.
+    """One qdisc in the output of `tc -s qdisc show`.
 
     Attributes:
         kind: ``netem``, ``bfifo``.
-        settings: parameters, times in µs, rates in bit/s, shares in percent.
-        sent_bytes: of what left it.
-        sent_packets: likewise.
-        dropped: packets that it or a qdisc below it dropped.
+        settings: parameters; times in µs, rates in bit/s, shares in percent.
+        sent_bytes: bytes sent.
+        sent_packets: packets sent.
+        dropped: packets dropped by it or a qdisc below it.
         waiting: packets in it now.
     """
 
@@ -41,18 +41,18 @@ class Qdisc:
 
 @dataclass
 class Shaped:
-    """What is applied at one device."""
+    """Qdiscs and rate applied at one device."""
 
     qdiscs: dict[str, Qdisc] = field(default_factory=dict)
-    """By handle: ``1:``, ``10:``, ``20:``."""
+    """Handle (``1:``, ``10:``, ``20:``) → qdisc."""
     rate_bps: float | None = None
-    """Of the class 1:1."""
+    """Rate of the class 1:1, bit/s."""
 
 
 def parse_options(text: str) -> Settings:
-    """The parameters of netem and queues, as `tc` takes them and as it prints them.
+    """Parse the parameters of netem and queues, in the form of tc's arguments or of its output.
 
-    Only those that decide what a packet meets: netem's own rate, which keeps packets in order, is one of them.
+    Only parameters that affect packets are read. netem's own rate, which keeps packets in order, is one of them.
     """
     words = text.replace("\n", " ").split()
     found: Settings = {}
@@ -89,7 +89,7 @@ def _read_loss(words: list[str], found: Settings) -> None:
 
 
 def parse_shaped(text: str) -> Shaped:
-    """Read ``tc -s qdisc show dev IFB`` and ``tc -s class show dev IFB``, one after the other."""
+    """Parse the output of ``tc -s qdisc show dev IFB`` followed by ``tc -s class show dev IFB``."""
     shaped = Shaped()
     current: Qdisc | None = None
     for line in text.splitlines():
@@ -109,12 +109,12 @@ def parse_shaped(text: str) -> Shaped:
 
 
 def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> list[str]:
-    """How what was read back differs from what was asked; empty when it does not.
+    """Return the differences between the requested settings and those read back; empty when they agree.
 
     Args:
-        asked: handle → kind and parameters, as `tc` took them: ``{"10:": "netem limit 1000 delay 25ms"}``.
+        asked: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
         rate_bps: of the htb class.
-        found: read back.
+        found: settings read back.
     """
     problems = []
     if found.rate_bps is None:
@@ -134,7 +134,7 @@ def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> lis
 
 
 def _differ(asked: Settings, found: Settings) -> list[str]:
-    """The kernel counts time in steps of 64 ns, shares in 2⁻³² and tc prints few digits: hence the tolerances."""
+    """Compare with tolerances: the kernel rounds times to 64 ns and shares to 2⁻³², and tc prints few digits."""
     return [
         f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
         for name in sorted({*asked, *found})
@@ -145,7 +145,7 @@ def _differ(asked: Settings, found: Settings) -> list[str]:
 
 
 _SHARE = dict.fromkeys(("delay", "jitter", "target", "interval"), 5e-3)
-"""Of times tc prints three digits (iproute2 6.1, `sprint_time64`): 113.5 ms as 113 ms."""
+"""Relative tolerances: tc prints times with three digits (iproute2 6.1, `sprint_time64`), 113.5 ms as 113 ms."""
 _GRAIN = {"delay": 2.0, "jitter": 2.0, "target": 2.0, "interval": 2.0, "memlimit": 4096.0} | dict.fromkeys(
     ("loss", "ge-p", "ge-r", "ge-bad", "ge-good", "duplicate", "reorder"), 0.005
 )

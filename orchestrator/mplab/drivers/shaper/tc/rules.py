@@ -1,13 +1,13 @@
-"""From a link condition to traffic control: one `htb` class, a `netem` leaf in it, and the queue below.
+"""Translate a link condition into traffic control: one `htb` class, a `netem` leaf in it, and the queue below.
 
-Each direction of each phone has an `ifb` device of its own, to which filters at an interface send its packets, in both
+Each direction of each phone has its own `ifb` device, to which filters at an interface send its packets, in both
 directions (on a router or server towards the phone at egress, from it at ingress; on the phone itself the other way)::
 
     packets of the phone → filter → ifb: htb (rate) → netem (loss, delay, …) → queue (bfifo, pfifo, codel, …) → on
 
-`netem` holds a packet until its delay is over and then hands it to the queue, from which `htb` takes it at the rate.
-So the queue has exactly the length that was asked for: what is under way does not count, as it would if netem's
-own `limit` were the queue. What lies at the interface itself (its own qdisc, other stations) is not touched.
+`netem` holds a packet until its delay is over and then passes it to the queue, from which `htb` sends at the rate.
+Therefore the queue has exactly the requested length. With netem's own `limit` as the queue, packets in flight would
+count, too. The interface's own queues (its qdisc, other stations) are not changed.
 """
 
 import math
@@ -19,31 +19,31 @@ from mplab.format.direction import CONTROLLED, Direction, GilbertElliott, Queue
 
 FULL_PACKET_BYTES = 1500
 UNLIMITED_KBPS = 10_000_000
-"""Of an htb class without a limit: more than anything here forwards."""
+"""Rate of an htb class without a limit, higher than any machine here forwards."""
 
 ETHERNET_HEADER_BYTES = 14
 _FRAME_BYTES = FULL_PACKET_BYTES + ETHERNET_HEADER_BYTES
 _LEAST_BURST_MS, _MOST_BURST_MS = 1.0, 10.0
-"""What htb may send at once, as time at the rate: enough that a late timer costs no rate; two packets otherwise,
-but not so much that a slow link is quick for a moment."""
+"""Burst of htb as time at the rate: at least 1 ms, so that a late timer costs no rate, or two packets if that is more;
+but at most 10 ms, so that a slow link is never fast for a moment."""
 
 _LEAST_IN_FLIGHT = 1000
 _IN_FLIGHT_KBPS = 1_000_000
-"""Of a direction without a rate."""
+"""Assumed rate of a direction without a rate."""
 _IN_FLIGHT_FACTOR = 4
-"""netem's `limit`, packets, in bandwidth-delay products: what bursts bring is dropped by the queue, not by it."""
+"""netem's `limit`, packets, in bandwidth-delay products: so high that the queue, not netem, drops bursts."""
 
 _ORDERING_RATE = "10gbit"
-"""netem keeps packets in order when it has a rate, jitter or not; this one is too high to be felt (1.2 µs a packet)."""
+"""netem with a rate keeps packets in order, even with jitter; this rate is too high to matter (1.2 µs a packet)."""
 
 _MEMORY_BYTES_PER_PACKET = 2048
 
 
 def check_possible(direction: Direction, what: str) -> None:
-    """Refuse what traffic control cannot do.
+    """Refuse conditions that traffic control cannot apply.
 
     Raises:
-        LabNotReadyError: the message names `what`, the field, and what can.
+        LabNotReadyError: the message names `what`, the field, and an alternative.
     """
     if direction.trace is not None:
         raise LabNotReadyError(
@@ -55,7 +55,7 @@ def check_possible(direction: Direction, what: str) -> None:
 
 
 def netem_options(direction: Direction, seed: int | None = None) -> str:
-    """The parameters of the netem qdisc, as tc takes them; `seed` only where kernel and tc take one (Linux 6.7)."""
+    """Return netem's parameters in tc's form; pass `seed` only where kernel and tc support it (Linux 6.7)."""
     parts = [f"limit {in_flight_packets(direction)}"]
     if direction.delay_ms or direction.jitter_ms:
         parts.append(f"delay {_ms(direction.delay_ms)}")
@@ -81,7 +81,7 @@ def _loss_options(direction: Direction) -> list[str]:
 
 
 def in_flight_packets(direction: Direction) -> int:
-    """netem's `limit`: how many packets may be under way, from the bandwidth-delay product in full packets."""
+    """Return netem's `limit`, the maximum packets in flight, from the bandwidth-delay product in full packets."""
     rate_kbps = direction.rate_kbps or _IN_FLIGHT_KBPS
     time_ms = direction.delay_ms + 3 * direction.jitter_ms
     product = rate_kbps * time_ms / 8 / FULL_PACKET_BYTES
@@ -89,7 +89,7 @@ def in_flight_packets(direction: Direction) -> int:
 
 
 def queue_options(queue: Queue) -> str:
-    """The qdisc below netem: what waits for the rate."""
+    """Return the qdisc below netem, in which packets wait for the rate."""
     if queue.unit == "bytes" and queue.discipline == "drop-tail":
         return f"bfifo limit {queue.length}"
     packets = queue.length if queue.unit == "packets" else max(1, math.ceil(queue.length / FULL_PACKET_BYTES))
@@ -102,12 +102,12 @@ def queue_options(queue: Queue) -> str:
 
 
 def rate_kbps(direction: Direction) -> float:
-    """The rate of the htb class, kbit/s."""
+    """Return the rate of the htb class, kbit/s."""
     return direction.rate_kbps or UNLIMITED_KBPS
 
 
 def class_options(direction: Direction) -> str:
-    """The parameters of the htb class."""
+    """Return the parameters of the htb class."""
     rate = rate_kbps(direction)
     least, most = (rate * time_ms / 8 for time_ms in (_LEAST_BURST_MS, _MOST_BURST_MS))
     burst = max(round(least), min(2 * _FRAME_BYTES, round(most)))
@@ -118,13 +118,13 @@ def class_options(direction: Direction) -> str:
 def build_lines(
     device: str, direction: Direction, seed: int | None = None, *, header_bytes: int = ETHERNET_HEADER_BYTES
 ) -> list[str]:
-    """What `tc -batch` needs to shape an ifb device that has nothing yet. Rates count IP bytes.
+    """Return the lines of `tc -batch` that shape a new ifb device. Rates count IP bytes.
 
     Args:
         device: the ifb device.
-        direction: what it shall be.
-        seed: of netem's chance; None: the kernel's.
-        header_bytes: before the IP header; 0 at an interface without link layer (a phone's `rmnet_data0`).
+        direction: condition to apply.
+        seed: for netem's random numbers; None: chosen by the kernel.
+        header_bytes: length of the header before the IP header; 0 without link layer (a phone's `rmnet_data0`).
     """
     stab = f"stab overhead -{header_bytes} linklayer ethernet " if header_bytes else ""
     return [
@@ -136,10 +136,10 @@ def build_lines(
 
 
 def change_lines(device: str, before: Direction, after: Direction, seed: int | None = None) -> list[str]:
-    """What `tc -batch` needs to go from one condition to another.
+    """Return the lines of `tc -batch` that change one condition to another.
 
-    Packets under way and waiting stay, but where the discipline of the queue changes (what waits is lost), and where
-    the distribution of the jitter does (netem cannot forget a table: it is made anew, and what is in it is lost).
+    Packets in flight and in the queue stay, with two exceptions. A new queue discipline loses the packets in the
+    queue. A new jitter distribution loses all packets, because netem cannot remove a table and is made again.
     """
     lines = [f"class change dev {device} parent 1: classid 1:1 htb {class_options(after)}"]
     old, new = queue_options(before.queue), queue_options(after.queue)
@@ -166,14 +166,14 @@ def _table(direction: Direction) -> str:
 
 
 def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: int = 1) -> list[str]:
-    """What sends the packets of `selector` to its ifb devices; ARP and other non-IP frames are left alone.
+    """Return filters that send the packets of `selector` to its ifb devices; they ignore ARP and other non-IP frames.
 
     Args:
-        selector: whose packets.
-        number: of the phone here, from 0: filters of different phones have different priorities.
-        up: ifb device of what comes from the phone.
-        down: ifb device of what goes to it.
-        first: lowest priority number that is ours.
+        selector: packets to shape.
+        number: number of the path on the machine, from 0; it determines the priorities of the filters.
+        up: ifb device for packets from the phone.
+        down: ifb device for packets to the phone.
+        first: lowest priority number used by mplab.
     """
     lines = []
     ways = ("egress", "ingress") if selector.at_phone else ("ingress", "egress")
@@ -187,7 +187,7 @@ def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: 
 
 
 def priorities(number: int, first: int = 1) -> tuple[int, int]:
-    """Of the filters of one phone: filters of different protocols cannot share one."""
+    """Return the priorities of one path's filters: filters of different protocols cannot share one."""
     return first + 2 * number, first + 2 * number + 1
 
 
@@ -203,7 +203,7 @@ def _match(selector: Selector, way: str, protocol: str) -> str:
         return f"match {family} {'src' if way == 'ingress' else 'dst'} {selector.ip}/{bits}"
     if selector.mac:
         digits = selector.mac.replace(":", "")
-        if way == "ingress":  # source address: from 8 bytes before the IP header; 4 bytes at a multiple of 4
+        if way == "ingress":  # source address, 8 bytes before the IP header; u32 matches at multiples of 4 bytes
             return f"match u32 0x{digits[:8]} 0xffffffff at -8 match u16 0x{digits[8:]} 0xffff at -4"
         return f"match u16 0x{digits[:4]} 0xffff at -14 match u32 0x{digits[4:]} 0xffffffff at -12"
     return "match u32 0 0"

@@ -1,4 +1,4 @@
-"""The shell scripts that shape on a place: what they build, take away and show. Nothing here talks to it."""
+"""Build the shell scripts that shape, open and show paths on a machine, without running them."""
 
 import re
 import zlib
@@ -12,7 +12,7 @@ from mplab.drivers.shaper.tc.shell import quote
 from mplab.format.direction import Direction
 
 _PRIO, _PRIO_BESIDE_OTHERS = 1, 50_000
-"""Of our first filter; beside those of others ours come last, so that theirs go on doing what they did."""
+"""Priority of our first filter; next to other programs' filters ours come last, so that theirs still work."""
 
 
 _ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
@@ -20,14 +20,14 @@ _ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
 
 @dataclass(frozen=True)
 class Target:
-    """One phone's path on a place.
+    """One phone's path on a machine.
 
     Attributes:
         number: of the path there, from 0.
-        selector: whose packets.
+        selector: packets to shape.
         up: from the phone.
         down: towards it.
-        seed: of what is chance; None: the kernel's.
+        seed: for random numbers; None: chosen by the kernel.
     """
 
     number: int
@@ -38,19 +38,19 @@ class Target:
 
     @property
     def devices(self) -> dict[str, Direction]:
-        """ifb device → what it does: up, down."""
+        """ifb device → its direction: up, down."""
         return {f"mplab{self.number}u": self.up, f"mplab{self.number}d": self.down}
 
     def seed_of(self, device: str) -> int | None:
-        """The directions lose different packets."""
+        """Return the seed of a direction, so that the two directions lose different packets."""
         return None if self.seed is None else zlib.crc32(f"{self.seed} {device[-1]}".encode())
 
 
 class Scripts:
-    """Scripts for one place.
+    """Scripts for one machine.
 
     Args:
-        found: what it can do.
+        found: its abilities.
         state_directory: folder for notes there.
     """
 
@@ -63,7 +63,7 @@ class Scripts:
     # --- Lines of tc -batch ---------------------------------------------------------------------------------------
 
     def new_lines(self, target: Target, others: Iterable[Target]) -> list[str]:
-        """Shape a path whose ifb devices are there, beside `others`."""
+        """Return lines that shape a path whose ifb devices exist, next to `others`."""
         lines = [line for device in target.devices for line in self._build_lines(target, device)]
         interface = target.selector.interface
         if interface not in {other.selector.interface for other in others} | self._shared:
@@ -72,7 +72,7 @@ class Scripts:
         return lines + rules.filter_lines(target.selector, target.number, *target.devices, first=first)
 
     def change_lines(self, before: Target, after: Target) -> list[str]:
-        """Go from one condition of a path to another."""
+        """Return lines that change one condition of a path to another."""
         return [
             line
             for device, direction in after.devices.items()
@@ -87,9 +87,9 @@ class Scripts:
         return _PRIO_BESIDE_OTHERS if interface in self._shared else _PRIO
 
     def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
-        """Show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
+        """Return lines that show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
 
-        One call of tc shows all of it: to start a program takes long on a small router.
+        One call of tc shows all of it, because starting a program is slow on a small router.
         """
         return [
             *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
@@ -103,13 +103,13 @@ class Scripts:
     # --- Scripts --------------------------------------------------------------------------------------------------
 
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
-        """All of it, or there itself back to what was before: also when the connection is lost meanwhile.
+        """Return a script that applies all lines, or restores the previous state, even if the connection is lost.
 
         Args:
             lines: of the batch.
-            new_devices: ifb devices to be made first.
-            note: the line that notes how it is taken back.
-            put_back: back to what was before.
+            new_devices: ifb devices to make first.
+            note: line that stores the undo script.
+            put_back: script that restores the previous state.
         """
         return "\n".join(
             [
@@ -124,12 +124,12 @@ class Scripts:
         )
 
     def batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """The shell command that has tc run `lines`; what it shows, it shows with counters."""
+        """Return the shell command with which tc runs `lines`; output includes counters."""
         file = f"{self._directory}/batch"
         return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 
     def unshape(self, targets: Sequence[Target]) -> str:
-        """Takes all `targets` there are away: filters first, so that no packet is sent to a device that is gone."""
+        """Return a script that removes all `targets`: filters first, so that they never lead to a missing device."""
         own = sorted({target.selector.interface for target in targets} - self._shared)
         shared = [target for target in targets if target.selector.interface in self._shared]
         devices = [device for target in targets for device in target.devices]
@@ -154,7 +154,7 @@ class Scripts:
         ]
 
     def rebuild(self, target: Target) -> str:
-        """Builds the devices of a path, whose change was refused half-way, again as they were."""
+        """Return a script that builds the devices of a path again after a partly refused change."""
         lines = [
             line
             for device in target.devices
@@ -163,7 +163,7 @@ class Scripts:
         return f"{self.batch(lines, '-force ')} >/dev/null 2>&1\ntrue"
 
     def take_away(self, target: Target, others: Iterable[Target]) -> str:
-        """Takes one path away and leaves `others` as they are."""
+        """Return a script that removes one path and leaves `others` unchanged."""
         interface = target.selector.interface
         if interface not in {other.selector.interface for other in others} | self._shared:
             return self.unshape([target])
@@ -177,7 +177,7 @@ class Scripts:
 
 
 def parse_shown(text: str, devices: Sequence[str]) -> dict[str, readback.Shaped]:
-    """What `Scripts.show_lines` of `devices` shows, by ifb device: each begins with the qdisc at its root."""
+    """Split the output of `Scripts.show_lines` by ifb device: each part begins with the device's root qdisc."""
     parts: list[list[str]] = []
     for line in text.splitlines():
         if _ROOT.match(line):

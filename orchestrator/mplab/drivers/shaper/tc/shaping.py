@@ -1,4 +1,4 @@
-"""Shaping on a place that is held: all or nothing, read back, counted."""
+"""Shape paths on a held machine: completely or not at all, verified by reading back, with counters."""
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +13,15 @@ from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
 from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
-"""Undone first: in falling order of names."""
+"""Name of the undo script that runs first: undo runs in falling order of names."""
 
 
 class Shaping:
-    """What is shaped on a place from when it was taken on: nothing at first.
+    """Shaped paths on a machine; none when it is taken.
 
     Args:
-        hold: on it.
-        found: what it can do.
+        hold: on the machine.
+        found: abilities of the machine.
     """
 
     def __init__(self, hold: Hold, found: Capabilities) -> None:
@@ -31,7 +31,7 @@ class Shaping:
         self._targets: dict[str, Target] = {}
 
     def forget(self) -> None:
-        """Everything was taken back."""
+        """Forget all paths after everything was undone."""
         self._targets.clear()
 
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
@@ -76,7 +76,7 @@ class Shaping:
         return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def unshape(self, key: str) -> None:
-        """See `PathShaping`; nothing is done either when the place is held by this owner no more."""
+        """See `PathShaping`; also does nothing when this owner no longer holds the machine."""
         target = self._targets.pop(key, None)
         if target is not None:
             script = self._scripts.take_away(target, self._targets.values())
@@ -84,7 +84,7 @@ class Shaping:
                 self._hold.change(script, f"opening {target.selector}")
 
     def _compare(self, target: Target, shown: str, put_back: str) -> None:
-        """Raise PlaceError, after `put_back`, when the place does something else than it was told."""
+        """Raise PlaceError, after running `put_back`, when the machine does not apply the requested condition."""
         shaped = parse_shown(shown, [*target.devices])
         problems = []
         for device, direction in target.devices.items():
@@ -142,7 +142,7 @@ def _way_state(shaped: readback.Shaped) -> dict[str, object]:
 
 
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:
-    """`dropped` of netem counts what the queue below it dropped, too."""
+    """Return the counters of one direction; netem's `dropped` includes the packets dropped by the queue below it."""
     netem, queue, root = shaped.qdiscs["10:"], shaped.qdiscs["20:"], shaped.qdiscs["1:"]
     return {
         "packets_out": root.sent_packets,

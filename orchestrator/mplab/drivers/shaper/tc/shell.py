@@ -1,4 +1,4 @@
-"""The ``Shell`` protocol: a root shell on what shapes; and one behind a command line (this machine, a phone's `su`)."""
+"""``Shell`` protocol for a root shell on a machine, and shells opened by a command line (``sudo``, ``adb … su``)."""
 
 import re
 import subprocess
@@ -14,52 +14,52 @@ _END = "mplab-script-ended"
 
 
 class PlaceError(DeviceError):
-    """A router, server or phone did not do what it was told, or can no longer be reached."""
+    """A router, server or phone did not apply a command, or can no longer be reached."""
 
 
 class NotHeldError(PlaceError):
-    """It is not ours any more: it has given itself back, or was rebooted. Nothing that we shaped is left on it."""
+    """The hold on a machine was lost by its dead-man's switch or a reboot; nothing of this run shapes there."""
 
 
 class ConnectionLostError(PlaceError):
-    """It no longer answers over a connection that was made."""
+    """The machine no longer answers over an existing connection."""
 
 
 class Shell(Protocol):
     """A POSIX shell that runs as root: busybox ash, dash, bash, mksh."""
 
     name: str
-    """Of what it is a shell, for messages: ``router wifi``."""
+    """Name of the machine, for messages: ``router wifi``."""
 
     @property
     def where(self) -> str:
-        """How it is reached: ``root@192.168.1.1:22``."""
+        """Address of the machine: ``root@192.168.1.1:22``."""
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is there, as far as is known."""
+        """True while the connection is believed to exist."""
 
     def connect(self) -> None:
-        """Connect; again after it was lost.
+        """Connect, also again after a loss.
 
         Raises:
-            LabNotReadyError: it cannot be reached, or does not let us in as root.
+            LabNotReadyError: the machine cannot be reached, or does not accept the login as root.
         """
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """Run a script, which begins only when all of it has arrived, and wait; `return` ends it.
+        """Run a script and wait for it; it starts only when it has arrived completely. `return` ends it.
 
-        What has begun ends, too, when the connection is lost meanwhile.
+        A script that has started runs to its end even if the connection is lost.
 
         Raises:
-            ConnectionLostError: no answer (in time).
-            PlaceError: (with `check`) it failed.
+            ConnectionLostError: no answer, or none in time.
+            PlaceError: with `check`: the script failed.
         """
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
 
 
 ShellT = TypeVar("ShellT", bound=Shell)
@@ -67,7 +67,7 @@ ShellT = TypeVar("ShellT", bound=Shell)
 
 @contextmanager
 def connected(shell: ShellT) -> Iterator[ShellT]:
-    """Connect a shell for as long as the context. Raises LabNotReadyError."""
+    """Connect a shell for the duration of the context. Raises LabNotReadyError when that fails."""
     shell.connect()
     try:
         yield shell
@@ -76,13 +76,13 @@ def connected(shell: ShellT) -> Iterator[ShellT]:
 
 
 def whole_script(text: str, arguments: Sequence[str]) -> str:
-    """What a shell reads from its standard input: it begins to run when the last line is there."""
+    """Return the text for a shell's standard input; the shell runs it only after it has read the last line."""
     quoted = " ".join(quote(argument) for argument in arguments)
     return f"mplab_script() {{\ntrap '' HUP PIPE\n{text}\n}}\nmplab_script {quoted} </dev/null\n"
 
 
 def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
-    """The result; raises PlaceError when the command failed."""
+    """Return the result. Raises PlaceError when the command failed."""
     if done.exit_code != 0:
         raise PlaceError(
             name,
@@ -97,12 +97,12 @@ def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
 class CommandShell:
     """A shell that a command line opens: ``sudo -n`` here, ``adb -s SERIAL shell su -c`` for a phone.
 
-    Its exit code may be lost on the way (old `adb`, some `su`): the script itself says it at its end.
+    Old `adb` and some `su` lose the exit code, so the script prints it at its end.
 
     Args:
-        name: of what it is a shell.
-        argv: to which ``sh`` is added; it passes standard input on. Empty: a shell of this process.
-        where: how it is reached, for messages; default: the command line.
+        name: of the machine.
+        argv: command line to which ``sh`` is appended; it must pass on standard input. Empty: a shell of this user.
+        where: address for messages; default: the command line.
     """
 
     def __init__(self, name: str, argv: Sequence[str], where: str = "") -> None:
@@ -172,5 +172,5 @@ class CommandShell:
 
 
 def quote(text: str) -> str:
-    """`text` as one word of a POSIX shell."""
+    """Quote `text` as one word of a POSIX shell."""
     return "'" + text.replace("'", "'\\''") + "'"

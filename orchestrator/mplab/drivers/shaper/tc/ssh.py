@@ -1,4 +1,4 @@
-"""A shell over SSH: the host key is checked, a key or an agent logs in, nothing asks for a password."""
+"""Shell over SSH with a verified host key and login by key or agent; it never prompts for a password."""
 
 import base64
 import hashlib
@@ -20,10 +20,10 @@ CONNECT_TIMEOUT_S = 10.0
 _KEEPALIVE_S = 5
 _BLOCK = 65536
 _NO_KEY = "No authentication methods available"
-"""Text of paramiko's error when it has neither a key nor an agent with one."""
+"""Text of paramiko's error when neither a key file nor the agent has a key."""
 _AUTHORIZED = "~/.ssh/authorized_keys there (OpenWrt: /etc/dropbear/authorized_keys)"
 
-logging.getLogger("paramiko").addHandler(logging.NullHandler())  # what it has to say is in our errors
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # our errors contain its messages
 
 
 class SshConnection:
@@ -31,7 +31,7 @@ class SshConnection:
 
     Args:
         name: of the router or server, for messages.
-        settings: where it is, and how to log in.
+        settings: address and login.
         sudo: the user becomes root by ``sudo -n``.
     """
 
@@ -44,14 +44,14 @@ class SshConnection:
 
     @property
     def where(self) -> str:
-        """``root@192.168.1.1:22``."""
+        """Address: ``root@192.168.1.1:22``."""
         return f"{self.settings.user}@{self.settings.host}:{self.settings.port}"
 
     def connect(self) -> None:
         """Connect and log in.
 
         Raises:
-            LabNotReadyError: no answer, another host key than the known one, or no key that the router takes.
+            LabNotReadyError: no answer, a host key that is not the known one, or no accepted login key.
         """
         self.close()
         client = paramiko.SSHClient()
@@ -83,7 +83,7 @@ class SshConnection:
         self._client = client
 
     def _explain(self, error: Exception) -> str:  # noqa: PLR0911 - one sentence for each cause
-        """What to say about a connection that was not made."""
+        """Explain a failed connection in one sentence."""
         settings = self.settings
         match error:
             case _HostKeyError() | _KeyError():
@@ -123,10 +123,11 @@ class SshConnection:
     def run(
         self, command: str, *, stdin: str = "", timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """Run a command line in the login shell of the user, who may not be root, and wait.
+        """Run a command line in the login shell of the user, who may not be root, and wait for it.
 
         Raises:
-            PlaceError: the connection is lost, the command did not end in time, or (with `check`) it failed.
+            ConnectionLostError: the connection is lost, or the command did not end in time.
+            PlaceError: not connected or, with `check`, the command failed.
         """
         client = self._client
         if client is None:
@@ -149,21 +150,21 @@ class SshConnection:
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """Run a script as root, which begins only when all of it has arrived.
+        """Run a script as root; it starts only when it has arrived completely.
 
-        What has begun ends, too, when the connection is lost meanwhile.
+        A script that has started runs to its end even if the connection is lost. Raises as `run` does.
         """
         whole = whole_script(text, arguments)
         return self.run(self._shell, stdin=whole, timeout_s=timeout_s, check=check)
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is there, as far as is known."""
+        """True while the connection is believed to exist."""
         transport = self._client.get_transport() if self._client else None
         return transport is not None and transport.is_active()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         with self._lock:
             if self._client is not None:
                 self._client.close()
@@ -171,7 +172,7 @@ class SshConnection:
 
 
 def _open(transport: paramiko.Transport, command: str, timeout_s: float) -> paramiko.Channel:
-    """A channel on which a command runs. What the server refuses has not begun: a busy one is asked once more."""
+    """Return a channel that runs a command. If the server refuses, nothing has started, so retry once."""
     try:
         return _open_once(transport, command, timeout_s)
     except paramiko.SSHException:
@@ -192,7 +193,7 @@ def _open_once(transport: paramiko.Transport, command: str, timeout_s: float) ->
 
 
 def _exchange(channel: paramiko.Channel, stdin: bytes, timeout_s: float) -> CommandResult:
-    """Send `stdin`, collect all output, wait for the exit code; error output beyond 2 MB would block."""
+    """Send `stdin`, read all output, and wait for the exit code; more than 2 MB of error output would block."""
     if stdin:
         channel.sendall(stdin)
     channel.shutdown_write()
@@ -213,14 +214,14 @@ def _read_all(receive: Callable[[int], bytes]) -> str:
 
 
 class _KeyError(paramiko.SSHException):
-    """The key file of the lab file cannot be used; the message gives the next step."""
+    """The key file in the lab file cannot be used; the message has a remedy."""
 
 
 def _load_key(name: str) -> paramiko.PKey:
-    """Read a private key. With its own type known, a refusal of the server is not hidden by further attempts."""
+    """Read a private key and detect its type; trying several types would hide why the server refused the key."""
     try:
         return paramiko.PKey.from_path(str(Path(name).expanduser()))
-    except TypeError as error:  # of cryptography: it wants a passphrase
+    except TypeError as error:  # from cryptography, for a key with a passphrase
         text = f"the key {name} has a passphrase. Add it to the SSH agent (ssh-add {name}) and leave out 'key'"
         raise _KeyError(text) from error
     except (ValueError, UnsupportedAlgorithm, paramiko.pkey.UnknownKeyType) as error:
@@ -231,17 +232,17 @@ def _load_key(name: str) -> paramiko.PKey:
 
 
 class _HostKeyError(paramiko.SSHException):
-    """The router's host key is not the known one; the message says what to do."""
+    """The router's host key is not the known one; the message has a remedy."""
 
 
 class _Fingerprint(paramiko.MissingHostKeyPolicy):
-    """Takes the key with the fingerprint of the lab file, and no other."""
+    """Policy that accepts only the key with the fingerprint in the lab file."""
 
     def __init__(self, expected: str) -> None:
         self._expected = expected
 
     def missing_host_key(self, _client: paramiko.SSHClient, _hostname: str, key: paramiko.PKey) -> None:
-        """Called with the key that the router shows."""
+        """Raise _HostKeyError when the router's key has another fingerprint."""
         found = fingerprint(key)
         if found != self._expected:
             raise _HostKeyError(
@@ -251,10 +252,10 @@ class _Fingerprint(paramiko.MissingHostKeyPolicy):
 
 
 class _Unknown(paramiko.MissingHostKeyPolicy):
-    """Refuses a router that nobody has vouched for."""
+    """Policy that refuses routers with an unknown key."""
 
     def missing_host_key(self, _client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Called with the key that the router shows."""
+        """Raise _HostKeyError with the router's key."""
         raise _HostKeyError(
             f"unknown host key: {hostname} shows {fingerprint(key)} ({key.get_name()}). {_how_to_compare(key)}. If it "
             "is the router's own, write it into the lab file: host_key"
@@ -270,6 +271,6 @@ def _how_to_compare(key: paramiko.PKey) -> str:
 
 
 def fingerprint(key: paramiko.PKey) -> str:
-    """As OpenSSH shows it: ``SHA256:…``."""
+    """Return the fingerprint as OpenSSH prints it: ``SHA256:…``."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"

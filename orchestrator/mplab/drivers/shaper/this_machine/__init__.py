@@ -1,1 +1,1 @@
-"""The kind of router ``this-machine``: the Linux host that runs mplab is the access point itself."""
+"""Routers of the kind ``this-machine``: the Linux host that runs mplab is the access point."""

@@ -1,4 +1,4 @@
-"""The kind ``this-machine``: the host's own traffic control, without SSH."""
+"""Driver ``this-machine``: the host's own traffic control, without SSH."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ThisMachine(TcDriver[ThisMachineFile, CommandShell]):
-    """`MachineDriver` of the host that runs mplab; nothing is installed."""
+    """`MachineDriver` for the host that runs mplab; nothing is installed."""
 
     name = "this-machine"
     title = "this machine, which is the access point itself"

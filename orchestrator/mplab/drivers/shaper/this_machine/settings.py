@@ -1,4 +1,4 @@
-"""The part of a lab file that names this machine as a router."""
+"""Settings of this machine as a router in a lab file."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ from mplab.userfiles.machine_fields import DeadMan, InterfaceName, MachineFile
 
 
 class ThisMachineFile(MachineFile):
-    """This machine as the access point, by hostapd or as a bridge: nothing has to be reached."""
+    """The host that runs mplab as access point, by hostapd or as a bridge; it needs no address."""
 
     driver: Literal["this-machine"] = Field(description="The host that runs mplab is the access point.")
     interface: InterfaceName = Field(

@@ -1,1 +1,1 @@
-"""A virtual router: a whole Linux with traffic control, in user mode, that stands in for an OpenWrt router."""
+"""Virtual routers: a user-mode Linux with traffic control that replaces an OpenWrt router."""

@@ -1,4 +1,4 @@
-"""The kind ``virtual``: a router that a virtual lab boots for itself, driven as OpenWrt is."""
+"""Driver ``virtual``: a router that a virtual lab boots and controls like one with OpenWrt."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class VirtualRouterFile(MachineFile):
-    """A router that a lab boots for itself, in the place of its own: how it is reached, the lab knows."""
+    """A router that a lab boots in place of its node ``router``; the lab knows its address."""
 
     driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
     flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")
@@ -32,7 +32,7 @@ class VirtualRouterFile(MachineFile):
 
 
 class Virtual(InsideDriver[VirtualRouterFile]):
-    """`InsideDriver` of routers in user-mode Linux."""
+    """`InsideDriver` for routers in user-mode Linux."""
 
     name = "virtual"
     title = "a virtual router with Linux in user mode"
@@ -56,7 +56,7 @@ class Virtual(InsideDriver[VirtualRouterFile]):
         return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
 
     def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
-        """Check what it is made of; nothing is booted."""
+        """Yield findings about its programs and parts; nothing is booted."""
         what = machine.label
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:

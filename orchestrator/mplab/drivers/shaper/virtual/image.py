@@ -1,7 +1,7 @@
-"""The root file system of a virtual router: busybox ash, dropbear and iproute2 of this machine, kernel modules.
+"""Build the root file system of a virtual router from this machine's busybox, dropbear, iproute2 and kernel modules.
 
-It is laid out as OpenWrt is: ``/etc/init.d`` with ``rc.common``, ``/tmp`` and ``/var`` in memory, small stand-ins for
-``uci`` and ``wifi``.
+Its layout is that of OpenWrt: ``/etc/init.d`` with ``rc.common``, ``/tmp`` and ``/var`` in memory, small replacements
+for ``uci`` and ``wifi``.
 """
 
 import re
@@ -15,7 +15,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import BUSYBOX, DROPBEAR, DROPBEARKEY, ETHTOOL, TC, Program
 
 MODULES = Path("/usr/lib/uml/modules")
-"""Of the user-mode kernel: one folder, named after its release."""
+"""Folder of the user-mode kernel's modules: one subfolder, named after its release."""
 
 _ROOT = Path(__file__).parent / "root"
 _FOLDERS = (
@@ -33,7 +33,7 @@ _FOLDERS = (
     "usr/sbin",
 )
 _TABLES = ("usr/lib/tc/*.dist", "usr/lib/*/tc/*.dist")
-"""Distributions of delay that tc reads."""
+"""Patterns of tc's tables of delay distributions."""
 
 WANTED_MODULES = (
     "act_mirred", "cls_u32", "ifb", "sch_cake", "sch_codel", "sch_fq", "sch_fq_codel", "sch_htb", "sch_ingress",
@@ -47,9 +47,9 @@ class Port:
 
     Attributes:
         name: in the router.
-        address: IPv4, with the length of its prefix.
-        mac: its hardware address.
-        plug: how the user-mode kernel reaches it from outside: ``transport=raw,ifname=wlan``.
+        address: IPv4, with prefix length.
+        mac: hardware address.
+        plug: connection to the host as the user-mode kernel's option: ``transport=raw,ifname=wlan``.
     """
 
     name: str
@@ -72,11 +72,11 @@ def build(
         root: an empty folder.
         client_key: public key that may log in as root, a line of ``authorized_keys``.
         ports: its interfaces; the first one is its radio.
-        commands: run at the end of each boot.
+        commands: commands to run at the end of each boot.
         options: of uci: ``{"wireless.radio0": "wifi-device"}``.
 
     Returns:
-        The router's host key, as ``ssh-ed25519 AAAA…``.
+        The router's public host key, ``ssh-ed25519 AAAA…``.
 
     Raises:
         LabNotReadyError: a program is not installed.
@@ -117,7 +117,7 @@ def build(
 
 
 def new_host_key(root: Path) -> str:
-    """Give the router another host key; the public half."""
+    """Give the router a new host key; return its public half. Raises LabNotReadyError when none was made."""
     file = root / "etc/dropbear/dropbear_ed25519_host_key"
     file.unlink(missing_ok=True)
     argv = [str(DROPBEARKEY.path()), "-t", "ed25519", "-f", str(file)]
@@ -129,10 +129,10 @@ def new_host_key(root: Path) -> str:
 
 
 def kernel_release() -> str:
-    """Of the user-mode kernel, by its modules.
+    """Return the release of the user-mode kernel, found by its modules.
 
     Raises:
-        LabNotReadyError: it has none.
+        LabNotReadyError: there are no modules.
     """
     found = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
     if not found:

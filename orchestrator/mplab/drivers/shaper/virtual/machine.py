@@ -1,4 +1,4 @@
-"""The virtual machine of a virtual router: user-mode Linux, which runs as an ordinary program."""
+"""Run the virtual machine of a virtual router: user-mode Linux, an ordinary program."""
 
 import threading
 import time
@@ -12,21 +12,21 @@ from mplab.drivers.shaper.virtual.image import Port
 
 MEMORY = "96M"
 _FIRST = ("nice", "-n", "-15")
-"""A router is a machine of its own: where this user may, other programs of the host do not keep it waiting."""
+"""Raise its priority if this user may, so that other programs of the host do not delay the router."""
 _SHORTEST_LIFE_S = 1.0
 _MOST_SHORT_LIVES = 3
 _STOP_S = 2.0
 
 
 class VirtualMachine:
-    """A machine that is booted again when it has ended: a reboot is that, to user-mode Linux.
+    """Machine that is booted again when it ends: user-mode Linux ends on a reboot.
 
     Args:
         name: for messages: ``router wifi``.
-        node: that its ports are plugged into.
+        node: node to whose interfaces its ports are connected.
         root: its file system.
         ports: its interfaces, ``vec0`` first.
-        log: its console.
+        log: file for its console output.
     """
 
     def __init__(self, name: str, node: Node, *, root: Path, ports: Sequence[Port], log: Path) -> None:
@@ -40,12 +40,12 @@ class VirtualMachine:
         self._given_up = False
 
     def start(self) -> None:
-        """Boot it."""
+        """Boot the machine."""
         self._process = self._boot()
         self._keeper.start()
 
     def _boot(self) -> NodeProcess:
-        # Its memory is a file there, in the lab's own tmpfs.
+        # Its memory is a file in this folder, in the lab's own tmpfs.
         env = {"TMPDIR": "/dev/shm"}  # noqa: S108
         if UML_XSTATE.exists():
             env["LD_PRELOAD"] = str(UML_XSTATE)
@@ -65,12 +65,12 @@ class VirtualMachine:
             self._process = self._boot()
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it ends again and again."""
+        """Raise DeviceError when it ends repeatedly right after booting."""
         if self._given_up:
             raise DeviceError(self._name, "the virtual machine ends as soon as it boots", stderr=last_words(self._log))
 
     def stop(self) -> None:
-        """Switch it off."""
+        """Stop the machine."""
         self._stopping.set()
         if self._process is not None:
             self._process.stop(_STOP_S)

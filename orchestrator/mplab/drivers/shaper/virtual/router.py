@@ -1,4 +1,4 @@
-"""A virtual router in the place of the lab's node ``router``, reached over SSH as a real one is."""
+"""Replace the lab's node ``router`` by a virtual router that is reached over SSH like a real one."""
 
 import base64
 import os
@@ -30,23 +30,23 @@ _BOOT_TIMEOUT_S = 90.0
 _POLL_S = 0.1
 _MANAGEMENT, _MANAGEMENT_MAC = "management", "02:6d:70:00:01:01"
 _GUARD_ORDER = "S96"
-"""Of its init script among those of a boot."""
+"""Order of the switch's init script at boot."""
 _BPF_LD_BYTE, _BPF_JEQ, _BPF_RET = 0x30, 0x15, 0x06
 _SKF_AD_OFF, _SKF_AD_PKTTYPE = 0xFFFFF000, 4
 _PACKET_OUTGOING, _WHOLE_PACKET = 4, 0xFFFFFFFF
-"""<linux/filter.h>, <linux/if_packet.h>"""
+"""Constants from <linux/filter.h> and <linux/if_packet.h>."""
 _RADIO = {"wireless.radio0": "wifi-device", "wireless.default_radio0": "wifi-iface"}
 
 
 class VirtualRouter:
-    """A virtual router: wired and booted by `start`, there when `wait` returns.
+    """A virtual router: `start` wires and boots it, `wait` returns when it answers.
 
     Args:
         entry: of the lab file.
-        node: the lab's node that it takes the place of; its interfaces have no addresses.
+        node: the lab's node that it replaces; its interfaces have no addresses.
         wiring: of that node.
-        directory: private folder for its file system and the key that logs in.
-        log: its console.
+        directory: private folder for its file system and the login key.
+        log: file for its console output.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class VirtualRouter:
         self._machine = VirtualMachine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
 
     def start(self) -> None:
-        """Wire it, build its file system, and let it boot."""
+        """Wire it, build its file system, and boot it."""
         root = Node("lab", os.getpid())
         pid = self._node.pid
         root.ip(
@@ -84,14 +84,14 @@ class VirtualRouter:
         self._machine.start()
 
     def _make_key(self) -> str:
-        """A key to log in with; its public half."""
+        """Make a login key; return its public half."""
         private = Ed25519PrivateKey.generate()
         text = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
         write_private(self._key, text)
         return private.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
 
     def _install_guard(self) -> None:
-        """What ``mplab router install`` puts on a real one."""
+        """Install the files that ``mplab router install`` copies to a real router."""
         for path, source in guard.INSTALLED.items():
             target = self._root / path.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ class VirtualRouter:
 
     @property
     def machine(self) -> ShapingMachine[RouterFile]:
-        """It as a lab file would have it if it were a real router."""
+        """The router as an entry of a lab file would describe it if it were real."""
         host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
         towards = self._wiring.towards
         settings = RouterFile.model_validate(
@@ -117,10 +117,11 @@ class VirtualRouter:
         return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
-        """Until it answers over SSH; what it says of itself: kernel, tc, busybox.
+        """Wait until it answers over SSH; return its versions of kernel, tc and busybox.
 
         Raises:
-            LabNotReadyError: it does not boot.
+            LabNotReadyError: it does not boot in time.
+            DeviceError: its virtual machine has ended.
         """
         ssh = SshConnection(self._entry.label, self.machine.settings)
         deadline = time.monotonic() + _BOOT_TIMEOUT_S
@@ -141,16 +142,16 @@ class VirtualRouter:
         return dict(zip(("kernel", "tc", "busybox"), said, strict=False))
 
     def check_alive(self) -> None:
-        """Raise DeviceError when its virtual machine has ended for good."""
+        """Raise DeviceError when its virtual machine has ended and is not booted again."""
         self._machine.check_alive()
 
     def stop(self) -> None:
-        """Switch it off."""
+        """Stop the router."""
         self._machine.stop()
 
 
 def _ports(wiring: Wiring, received: Path) -> list[Port]:
-    """What a port receives goes through the filter in the file `received`."""
+    """Return the ports; the filter in the file `received` selects the packets that they receive."""
     names = {**wiring.ports, _MANAGEMENT: (wiring.management[1], _MANAGEMENT_MAC)}
     return [
         Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
@@ -159,10 +160,10 @@ def _ports(wiring: Wiring, received: Path) -> list[Port]:
 
 
 def _incoming_alone() -> bytes:
-    """A filter (`struct sock_filter`) that drops what goes out.
+    """Return a filter (`struct sock_filter`) that drops outgoing packets.
 
-    A packet socket sees what other sockets send through its interface, too: the router would receive its own packets,
-    and shape them a second time.
+    A packet socket also sees packets that other sockets send through its interface. Without the filter, the router
+    would receive its own packets and shape them a second time.
     """
     load_type = (_BPF_LD_BYTE, 0, 0, _SKF_AD_OFF + _SKF_AD_PKTTYPE)
     instructions = [load_type, (_BPF_JEQ, 0, 1, _PACKET_OUTGOING), (_BPF_RET, 0, 0, 0), (_BPF_RET, 0, 0, _WHOLE_PACKET)]

@@ -1,1 +1,1 @@
-"""MPFlex: the application connections are streams of one session."""
+"""MPFlex: application connections are streams of one session."""

@@ -1,4 +1,4 @@
-"""The driver of ``mpflex``: its schedulers as variants, its policy files."""
+"""Driver of ``mpflex``: its schedulers as variants, its policy files."""
 
 import subprocess
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ LOOKS: Mapping[str, TransportStyle] = {
     "backup": TransportStyle("MPFlex backup", "#17BECF", ">"),
     "single": TransportStyle("MPFlex single path", "#BCBD22", "h"),
 }
-"""How each scheduler is drawn."""
+"""Name, colour and marker of each scheduler in figures."""
 
 
 class MpflexDriver(TransportDriver):
-    """See `Mpflex`."""
+    """Driver of `Mpflex`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
@@ -35,7 +35,7 @@ class MpflexDriver(TransportDriver):
         return Mpflex(options_as(MpflexOptions, options), interfaces, files)
 
     def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
-        """See `TransportDriver`: as the agent reads policies. Without a `mpflex` nothing is checked: runs need one."""
+        """See `TransportDriver`: checks policies with `mpflex`; without that program, returns no problems."""
         if not files or (program := MPFLEX.find()) is None:
             return []
         problems: list[str] = []

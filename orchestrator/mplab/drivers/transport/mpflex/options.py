@@ -1,4 +1,4 @@
-"""Options of ``mpflex`` in an experiment file, and the rule files that one of them names."""
+"""Options of ``mpflex`` in an experiment file, and the rule files named by one of them."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -15,18 +15,18 @@ Feeding = Literal["late", "buffered"]
 
 TRIGGERS: tuple[Trigger, ...] = ("tail", "stall", "buffer")
 PINNED = frozenset({"backup", "single"})
-"""Schedulers that use one path as long as it works."""
+"""Schedulers that use only one path as long as it works."""
 
 POLICIES_DIR = CHECKOUT / "mpflex" / "policies"
 
 
 def policy_names() -> list[str]:
-    """The rule files that come with mpflex, sorted."""
+    """Return the names of the rule files that come with mpflex, sorted."""
     return sorted(path.stem for path in POLICIES_DIR.glob("*.yaml"))
 
 
 def _policy_name(name: str) -> str:
-    """A name that can be one: whether there is such a file is looked up in the run's folder, too."""
+    """Check the form of a name; whether the file exists is checked later, because it can be in the run's folder."""
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(unknown("policy", name, policy_names()))
     return name

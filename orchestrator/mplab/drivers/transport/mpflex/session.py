@@ -1,4 +1,4 @@
-"""What the paths of a session carried, from the logs of agent and proxy."""
+"""Count the bytes of a session's paths from the logs of agent and proxy."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,15 +10,15 @@ _NAMES = ("bytes_up", "bytes_down", "copied_up", "copied_down")
 
 
 def session_summary(agent: Iterable[LogRecord], proxy: Iterable[LogRecord]) -> SessionSummary:
-    """Return what each path of a session carried for its streams, from the logs of both sides; {} without a session.
+    """Return the bytes that each path of a session carried, from the logs of both sides; {} without a session.
 
     Args:
         agent: records of the agent's log.
-        proxy: those of the proxy's, of the same cell.
+        proxy: records of the proxy's log of the same cell.
 
     Returns:
         ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``: bytes of streams, each once, and of
-        copies. ``events``: what happened to the paths.
+        copies. ``events``: events of the paths.
     """
     paths: dict[str, Counter[str]] = {}
     events = []

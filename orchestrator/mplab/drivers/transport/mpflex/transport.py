@@ -13,20 +13,19 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
 
 _TROUBLES = frozenset({"stalled", "ended", "failed"})
-"""What happens to a path in a cell in which nobody asked for it."""
+"""Events of a path that need an explanation in the experiment."""
 
 _REPLACED = frozenset({"", "another connection has taken its place"})
-"""How the end of a path is told that was stalled for a while and has been set up anew; in order, when the proxy was
-the first to know."""
+"""Errors at the end of a path that stalled and was set up again; "" (no error) when the proxy noticed first."""
 
 _REPLACING_S = 1.0
-"""The end of a path and the beginning of the one that takes its place are told so close to each other."""
+"""Maximum time between the events of a path's end and of its replacement's start, s."""
 
 _LONG_CONNECTION_BYTES = 256_000
-"""A connection that carried so much filled the congestion window of every path more than once…"""
+"""A connection with this many bytes filled the congestion window of every path more than once…"""
 
 _LONG_CONNECTION_BPS = 150_000
-"""… unless it never was in a hurry: a path is always free for less than this, both ways (a voice call: 100 kbit/s)."""
+"""… except at rates below this, at which one path is always free (both ways; a voice call has 100 kbit/s)."""
 
 _KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
 
@@ -37,7 +36,7 @@ class Mpflex(Transport):
     Args:
         options: of the experiment file.
         interfaces: of the phone: name → address.
-        files: what the experiment has read of `POLICIES_DIR`: ``policies/NAME.yaml`` → content.
+        files: contents that the experiment has read from `POLICIES_DIR`: ``policies/NAME.yaml`` → content.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class Mpflex(Transport):
         return len(self._interfaces)
 
     def _policy(self) -> str | None:
-        """The rule file's content; None: no policy."""
+        """Return the rule file's content; None: no policy."""
         if self._options.policy is None:
             return None
         file = f"{self._options.policy}.yaml"
@@ -62,7 +61,7 @@ class Mpflex(Transport):
         return (content if content is not None else (POLICIES_DIR / file).read_bytes()).decode()
 
     def agent_settings(self) -> AgentSettings:
-        """A session over all interfaces, the primary one first; the proxy has the same settings for its direction."""
+        """Return a session over all interfaces, the primary one first; the proxy gets the same session settings."""
         options = self._options
         return AgentSettings(
             "mpflex",
@@ -80,7 +79,7 @@ class Mpflex(Transport):
         )
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """The test session had a path on every interface, private unless asked otherwise."""
+        """Return why the test session lacks a path on an interface, or has the wrong encryption."""
         if active.get("transport") != "mpflex":
             return [f"the test connection was {active.get('transport')}, mpflex was asked"]
         reasons = [
@@ -95,9 +94,9 @@ class Mpflex(Transport):
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """One lasting path per interface and no other connection; long connections over the paths of the scheduler.
+        """Check for one lasting path per interface, no other connection, and the scheduler's paths of long connections.
 
-        With a policy: its rules were in force, and each connection kept to the paths that its rule says.
+        With a policy: its rules were in force, and each connection used only the paths of its rule.
         """
         prove_streams = self._prove_streams if self._options.policy is None else self._prove_ruled_streams
         reasons = [*self.check_active(evidence.active), *self._prove_paths(evidence), *prove_streams(evidence)]
@@ -108,7 +107,7 @@ class Mpflex(Transport):
         return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
-        """Why the paths were not there all the time."""
+        """Return why a path was missing at some time."""
         attached: Counter[str] = Counter()
         troubles: Counter[tuple[str, str, str]] = Counter()
         for event in evidence.log:
@@ -150,7 +149,7 @@ class Mpflex(Transport):
         return [f"{len(partial)} long connections did not use every path"] if partial else []
 
     def _prove_ruled_streams(self, evidence: Evidence) -> list[str]:
-        """Why the policy was not in force, or which connections did not keep to it."""
+        """Return why the policy was not in force, or which connections violated it."""
         read = [event for event in evidence.log if event["event"] == "policy"]
         if not read:
             return [f"the agent read no policy, {self._options.policy} was asked"]
@@ -176,7 +175,7 @@ class Mpflex(Transport):
         return []
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:
-        """The connections that began in the captures are the paths alone."""
+        """Return why the TCP connections that began in the captures are not exactly the paths."""
         if any(row["kind"] == "mptcp" for row in evidence.connections):
             return ["Multipath TCP was negotiated, mpflex was asked"]
         begun = Counter(flow["interface"] for flow in evidence.subflows)
@@ -189,14 +188,14 @@ class Mpflex(Transport):
 
 
 def _is_long(stream: ConnectionRecord) -> bool:
-    """Whether one path cannot have been enough for a stream all the time."""
+    """Return True when a stream was too large and fast for one path all the time."""
     size = stream["bytes_up"] + stream["bytes_down"]
     return bool(size >= _LONG_CONNECTION_BYTES and 8 * size >= _LONG_CONNECTION_BPS * stream.get("duration_s", 0.0))
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How the streams of a rule are spread: interfaces that carry them, and those that do only in need."""
+    """Spreading of a rule's streams: interfaces that carry them, and interfaces used only when those fail."""
 
     scheduler: str
     active: frozenset[str]
@@ -204,7 +203,11 @@ class Scheme:
 
 
 def read_scheme(text: str, interfaces: Iterable[str]) -> Scheme:
-    """A scheme as the agent's log has it: ``minrtt over wifi``, ``default over every other path; backup cellular``."""
+    """Parse a scheme of the agent's log: ``minrtt over wifi``, ``default over every other path; backup cellular``.
+
+    Raises:
+        ValueError: the text has another form.
+    """
     match = re.fullmatch(r"(\S+) over ([^;]+?)(?:; backup (.+))?", text)
     if match is None:
         raise ValueError(f"scheme {text!r}: not as the agent writes one")
@@ -219,17 +222,17 @@ def _named_paths(text: str) -> frozenset[str]:
 
 
 def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
-    """Whether a path had trouble because the experiment asked for it."""
+    """Return True when the experiment itself caused the trouble of a path."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
-        # What one path carried comes upon the others at once when it is lost, and they queue.
+        # When one path is lost, its load moves to the others at once, and their queues grow.
         disturbed = any(story.out(other, event["t"]) for other in story.devices)
         return _may_stall(device, evidence) or disturbed
     return story.out(device, event["t"]) or (_may_stall(device, evidence) and _replaced(event, evidence.log))
 
 
 def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
-    """Whether a path ended because it was stalled and has been set up anew."""
+    """Return True when a path ended because it stalled and was set up again."""
     return (
         event["what"] == "ended"
         and event.get("error", "") in _REPLACED
@@ -244,22 +247,22 @@ def _replaced(event: PathRecord, log: Iterable[LogRecord]) -> bool:
 
 
 def _may_stall(device: str, evidence: Evidence) -> bool:
-    """Whether a path loses packets, or changes, because the experiment asked for it."""
+    """Return True when the experiment makes the path lose packets or change."""
     return device in evidence.lossy or device in evidence.disturbances.reshaped
 
 
 def _excused(missing: Iterable[str], stream: ConnectionRecord, story: Disturbances) -> bool:
-    """Whether a stream could not use an interface because the experiment had taken it away."""
+    """Return True when a stream could not use an interface because the experiment had taken it down."""
     return bool(story.outages) and story.excuse(missing, stream["opened"], stream["opened"] + stream["duration_s"])
 
 
 def _carriers(stream: ConnectionRecord) -> set[str]:
-    """The interfaces that carried bytes of a stream."""
+    """Return the interfaces that carried bytes of a stream."""
     return {path["interface"] for path in stream.get("paths", ()) if path["bytes_in"] + path["bytes_out"] > 0}
 
 
 def _privacy(*, plain: bool) -> tuple[str, str]:
-    """What the paths were, and what was asked, when they differ."""
+    """Return the actual and the requested encryption of the paths, for a message about their difference."""
     return ("private", "plain ones") if plain else ("plain", "private ones")
 
 

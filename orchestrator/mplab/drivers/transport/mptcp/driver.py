@@ -1,4 +1,4 @@
-"""The driver of ``mptcp``: Multipath TCP of the kernel, and what host and phone must have for it."""
+"""Driver of ``mptcp``: Multipath TCP of the kernel, and its requirements of host and phone."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ _ENABLED = Path("/proc/sys/net/mptcp/enabled")
 
 
 class MptcpDriver(TransportDriver):
-    """See `Mptcp`."""
+    """Driver of `Mptcp`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
@@ -26,13 +26,13 @@ class MptcpDriver(TransportDriver):
         return Mptcp(options_as(MptcpOptions, options), interfaces)
 
     def missing_reason(self) -> str:
-        """See `TransportDriver`: a kernel without Multipath TCP."""
+        """See `TransportDriver`: reports a kernel without Multipath TCP."""
         if _ENABLED.exists():
             return ""
         return "this kernel has no Multipath TCP (no net.mptcp.enabled; it needs Linux 5.6 or later with CONFIG_MPTCP)"
 
     def missing_on_phone(self, phone: PhoneFacts) -> str:
-        """See `TransportDriver`: no root, or a kernel without the Multipath TCP of RFC 8684."""
+        """See `TransportDriver`: reports missing root, or a kernel without the Multipath TCP of RFC 8684."""
         if not phone.rooted:
             return f"is used without root: {NO_SECOND_SUBFLOW}"
         kernel = phone.kernel
@@ -43,7 +43,7 @@ class MptcpDriver(TransportDriver):
         return f"has no Multipath TCP of Linux 5.6{other}"
 
     def check(self) -> Iterator[Finding]:
-        """See `TransportDriver`: the kernel, and a socket."""
+        """See `TransportDriver`: checks the kernel, and a socket."""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:

@@ -1,4 +1,4 @@
-"""What of a phone's root and kernel decides whether kernel Multipath TCP is possible on it."""
+"""Decide from a phone's root access and kernel whether kernel Multipath TCP is possible."""
 
 from mplab.drivers.phone.kernel import KernelMptcp
 
@@ -22,14 +22,14 @@ def problem_of(kernel: KernelMptcp, *, rooted: bool) -> str:
 
 
 def cell_problem_of(kernel: KernelMptcp) -> str:
-    """Return why cells cannot use the Multipath TCP of a rooted phone, or "": the proxy speaks that of RFC 8684."""
+    """Return why cells cannot use the Multipath TCP of a rooted phone, or "": the proxy implements RFC 8684."""
     if kernel.kind == "out-of-tree":
         return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which proxies would not understand"
     return problem_of(kernel, rooted=True)
 
 
 def note_of(kernel: KernelMptcp) -> str:
-    """Return what to know of the patches of multipath-tcp.org in a kernel; "" of others."""
+    """Return a note about the patches of multipath-tcp.org in a kernel; "" for other kernels."""
     if kernel.kind != "out-of-tree":
         return ""
     backup = "" if kernel.multipath else "; its ip does not know 'multipath': no backup paths"

@@ -16,7 +16,7 @@ from mplab.format.captured import ConnectionRow, SubflowRow
 
 _SUBFLOW_LIMIT = 4
 _LONG_CONNECTION_BYTES = 256_000
-"""A connection that carried so much has lived long enough for its second subflow on any link condition of the papers:
+"""A connection with this many bytes lasts long enough for its second subflow on any link condition of the papers:
 at 10 Mbit/s it takes 200 ms, after the slow start's four or five round trips."""
 
 _FALLBACK_COUNTERS = (
@@ -44,7 +44,7 @@ class Mptcp(Transport):
         return len(self._interfaces)
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Default route over the primary interface; one MPTCP endpoint per interface."""
+        """Set the default route to the primary interface; add one MPTCP endpoint per interface."""
         undo.register(
             "phone: default route over WiFi",
             lambda: phone.prefer(WLAN),
@@ -55,7 +55,7 @@ class Mptcp(Transport):
         )
         phone.sysctl({"net.mptcp.enabled": 1})
         if phone.shell(["test", "-e", _BLACKHOLE_TIMEOUT], check=False).exit_code == 0:
-            # Without it, SYNs that an outage swallows would turn MPTCP off for an hour, and for the cells that follow.
+            # Without it, SYNs lost in an outage would disable MPTCP for an hour, and for the following cells.
             phone.sysctl({"net.mptcp.blackhole_timeout": 0})
         endpoints = [
             f"mptcp endpoint add {address} dev {device} subflow"
@@ -74,21 +74,21 @@ class Mptcp(Transport):
         return f"no Multipath TCP: {problem}" if problem else ""
 
     def agent_settings(self) -> AgentSettings:
-        """MPTCP sockets that follow the routes."""
+        """Return MPTCP sockets that follow the routes."""
         return AgentSettings("mptcp", listener="mptcp")
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """The test connection is MPTCP with a subflow from every interface."""
+        """Return why the test connection is not MPTCP with a subflow from every interface."""
         if not active.get("mptcp"):
             return ["the test connection was plain TCP, Multipath TCP was asked"]
         missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
         return [f"the test connection had no subflow on {device}" for device in missing]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """No connection fell back, the initial subflow is on the primary path, long connections use both."""
+        """Check that no connection fell back, initial subflows are on the primary path, long connections use both."""
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
-        if fallbacks and not evidence.disturbances.outages:  # else each captured connection is judged by its time
+        if fallbacks and not evidence.disturbances.outages:  # with outages, each connection is judged by its start
             found = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
             reasons.append(f"the kernel counted fall-backs to plain TCP: {found}")
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
@@ -133,7 +133,7 @@ class Mptcp(Transport):
         return []
 
     def _begun_in_outage(self, row: ConnectionRow | SubflowRow, story: Disturbances) -> bool:
-        """Whether it began while the primary path was out: it goes another way, or its SYNs are lost."""
+        """Return True when it began in an outage of the primary path: it uses another path, or its SYNs are lost."""
         return bool(story.outages) and story.out(self._primary, _begin_s(row))
 
 

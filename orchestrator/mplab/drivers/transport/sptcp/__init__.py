@@ -1,1 +1,1 @@
-"""TCP over the default route, as a phone without Multipath TCP has it."""
+"""TCP over the default route, like a phone without Multipath TCP."""

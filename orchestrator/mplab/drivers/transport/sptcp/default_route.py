@@ -1,8 +1,8 @@
-"""TCP over the default route, as a phone without Multipath TCP has it: WiFi when it is there, else cellular.
+"""TCP over the default route, like a phone without Multipath TCP: WiFi if available, otherwise cellular.
 
-Nothing carries a connection over from one network to the other. One whose network is lost ends, at the phone at once,
-and it is left to the app to open another (baerts2015 ch. 6). When WiFi returns new connections take it; those that
-cellular carries stay there until they end.
+Connections do not move between networks. When a network is lost, its connections end immediately on the phone, and the
+app must open others (baerts2015 ch. 6). When WiFi returns, new connections use it, and existing connections stay on
+cellular until they end.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from mplab.format.captured import SubflowRow
 
 
 class DefaultRouteTcp(SinglePathTcp):
-    """`Transport` over WiFi when it is up, else over the other interfaces.
+    """`Transport` over WiFi when it is up, otherwise over the other interfaces.
 
     Args:
         interfaces: of the phone (name → address).
@@ -25,11 +25,11 @@ class DefaultRouteTcp(SinglePathTcp):
         super().__init__(WLAN, interfaces[WLAN])
 
     def agent_settings(self) -> AgentSettings:
-        """Plain TCP that follows the routes."""
+        """Return plain TCP that follows the routes."""
         return AgentSettings("tcp")
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Every captured connection is plain TCP, and began over WiFi unless the interface was down at that moment."""
+        """Check that every captured connection is plain TCP, and began over WiFi unless that was down at the time."""
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
@@ -49,9 +49,9 @@ class DefaultRouteTcp(SinglePathTcp):
 
 
 def _leads_elsewhere(story: Disturbances, device: str, flow: SubflowRow) -> bool:
-    """Whether the default route went over another interface than `device` when a connection began.
+    """Return True when the default route used another interface than `device` at the start of a connection.
 
-    A path whose radio is off is still the default route: that it carries nothing is for the connections to find out.
+    A path whose radio is off remains the default route; connections notice by themselves that it carries nothing.
     """
     begin_s = float(flow["start_ns"]) / 1e9
     return story.rerouted_s <= begin_s or story.down(device, begin_s)

@@ -1,4 +1,4 @@
-"""The driver of ``sptcp``: TCP over the default route."""
+"""Driver of ``sptcp``: TCP over the default route."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from mplab.drivers.transport.sptcp.default_route import DefaultRouteTcp
 
 
 class SptcpDriver(TransportDriver):
-    """See `DefaultRouteTcp`."""
+    """Driver of `DefaultRouteTcp`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
@@ -20,7 +20,7 @@ class SptcpDriver(TransportDriver):
         return DefaultRouteTcp(interfaces)
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Nothing: no socket is bound."""
+        """Return no note: no socket is bound."""
         return ""
 
 

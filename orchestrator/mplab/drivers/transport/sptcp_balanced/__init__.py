@@ -1,1 +1,1 @@
-"""TCP over one network or the other, a connection each in turn."""
+"""TCP over both networks: new connections take turns."""

@@ -1,7 +1,7 @@
-"""Single-path TCP over several networks: each new connection takes the next one, as a router with two uplinks does it.
+"""Single-path TCP over several networks: each new connection uses the next one, as behind a router with two uplinks.
 
-A connection stays on its network. One whose network is lost ends, at the phone at once, as with `sptcp`; new ones pass
-that network over until it is back.
+A connection stays on its network. When a network is lost, its connections end immediately on the phone, as with
+`sptcp`, and new ones skip that network until it returns.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord
 
 _LOOKUPS = "mpflex"
-"""Process of the agent's own connections; they have turns of their own."""
+"""Process name of the agent's own connections, which take turns separately."""
 
 
 class BalancedTcp(Transport):
@@ -28,15 +28,15 @@ class BalancedTcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """A plain TCP connection is its own only subflow."""
+        """One: a plain TCP connection counts as its only subflow."""
         return 1
 
     def agent_settings(self) -> AgentSettings:
-        """Plain TCP, bound to the interfaces in turn."""
+        """Return plain TCP bound to the interfaces in turn."""
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """The test connections are plain TCP, one from the address of each interface."""
+        """Return why the test connections are not plain TCP, one from the address of each interface."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])
@@ -47,7 +47,7 @@ class BalancedTcp(Transport):
         ]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Each connection left from its interface's address, the interfaces took turns, and the captures agree."""
+        """Check that connections left from their interfaces' addresses and took turns, and that captures agree."""
         reasons = self.check_active(evidence.active)
         every = [record for record in evidence.log if record["event"] == "connection"]
         opened = [record for record in every if record.get("device")]
@@ -61,11 +61,11 @@ class BalancedTcp(Transport):
     def _from_its_interface(self, record: ConnectionRecord, story: Disturbances) -> bool:
         device = record.get("device", "")
         if any(gone.device == device and gone.begin_s <= record["opened"] for gone in story.absences):
-            return True  # it may have come back with another address
+            return True  # the interface may have returned with another address
         return device in self._interfaces and record.get("local", "").rpartition(":")[0] == self._interfaces[device]
 
     def _prove_turns(self, evidence: Evidence, records: Sequence[ConnectionRecord]) -> list[str]:
-        """A connection that was not opened, or that an outage can have sent elsewhere, has used up a turn."""
+        """Check the turns; a connection that failed, or that an outage may have redirected, has used one turn."""
         story = evidence.disturbances
         counted: Counter[str] = Counter(dict.fromkeys(self._interfaces, 0))
         excused = 0

@@ -1,4 +1,4 @@
-"""The driver of ``sptcp-lte``: TCP over LTE."""
+"""Driver of ``sptcp-lte``: TCP over LTE."""
 
 from mplab.base.paths import RMNET
 from mplab.drivers.transport.single_path import SinglePathDriver

@@ -1,4 +1,4 @@
-"""The driver of ``sptcp-wifi``: TCP over WiFi."""
+"""Driver of ``sptcp-wifi``: TCP over WiFi."""
 
 from mplab.base.paths import WLAN
 from mplab.drivers.transport.single_path import SinglePathDriver

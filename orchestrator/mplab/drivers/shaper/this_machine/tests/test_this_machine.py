@@ -1,6 +1,6 @@
-"""This machine as a router: what a lab file says of it, what doctor finds, and real tc.
+"""Test this machine as a router: its entry in a lab file, the findings of doctor, and real tc.
 
-The tests with real tc have a Linux in user mode as "this machine": a ``sudo`` on the path leads there.
+In the tests with real tc, a user-mode Linux is "this machine": a ``sudo`` in PATH runs commands there.
 """
 
 import json
@@ -54,7 +54,7 @@ def written(folder: Path, interface: str = "wlan0", mac: str = "02:00:00:00:00:0
 
 
 class Told:
-    """`Shell` that answers each script with the same text."""
+    """`Shell` that gives the same answer to each script."""
 
     name, where, alive = "router wifi", "this machine", True
 
@@ -124,7 +124,7 @@ def test_doctor_says_when_there_is_no_root(tmp_path: Path, monkeypatch: pytest.M
 
 @dataclass(frozen=True)
 class Host:
-    """A machine on which mplab seems to run, and a folder with a lab file that names it."""
+    """Machine on which mplab appears to run, and a folder with a lab file for it."""
 
     machine: StandInRouter
     folder: Path
@@ -143,7 +143,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandInRouter
 
 @pytest.fixture
 def host(stand_in: StandInRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    """The machine; a test fails when it leaves it otherwise than it was."""
+    """Yield the machine; fail a test that does not restore its state."""
     (tmp_path / "known_hosts").write_text(f"[127.0.0.1]:{stand_in.port} {stand_in.host_key}\n")
     options = ["-o", f"UserKnownHostsFile={tmp_path / 'known_hosts'}", "-o", "BatchMode=yes"]
     ssh = shlex.join(["ssh", "-p", str(stand_in.port), "-i", str(stand_in.key), *options, "root@127.0.0.1"])
@@ -161,7 +161,7 @@ def host(stand_in: StandInRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @contextmanager
 def shaped(host: Host, dead_man: str) -> Iterator[subprocess.Popen[str]]:
-    """Have another process shape the phone's path by hand."""
+    """Shape the phone's path from another process."""
     link = str(host.folder / "mine.yaml")
     argv = [sys.executable, "-m", "mplab", "router", "shape", host.lab(dead_man), "one", "--link", link]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""The transport `sptcp-balanced`: what it asks of the agent, and how each connection is verified."""
+"""Test `sptcp-balanced`: its settings for the agent, and the proof of each connection."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
