@@ -64,6 +64,7 @@ def analyze(
         ProgramMissingError: there are captures, and mptrace is missing.
         ScenarioMissingError: a scenario with ok cells is not registered, or its scores cannot be used.
         MetricConflictError: two scenarios define one metric's name differently.
+        BudgetError: a limit of a budget cannot be converted to its metric's unit.
     """
     tell: Listener = progress or (lambda _: None)
     check_folders(run_dir)
@@ -97,7 +98,7 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
         results: of its cells, in their order.
 
     Raises:
-        ScenarioMissingError, MetricConflictError: as `analyze`.
+        ScenarioMissingError, MetricConflictError, BudgetError: as `analyze`.
     """
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]

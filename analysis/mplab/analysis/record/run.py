@@ -40,7 +40,7 @@ Event: TypeAlias = Observation
 class Cell:
     """A cell of a run directory.
 
-    ``record`` is None for a cell that is missing or was cut off, or whose ``cell.json`` cannot be read.
+    A cell that is missing or was cut off, or whose ``cell.json`` cannot be read, has no ``record``.
     """
 
     id: str

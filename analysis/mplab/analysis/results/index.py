@@ -112,7 +112,7 @@ def export(file: Path, sql: str, output: Path, form: str) -> None:
     `mplab.analysis.files.csv_text`.
 
     Raises:
-        KeyError: ``form`` is none of these formats.
+        KeyError: ``form`` is another format.
         QueryError: as `query`, or the file cannot be written.
         KeyboardInterrupt: as `query`.
     """
