@@ -11,7 +11,7 @@
     ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
     ├── BudgetError             2   a limit has a unit that differs from its metric's
     ├── QueryError              2   an SQL statement that the index cannot answer
-    ├── FigureError             2   a figure of this name does not exist
+    ├── FigureError             2   a figure or a cell to draw does not exist, or a figure cannot be used
     ├── BundleError             2   a run cannot be bundled, or a bundle is damaged or unreadable
     ├── CaptureError            2   a capture cannot be read or converted for another tool
     ├── StoreError              2   a folder of runs cannot be read or written
@@ -69,7 +69,7 @@ class QueryError(AnalysisError):
 
 
 class FigureError(AnalysisError):
-    """No figure has this name."""
+    """A figure or a cell to draw does not exist, or a figure cannot be used."""
 
 
 class BundleError(AnalysisError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Observation: TypeAlias = Mapping[str, Any]
-"""One line of ``scenario.jsonl``: ``{"t": <unix s>, "event": NAME, …}``."""
+"""A line of ``scenario.jsonl``: ``{"t": <Unix s>, "event": NAME, …}``."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
 """Smallest and largest possible value; None: no limit."""
@@ -15,7 +15,7 @@ NOT_NEGATIVE: Limits = (0.0, None)
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity that a scenario scores."""
+    """A quantity that a scenario scores."""
 
     name: str
     title: str
@@ -28,12 +28,12 @@ class Metric:
     source: str = ""
     """Source of the definition: a paper with its section, a Recommendation, an RFC."""
     limits: Limits = (None, None)
-    """In `unit`; a value outside of the limits is an error in ``scores.py``."""
+    """Limits in `unit`; a value outside of them is an error in ``scores.py``."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One measured value of one cell."""
+    """A measured value of a cell."""
 
     metric: str
     value: float
@@ -64,7 +64,7 @@ LOOK_RESOLUTION = Metric(
     source="chen2014 §4.2.2; docs/scenarios.md",
     limits=NOT_NEGATIVE,
 )
-"""For scenarios whose app can be observed only on the screen; without a value, the app itself reported the times."""
+"""Metric of scenarios whose app may be observable only on the screen; without a value, the app reported the times."""
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:

@@ -65,6 +65,7 @@ def analyze(
         ScenarioMissingError: a scenario with ok cells is not registered, or its scores cannot be used.
         MetricConflictError: two scenarios define one metric's name differently.
         BudgetError: a limit of a budget cannot be converted to its metric's unit.
+        InputError: two distributions register a scenario or a figure with the same name.
     """
     tell: Listener = progress or (lambda _: None)
     check_folders(run_dir)
@@ -98,7 +99,7 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
         results: of its cells, in their order.
 
     Raises:
-        ScenarioMissingError, MetricConflictError, BudgetError: as `analyze`.
+        ScenarioMissingError, MetricConflictError, BudgetError, InputError: as `analyze`.
     """
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]
@@ -140,7 +141,7 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
-    """Return the metrics of each scenario, by its label; ``scenarios`` gives its name.
+    """Return label → metrics of scenarios, given label → name.
 
     Raises:
         ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
@@ -149,7 +150,7 @@ def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
 
 
 def score_run(run: Run) -> list[CellScores]:
-    """Make the tables and scores of a run's ok cells, without statistics and report.
+    """Make the tables of a run's cells and the scores of the ok ones, without statistics and report.
 
     Raises:
         As `analyze`.

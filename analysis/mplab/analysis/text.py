@@ -107,7 +107,7 @@ def slug(*parts: str) -> str:
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is near."""
+    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is similar."""
     near = difflib.get_close_matches(found, list(allowed), n=1, cutoff=0.6)
     return f" Did you mean '{near[0]}'?" if near else ""
 

@@ -135,6 +135,7 @@ def agree(before: Run, after: Run) -> Agreed:
 
     Raises:
         NotAnalysedError: one of the runs has no report with values.
+        TablesError: a report or scores of one of the runs are damaged.
     """
     old, new = _contrasts(before), _contrasts(after)
     pairs = [ContrastPair(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new))]

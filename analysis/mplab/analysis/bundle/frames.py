@@ -224,7 +224,10 @@ class _Pseudo:
     size: int
 
     def carry(self, checksum: int, before: bytes, after: bytes) -> int:
-        """Return the checksum for the new header, or 0 when the old one was wrong or cannot be verified.
+        """Return the checksum for the new header, or 0.
+
+        A partial sum for checksum offload stays partial. If the payload was cut off, the old checksum is trusted. The
+        result is 0 if the old checksum is 0 or wrong, or if the header is longer than the segment.
 
         Args:
             checksum: of the old header.

@@ -62,7 +62,7 @@ class _Begun:
 
 
 class Drive:
-    """One analysis of many runs on one cluster.
+    """An analysis of many runs on a cluster.
 
     Args:
         client: client of the cluster.

@@ -88,7 +88,7 @@ def beside(name: str) -> str:
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A folder that every worker sees under this path."""
+    """A folder that has the same path on every worker."""
 
     root: str
 

@@ -34,7 +34,7 @@ _one = threading.Lock()
 
 @dataclass(frozen=True)
 class AnalysisJob:
-    """One run to analyse."""
+    """A run to analyse."""
 
     store: Store
     run: str

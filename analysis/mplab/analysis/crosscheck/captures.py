@@ -15,7 +15,7 @@ COOKED = {"linux-sll": 16, "linux-sll2": 20}
 
 @dataclass(frozen=True)
 class Prepared:
-    """One file with all packets, and notes on its conversion."""
+    """A file with all packets, and notes on its conversion."""
 
     path: Path
     notes: tuple[str, ...] = ()

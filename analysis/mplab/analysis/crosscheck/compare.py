@@ -26,7 +26,7 @@ def compare(
     *,
     optional: Callable[[FlowRecord], bool] = lambda _: False,
 ) -> None:
-    """Compare all flows, and add the results to the report; flows of ours that are ``optional`` may lack in theirs."""
+    """Compare all flows, and add the results to the report; ``optional`` flows of ours may be missing from theirs."""
     for our, their in _matched(ours, theirs, report, optional):
         report.flows += 1
         for pair, field in _pairs(our, their, fields):

@@ -47,7 +47,7 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class Pair:
-    """One side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
+    """A side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
 
     ours: FlowRecord
     theirs: FlowRecord

@@ -17,7 +17,7 @@ MAX_MESSAGE_CHARACTERS = 300
 LOOPBACK_CAPTURE, PROXY_CAPTURE = "phone-lo.pcapng", "proxy.pcapng"
 SUFFIX, COMPRESSED = ".pcapng", ".gz"
 RETENTION = "retention.jsonl"
-"""In a run directory: the captures that the retention rules removed or compressed."""
+"""File of a run directory that lists the captures that the retention rules removed or compressed."""
 AGENT_LOG, TLS_KEYS = Path("logs/agent.jsonl"), Path("logs/tls-keys.txt")
 NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
 """Interface of the phone → name of its network."""
@@ -73,7 +73,7 @@ def find_mptrace(given: Path | None = None) -> Path:
 def captures(cell: Cell) -> list[Path]:
     """Return the captures of the phone's interfaces except loopback, sorted by name.
 
-    The list is empty when captures of the cell were removed in part.
+    The list is empty when any capture of the cell was removed.
     """
     folder = cell.directory
     if folder is None or _removed_in_part(cell, folder):
@@ -89,7 +89,7 @@ def stored(folder: Path, name: str) -> Path | None:
 
 
 def _removed_in_part(cell: Cell, folder: Path) -> bool:
-    """Return whether only a part of the cell's captures is left: tables of the rest would not describe the cell."""
+    """Return whether a capture of the cell was removed: tables of the rest would not describe the cell."""
     if cell.record is None or not (folder.parent.parent / RETENTION).is_file():
         return False
     return any(stored(folder, Path(capture.file).name) is None for capture in cell.record.captures if capture.packets)

@@ -11,7 +11,7 @@ QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip t
 
 @dataclass(frozen=True)
 class Measurement:
-    """One quantity of one interface in one cell; rates in kbit/s, round-trip times in ms."""
+    """A quantity of an interface in a cell; rates in kbit/s, round-trip times in ms."""
 
     cell: str
     outcome: str

@@ -38,7 +38,7 @@ class Collected:
 
 @cache
 def columns(kind: str) -> pl.Schema:
-    """Return the columns of a kind's table: ``device``, then the fields of the schema. Raises KeyError otherwise."""
+    """Return the columns of a kind's table: ``device``, then the schema's fields. Raises KeyError for unknown kinds."""
     properties = _definitions()[kind]["properties"]
     return pl.Schema({"device": pl.String, **{name: _dtype(described) for name, described in properties.items()}})
 

@@ -26,7 +26,7 @@ Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
-"""Every state of a planned cell; ``partial``: it was cut off, ``missing``: it never started."""
+"""All states of a planned cell; ``partial``: it was cut off, ``missing``: it never started."""
 
 _MOST_FOUND = 60
 """Maximum length of a wrong value in a message."""
@@ -144,7 +144,7 @@ def read_run(directory: Path) -> Run:
     """Read a run directory.
 
     Raises:
-        NotARunError: the manifest is missing or wrong; the message names the problem.
+        NotARunError: the folder or its manifest is missing, or the manifest is wrong; the message names the problem.
     """
     directory = Path(directory)
     manifest = _read_manifest(directory)

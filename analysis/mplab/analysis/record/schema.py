@@ -85,4 +85,4 @@ def _table(name: str, content: _TableContent) -> Table:
 
 VERSION, TABLES = parse_schema(SCHEMA_FILE.read_text(encoding="utf-8"))
 SCHEMAS: dict[str, Schema] = {name: table.schema for name, table in TABLES.items()}
-"""The columns of each table."""
+"""Table → column → type."""

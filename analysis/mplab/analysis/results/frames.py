@@ -24,7 +24,7 @@ SEPARATOR = " · "
 
 @dataclass(frozen=True)
 class Results:
-    """One or more runs, oldest first.
+    """Results of one or more runs, oldest first.
 
     Each attribute is a frame with the columns of `mplab.analysis.results.columns.RESULT_TABLES`.
 
@@ -244,7 +244,7 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
-    """See `Results.traces`."""
+    """Return a table of mptrace for all ok cells, see `Results.traces`."""
     schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
     frames = [pl.DataFrame(schema=schema)]
     for run in runs:

@@ -85,7 +85,7 @@ def _records(log: Path) -> Iterator[Event]:
         for line in log.read_text(encoding="utf-8").splitlines():
             try:
                 record = json.loads(line)
-            except ValueError:  # a cut last line
+            except ValueError:  # the last line was cut off
                 continue
             if record.get("event") == "connection":
                 yield record

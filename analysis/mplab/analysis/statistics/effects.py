@@ -17,7 +17,7 @@ MIN_FOR_INTERVAL = 3
 """Minimum number of values for an interval; fewer give too few different resamples."""
 
 SMALL_SAMPLE = 6
-"""With fewer values, even [min, max] covers the median with a probability below 95 %: 1 - 2 · 0.5^n."""
+"""Minimum number of values for which [min, max] covers the median with at least 95 %: 1 - 2 · 0.5^n."""
 
 MAGNITUDES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| (Romano et al. 2006); above the last: large."""

@@ -15,10 +15,11 @@ LEVEL = 0.05
 POWER = 0.8
 METHOD = "normal approximation (Noether 1987)"
 FEWEST_PAIRS = 6
-"""With fewer pairs, p of the signed-rank test cannot be below 5 %: 2 · 0.5⁵ = 0.0625."""
+"""Minimum number of pairs with which p of the signed-rank test can be below 5 %; with 5: 2 · 0.5⁵ = 0.0625."""
 
 FEWEST_EACH = 4
-"""With fewer values on each side, p of the Mann-Whitney test cannot be below 5 %: 2 / (6 over 3) = 0.1."""
+"""Minimum number of values on each side with which p of the Mann-Whitney test can be below 5 %; with 3:
+2 / (6 over 3) = 0.1."""
 
 
 def needed_pairs(differences: Sample, level: float = LEVEL, power: float = POWER) -> int | None:

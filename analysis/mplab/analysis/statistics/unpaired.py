@@ -10,7 +10,7 @@ from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Inte
 from mplab.analysis.statistics.paired import MOST_EXACT, Significance
 
 MOST_ARRANGEMENTS = 20_000
-"""With ties, all arrangements of the values are enumerated up to this number."""
+"""Maximum number of arrangements of the values that are enumerated when there are ties."""
 
 
 def shift(sample: Sample, reference: Sample) -> float:

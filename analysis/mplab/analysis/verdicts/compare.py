@@ -125,7 +125,8 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
     """Compare a run with others, metric by metric.
 
     Raises:
-        NotAnalysedError: the run, or all of the baseline, have no report.
+        NotAnalysedError: the run, or every run of the baseline, has no report with values.
+        TablesError: a report or scores of the run, or of a baseline of one run, are damaged.
     """
     after, before = Results((run,)), Results(tuple(baseline))
     for side, name in ((after, run.manifest.run_id), (before, "the baseline")):

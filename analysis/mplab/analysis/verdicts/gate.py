@@ -31,7 +31,7 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
     renamed label would turn the gate off. These checks come first.
 
     ``histories`` are those of the compared runs, the run itself last. A check fails when the last change of level was
-    for the worse, even if the run itself does not differ from its neighbours.
+    for the worse by more than a budget allows, even if the run itself does not differ from its neighbours.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.

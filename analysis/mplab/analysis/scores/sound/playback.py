@@ -92,7 +92,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     LOOK_RESOLUTION,
 )
-"""The metrics of `values`."""
+"""The metrics of `values`, and `LOOK_RESOLUTION`."""
 
 
 @dataclass(frozen=True)
