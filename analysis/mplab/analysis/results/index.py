@@ -38,7 +38,7 @@ _FILES = ("manifest.json", "events.jsonl", "report/summary.json")
 
 @dataclass(frozen=True)
 class Updated:
-    """Numbers of runs that an update read, kept and removed; ``problems`` lists runs that could not be read."""
+    """Numbers of runs that an update read, kept and removed; ``problems``: why others are not in the index."""
 
     read: int
     kept: int
@@ -184,7 +184,10 @@ def _create(connection: duckdb.DuckDBPyConnection) -> None:
 def _add(
     connection: duckdb.DuckDBPyConnection, runs: dict[str, Path], prints: dict[str, str], problems: list[str]
 ) -> int:
-    """Read runs into the index, in one transaction, and return their number; unreadable runs become problems."""
+    """Read runs into the index, in one transaction, and return their number.
+
+    Runs that cannot be read, and second folders of a run, become problems.
+    """
     frames: dict[str, list[pl.DataFrame]] = {}
     good: list[tuple[str, str, str]] = []
     present = {run_id for (run_id,) in connection.execute("SELECT run_id FROM indexed").fetchall()}

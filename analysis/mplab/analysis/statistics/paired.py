@@ -69,7 +69,7 @@ def signed_rank_interval(found: Sample) -> Interval | None:
 def bca_interval(found: Sample, seed: int) -> Interval | None:
     """Return the bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993 §14.3).
 
-    None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` gives the same result.
+    None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` suffices.
     The interval of equal differences has no width.
     """
     if not MIN_FOR_INTERVAL <= len(found) <= MOST_EXACT:
