@@ -1,4 +1,4 @@
-"""From a run directory to scores, statistics, figures and a report. Reads nothing else.
+"""Make scores, statistics, figures and a report of a run directory; nothing else is read.
 
 For notebooks and scripts::
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def load(path: "Path | str") -> "Results":
-    """Return everything known of a run, or of all runs in a folder, as frames of polars.
+    """Return the results of a run, or of all runs in a folder, as polars frames.
 
     See `mplab.analysis.results.frames.Results`.
 
     Raises:
-        NotARunError: there is no run.
+        NotARunError: ``path`` holds no run.
     """
     with deferred("polars is slow to import, and not always needed"):
         from mplab.analysis.results.frames import load as read

@@ -1,23 +1,23 @@
-"""What can go wrong in the analysis.
+"""Exceptions of the analysis, with the exit codes of the command line.
 
 ::
 
     AnalysisError               exit code
     ├── NotARunError            2   the path is not a run directory, or its manifest cannot be read
     ├── NotAnalysedError        2   the run has no report yet
-    ├── ProgramMissingError     2   mptrace is not built, or is not where it was said to be
+    ├── ProgramMissingError     2   mptrace is not built, or is not at the configured path
     ├── ScenarioMissingError    2   a scenario's folder has no usable scores.py
     ├── MetricConflictError     2   two scenarios give a metric of one name different meanings
     ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
-    ├── BudgetError             2   a limit has a unit that its metric has not
+    ├── BudgetError             2   a limit has a unit that differs from its metric's
     ├── QueryError              2   an SQL statement that the index cannot answer
-    ├── FigureError             2   a figure of this name does not exist
-    ├── BundleError             2   a run that cannot be bundled, or a bundle that is damaged or none
+    ├── FigureError             2   a figure or a cell to draw does not exist, or a figure cannot be used
+    ├── BundleError             2   a run cannot be bundled, or a bundle is damaged or unreadable
     ├── CaptureError            2   a capture cannot be read or converted for another tool
-    ├── StoreError              2   where runs are said to be cannot be read or written
-    ├── AddressError            2   what is said of a cluster is not an address, or does not fit it
+    ├── StoreError              2   a folder of runs cannot be read or written
+    ├── AddressError            2   a cluster's address is wrong, or an option does not go with it
     ├── ToolMissingError        3   the tool to compare with is not installed
-    └── ClusterError            3   the cluster cannot be reached, is lost, or is not fit for this analysis
+    └── ClusterError            3   the cluster cannot be reached, is lost, or has other versions
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import ClassVar
 
 
 class AnalysisError(Exception):
-    """Base of every error of this package; ``exit_code`` is what the command line ends with."""
+    """Base class of the errors of this package; ``exit_code`` is the exit status of the command line."""
 
     exit_code: ClassVar[int] = 2
 
@@ -34,7 +34,7 @@ class NotARunError(AnalysisError):
     """The path does not hold a run that can be read."""
 
     def __init__(self, path: Path, problem: str) -> None:
-        """``problem`` says what is missing or wrong."""
+        """``problem`` names the missing or wrong part."""
         super().__init__(f"{path}: not a run directory: {problem}")
         self.path = path
         self.problem = problem
@@ -45,11 +45,11 @@ class NotAnalysedError(AnalysisError):
 
 
 class ProgramMissingError(AnalysisError):
-    """A program that the analysis runs is not there."""
+    """A program that the analysis runs is missing."""
 
 
 class ScenarioMissingError(AnalysisError):
-    """No folder of a scenario, or its ``scores.py`` lacks a part or cannot be imported."""
+    """A scenario has no folder, or its ``scores.py`` lacks a part or cannot be imported."""
 
 
 class MetricConflictError(AnalysisError):
@@ -57,44 +57,44 @@ class MetricConflictError(AnalysisError):
 
 
 class TablesError(AnalysisError):
-    """Tables that cannot be read; they can be made again from the captures."""
+    """Tables cannot be read; they can be made again from the captures."""
 
 
 class BudgetError(AnalysisError):
-    """A limit cannot be compared with what was measured."""
+    """A limit cannot be compared with the measured values."""
 
 
 class QueryError(AnalysisError):
-    """An SQL statement is wrong, or asks for a table that is not in the index."""
+    """An SQL statement is wrong, or names a table that is not in the index."""
 
 
 class FigureError(AnalysisError):
-    """No figure has this name."""
+    """A figure or a cell to draw does not exist, or a figure cannot be used."""
 
 
 class BundleError(AnalysisError):
-    """A run cannot be bundled as it is, or a bundle cannot be used: damaged, cut off, or none at all."""
+    """A run cannot be bundled in its present state, or an archive is damaged, cut off, or no bundle."""
 
 
 class CaptureError(AnalysisError):
-    """A capture that mptrace or the tool to compare with cannot read."""
+    """A capture cannot be read by mptrace or by the tool to compare with."""
 
 
 class ToolMissingError(AnalysisError):
-    """The tool to compare with is not installed; the message says how to get it."""
+    """The tool to compare with is not installed; the message has the command that installs it."""
 
     exit_code = 3
 
 
 class StoreError(AnalysisError):
-    """A folder of runs, local or elsewhere, that cannot be listed, read or written."""
+    """A folder of runs, local or remote, cannot be listed, read or written."""
 
 
 class AddressError(AnalysisError):
-    """An address of a cluster that is none, or options that do not go with it."""
+    """The address of a cluster is wrong, or an option does not go with it."""
 
 
 class ClusterError(AnalysisError):
-    """There is no cluster to work with: not reachable, without workers, of other versions, or gone."""
+    """The cluster cannot be used: it is not reachable, has no workers, has other versions, or was lost."""
 
     exit_code = 3

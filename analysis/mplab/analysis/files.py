@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, with the same bytes each time."""
+"""Write files atomically and reproducibly, and parse JSON from runs of other users."""
 
 import csv
 import io
@@ -17,11 +17,11 @@ Json: TypeAlias = object
 """Content of a JSON text: it must be checked before it is used."""
 
 SIGNIFICANT_DIGITS = 9
-"""Digits kept of a computed float: far below what a clock can tell, far above rounding noise."""
+"""Digits kept of a computed float: finer than the resolution of a clock, coarser than rounding noise."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` beside ``path`` and rename it there; the folder is made when missing."""
+    """Write ``content`` to a temporary file and rename it to ``path``; a missing folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -36,17 +36,17 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, content: str) -> None:
-    """As `write_bytes`, in UTF-8."""
+    """Write ``content`` like `write_bytes`, in UTF-8."""
     write_bytes(path, content.encode())
 
 
 def write_json(path: Path, content: object) -> None:
-    """Indented JSON with rounded floats; not-a-number becomes null."""
+    """Write indented JSON with rounded floats; NaN and infinity become null."""
     write_text(path, json.dumps(rounded(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 _MOST_DIGITS = 18
-"""Of a whole number that fits 64 bits."""
+"""Maximum length of an integer that surely fits 64 bits."""
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
@@ -57,10 +57,10 @@ FORMULA = re.compile(r"[=+@\t\r-]")
 def parse_json(text: str | bytes) -> Json:
     """Parse a JSON text from a run that another user may have made.
 
-    Control characters become U+FFFD, whole numbers of more than 18 digits become floats.
+    Characters of `UNPRINTABLE` become U+FFFD; integers of more than 18 digits become floats.
 
     Raises:
-        ValueError: it is no JSON, or is nested too deeply.
+        ValueError: the text is no JSON, or is nested too deeply.
     """
     if isinstance(text, bytes):
         text = text.decode()
@@ -72,7 +72,7 @@ def parse_json(text: str | bytes) -> Json:
 
 
 def inside(folder: Path, name: object) -> Path:
-    """The file that a record in ``folder`` names. Raises ValueError when it is not in that folder."""
+    """Return the path of a file that a record in ``folder`` names. Raises ValueError when it is outside of it."""
     path = folder / str(name)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{str(name)!r} is not a file of this folder")
@@ -88,9 +88,9 @@ def _printable(content: Json) -> Json:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """RFC 4180 with ``\\n`` line ends; None is an empty field.
+    """Return CSV (RFC 4180) with ``\\n`` line ends; None is an empty field.
 
-    A text that a spreadsheet would calculate begins with a ``'``.
+    A text that a spreadsheet would take for a formula gets a leading ``'``.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -109,7 +109,7 @@ def rounded_float(value: float) -> float:
 
 
 def rounded(content: Json) -> Json:
-    """``content`` with each float at `SIGNIFICANT_DIGITS`, and None for a float that is not finite."""
+    """Return ``content`` with floats rounded to `SIGNIFICANT_DIGITS`; floats that are not finite become None."""
     if isinstance(content, float):
         return rounded_float(content) if math.isfinite(content) else None
     if isinstance(content, dict):

@@ -1,39 +1,39 @@
-"""What a scenario folder's ``scores.py`` declares and returns."""
+"""Metrics that a scenario's ``scores.py`` declares, and values that it returns."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 Observation: TypeAlias = Mapping[str, Any]
-"""One line of ``scenario.jsonl``: ``{"t": <unix s>, "event": NAME, …}``."""
+"""A line of ``scenario.jsonl``: ``{"t": <Unix s>, "event": NAME, …}``."""
 
 Limits: TypeAlias = tuple[float | None, float | None]
-"""The least and the most that is possible; None: no such limit."""
+"""Smallest and largest possible value; None: no limit."""
 
 NOT_NEGATIVE: Limits = (0.0, None)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One quantity that a scenario scores."""
+    """A quantity that a scenario scores."""
 
     name: str
     title: str
     unit: str
     better: Literal["lower", "higher", "neither"]
     labels: tuple[str, ...] = ()
-    """Names of the labels that every value of it carries, e.g. ``("size",)``."""
+    """Names of the labels of every value, e.g. ``("size",)``."""
     headline: bool = False
     """True: shown first in the report, compared between transports."""
     source: str = ""
-    """Where the definition comes from: a paper with its section, a Recommendation, an RFC."""
+    """Source of the definition: a paper with its section, a Recommendation, an RFC."""
     limits: Limits = (None, None)
-    """In `unit`; a value beyond them is a mistake of the scores."""
+    """Limits in `unit`; a value outside of them is an error in ``scores.py``."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One measured value of one cell."""
+    """A measured value of a cell."""
 
     metric: str
     value: float
@@ -41,7 +41,7 @@ class Value:
 
 
 def describe_limits(metric: Metric) -> str:
-    """``0 … 100``, ``at least 0``, ``at most 4.5``; "" without limits."""
+    """Return ``0 … 100``, ``at least 0`` or ``at most 4.5``; "" without limits."""
     least, most = metric.limits
     if least is not None and most is not None:
         return f"{least:g} … {most:g}"
@@ -54,7 +54,7 @@ INTERFACE_BYTES: tuple[Metric, ...] = (
     Metric("wifi_bytes", "Bytes on WiFi", "kB", "neither", source="baerts2015 ch. 4", limits=NOT_NEGATIVE),
     Metric("cellular_bytes", "Bytes on LTE", "kB", "lower", source="baerts2015 ch. 4", limits=NOT_NEGATIVE),
 )
-"""What the phone's interfaces carried while the scenario ran, both directions, with all headers: of every scenario."""
+"""Bytes on the phone's interfaces during the scenario, both directions, with all headers. Every scenario has them."""
 
 LOOK_RESOLUTION = Metric(
     "look_resolution",
@@ -64,11 +64,11 @@ LOOK_RESOLUTION = Metric(
     source="chen2014 §4.2.2; docs/scenarios.md",
     limits=NOT_NEGATIVE,
 )
-"""Of scenarios with apps that tell nothing of themselves; without a value, their times are the app's own."""
+"""Metric of scenarios whose app may be observable only on the screen; without a value, the app reported the times."""
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
-    """The value of `LOOK_RESOLUTION`: the worst of all observations; none when none has one."""
+    """Return the value of `LOOK_RESOLUTION`, the longest of all observations; an empty list when none has it."""
     found = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
     return [Value("look_resolution", max(found))] if found else []
 
@@ -77,7 +77,7 @@ _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 
 
 def interface_bytes(observation: Observation) -> Iterator[Value]:
-    """Values of `INTERFACE_BYTES` from the observation ``traffic``, with which every cell ends; none from another."""
+    """Yield the values of `INTERFACE_BYTES` if the observation is ``traffic``, the last one of every cell."""
     if observation["event"] == "traffic":
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):

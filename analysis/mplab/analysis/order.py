@@ -1,4 +1,4 @@
-"""The order of labels: as people would put them."""
+"""Sort labels by their meaning: quantities by size, numbers in words by value."""
 
 import re
 
@@ -20,7 +20,7 @@ _PREFIX = {
 
 
 def label_sort_key(labels: Labels) -> LabelsKey:
-    """Quantities by their size (10 kB before 1 MB), then words, numbers in them by value (a2 before a10)."""
+    """Return a sort key: quantities by size (10 kB before 1 MB), then words, with numbers by value (a2 before a10)."""
     return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
 
 

@@ -1,4 +1,4 @@
-"""A run directory → tables → scores → statistics → figures → report."""
+"""Analyse a run directory: tables → scores → statistics → figures → report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ STEPS = ("tables", "scores", "statistics", "figures", "report")
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the analysis is: ``done`` of ``total`` things of one of `STEPS`."""
+    """Progress of one of `STEPS`: ``done`` of ``total`` cells, figures or others."""
 
     step: str
     done: int
@@ -39,7 +39,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class CellResult:
-    """What the analysis of one cell gives to that of its run; the tables and scores are in the cell's folder."""
+    """Result of the analysis of one cell for that of its run; the tables and scores are also in the cell's folder."""
 
     cell: str
     problems: tuple[AnalysisProblem, ...] = ()
@@ -52,18 +52,20 @@ def analyze(
     progress: Listener | None = None,
     mptrace: Path | None = None,
 ) -> None:
-    """Make everything that can be made of a run directory, complete or not; the same bytes each time.
+    """Make tables, scores, figures and report of a run, complete or not; each time with the same bytes.
 
     Args:
         run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
-        progress: called after each thing done.
-        mptrace: the program; None: see `mplab.analysis.record.decode.find_mptrace`.
+        progress: called after each step.
+        mptrace: path of the program; None: see `mplab.analysis.record.decode.find_mptrace`.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest, or a link to a folder.
-        ProgramMissingError: there are captures, and no mptrace to read them.
+        ProgramMissingError: there are captures, and mptrace is missing.
         ScenarioMissingError: a scenario with ok cells is not registered, or its scores cannot be used.
-        MetricConflictError: two scenarios mean different things by one name of a metric.
+        MetricConflictError: two scenarios define one metric's name differently.
+        BudgetError: a limit of a budget cannot be converted to its metric's unit.
+        InputError: two distributions register a scenario or a figure with the same name.
     """
     tell: Listener = progress or (lambda _: None)
     check_folders(run_dir)
@@ -72,9 +74,9 @@ def analyze(
 
 
 def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellResult:
-    """The part of `analyze` that is of one cell alone: its tables and scores.
+    """Run the part of `analyze` that concerns one cell: make its tables and scores.
 
-    A scenario that cannot be used is no error here: it is one of the run, which `analyze_rest` raises.
+    A scenario that cannot be used is no error here: `analyze_rest` raises it for the whole run.
 
     Raises:
         ProgramMissingError: as `analyze`.
@@ -90,14 +92,14 @@ def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellRe
 
 
 def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProblem, ...]:
-    """What `analyze` makes of a run when `analyze_cell` was called for each of its cells; what the report lists.
+    """Run the rest of `analyze` after `analyze_cell` of each cell, and return the problems that the report lists.
 
     Args:
-        run: with the tables and scores in the folders of its cells; its report is replaced.
+        run: has the tables and scores in the folders of its cells; its report is replaced.
         results: of its cells, in their order.
 
     Raises:
-        ScenarioMissingError, MetricConflictError: as `analyze`.
+        ScenarioMissingError, MetricConflictError, BudgetError, InputError: as `analyze`.
     """
     problems = [problem for result in results for problem in result.problems]
     scores = [result.scores for result in results if result.scores is not None]
@@ -106,7 +108,7 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
 
 
 def _conclude(analysis: Analysis, tell: Listener) -> tuple[AnalysisProblem, ...]:
-    """Draw the figures and write the report; what it lists as problems."""
+    """Draw the figures, write the report, and return the problems that the report lists."""
     drawings: list[Drawing] = []
     problems: list[AnalysisProblem] = []
     for made in draw_all(analysis):
@@ -122,7 +124,7 @@ def _conclude(analysis: Analysis, tell: Listener) -> tuple[AnalysisProblem, ...]
 
 
 def summary(run_dir: Path) -> list[SummaryRow]:
-    """The rows of a terminal table, from ``report/summary.json``; headline metrics first.
+    """Return the rows of a terminal table, from ``report/summary.json``; headline metrics first.
 
     Raises:
         NotARunError: ``run_dir`` holds no readable manifest.
@@ -139,7 +141,7 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
-    """Return the metrics of each scenario, by its label; ``scenarios`` gives its name.
+    """Return label → metrics of scenarios, given label → name.
 
     Raises:
         ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
@@ -148,7 +150,7 @@ def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
 
 
 def score_run(run: Run) -> list[CellScores]:
-    """Score the ok cells of a run, from its captures too where it has some; no statistics, no report.
+    """Make the tables of a run's cells and the scores of the ok ones, without statistics and report.
 
     Raises:
         As `analyze`.
@@ -180,7 +182,7 @@ def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
 def _summarised(
     run: Run, plugins: Mapping[str, ScoringPlugin], problems: Sequence[AnalysisProblem], scores: Sequence[CellScores]
 ) -> Analysis:
-    """``problems`` are those of the tables; those of the scores follow them."""
+    """Summarise the scores; ``problems`` are those of the tables, and those of the scores are appended."""
     metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
     unscored = [scored.problem for scored in scores if scored.problem is not None]
     groups = tuple(summarise(run, metrics, scores))
@@ -188,7 +190,12 @@ def _summarised(
 
 
 def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
-    """The plug-in of each scenario label that has ok cells. Raises ScenarioMissingError."""
+    """Return the scoring plug-in of each scenario label with ok cells, and register the metrics.
+
+    Raises:
+        ScenarioMissingError: a scenario is not registered, or its scores cannot be used.
+        MetricConflictError: two scenarios define one metric's name differently.
+    """
     names = {scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios}
     labels = dict.fromkeys(cell.spec.scenario for cell in run.cells if cell.ok and cell.spec is not None)
     plugins = {label: extended(load(names.get(label, label))) for label in labels}

@@ -1,9 +1,9 @@
 """Decide whether the interval of every transport is narrow enough to stop the run.
 
-The rule looks at widths alone, never at which transport is better, so that stopping by it favours none of them. An
-interval that is looked at again and again until it is narrow covers a little less often than it says; with the width
-going to zero it covers as often (Chow & Robbins 1965), and a least number of blocks keeps chance from ending a run
-whose first values happen to be alike.
+The rule reads only widths, never which transport is better, so that stopping favours no transport. Checking an interval
+repeatedly until it is narrow makes its coverage a little lower than nominal; the coverage becomes nominal as the
+requested width goes to zero (Chow & Robbins 1965). A minimum number of blocks prevents that a run whose first values
+are alike by chance ends early.
 """
 
 import math
@@ -27,7 +27,7 @@ DIFFERENCES, MEDIANS = "differences", "medians"
 
 @dataclass(frozen=True)
 class Width:
-    """One interval: half of its width, percent of a median: of the reference of a difference, or of its own."""
+    """An interval; ``percent`` is half its width, relative to the median of the reference or of the series itself."""
 
     what: str
     """``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
@@ -35,21 +35,21 @@ class Width:
     low: float | None = None
     high: float | None = None
     percent: float | None = None
-    """None: there is no interval yet, or nothing to set it beside."""
+    """None: there is no interval yet, or no median other than 0 to compare it with."""
 
 
 @dataclass(frozen=True)
 class Enough:
-    """What a run has told so far: every interval, the widest first; those that are not there count as widest."""
+    """State of a run under the rule: every interval, the widest first; a missing interval counts as the widest."""
 
     rule: IntervalRule
     widths: tuple[Width, ...]
     missing: tuple[str, ...] = ()
-    """What was planned and has no values at all."""
+    """Planned combinations without any value."""
 
     @property
     def enough(self) -> bool:
-        """Nothing is missing, and all intervals are narrow."""
+        """Return whether all planned combinations have values and all intervals are narrow enough."""
         most = self.rule.within_percent
         return (
             not self.missing
@@ -59,7 +59,7 @@ class Enough:
 
     @property
     def text(self) -> str:
-        """One sentence."""
+        """Return one line: the missing combinations, or the widest interval with its limit."""
         if self.missing:
             return f"no values of {self.rule.metric}: {', '.join(self.missing)}"
         if not self.widths:
@@ -73,16 +73,16 @@ class Enough:
         )
 
     def to_json(self) -> dict[str, object]:
-        """For the events of a run."""
+        """Return the fields for the events of a run."""
         return {"enough": self.enough, "widths": [asdict(one) for one in self.widths], "missing": list(self.missing)}
 
 
 def look(run: Run, rule: IntervalRule) -> Enough:
-    """Score the cells that are complete and have no scores, and look at the intervals of all of them.
+    """Score the complete cells that have no scores, and compare all intervals with the rule.
 
     Args:
         run: a run that has not ended.
-        rule: what is asked.
+        rule: the requested width.
 
     Raises:
         As `mplab.analysis.pipeline.analyze`.
@@ -94,12 +94,12 @@ def look(run: Run, rule: IntervalRule) -> Enough:
 
 
 def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[str, str, str]] = ()) -> Enough:
-    """Whether the intervals are narrow.
+    """Compare the intervals with the rule.
 
     Args:
-        groups: what was measured.
-        rule: what is asked.
-        planned: scenario, link, transport that have to have values.
+        groups: the measured values.
+        rule: the requested width.
+        planned: (scenario, link, transport) that must have values.
     """
     own = [group for group in groups if group.metric.name == rule.metric and rule.is_about(group.scenario, group.link)]
     seen = {(group.scenario, group.link, series.transport.label) for group in own for series in group.measured}
@@ -109,7 +109,7 @@ def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[s
 
 
 def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> str:
-    """What is wrong with a rule when scenarios (by label) measure these metrics; "" when nothing is."""
+    """Return an error message if a rule does not fit the metrics of the scenarios (by label), else ""."""
     about = [label for label in metrics if not rule.scenarios or label in rule.scenarios]
     found = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
     if not found:
@@ -131,7 +131,7 @@ def _scores(run: Run, plugins: Mapping[str, ScoringPlugin]) -> Iterator[CellScor
 
 
 def _planned(run: Run, rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[tuple[str, str, str]]:
-    """Scenario, link and transport of every combination that the rule is about."""
+    """Yield scenario, link and transport of every combination to which the rule applies."""
     measuring = {label for label, found in metrics.items() if any(one.name == rule.metric for one in found)}
     specs = [cell.spec for cell in run.cells if cell.spec is not None]
     for scenario, link, transport in dict.fromkeys((one.scenario, one.link, one.transport) for one in specs):

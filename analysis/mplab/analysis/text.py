@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Format numbers and words for people."""
 
 import difflib
 import re
@@ -12,16 +12,16 @@ DASH = "\N{EN DASH}"
 UNPRINTABLE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Characters that steer a terminal, turn the direction of a line, or that XML forbids; not tab and line feed."""
+"""Terminal control characters, bidirectional controls and characters that XML forbids, except tab and line feed."""
 
 
 def printable(text: str) -> str:
-    """``text`` with U+FFFD for each character of `UNPRINTABLE`."""
+    """Return ``text`` with U+FFFD for each character of `UNPRINTABLE`."""
     return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, never an exponent within 0.001 … 999 999 999; a dash for None."""
+    """Return three significant digits, without an exponent from 0.001 to 999 999 999; a dash for None."""
     if value is None:
         return DASH
     size = abs(value)
@@ -38,23 +38,23 @@ def number(value: float | None) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A number with its unit."""
+    """Return a number with its unit; a dash for None."""
     return f"{number(value)}{HARD_SPACE}{unit}".rstrip() if value is not None else DASH
 
 
 def signed(value: float | None) -> str:
-    """A number that always bears its sign."""
+    """Return a number that always has its sign."""
     text = number(value)
     return f"+{text}" if value is not None and value > 0 else text
 
 
 def spread(low: float, high: float) -> str:
-    """``−0.52 … −0.41``."""
+    """Return an interval: ``−0.52 … −0.41``."""
     return f"{number(low)} … {number(high)}"
 
 
 def signed_share(value: float) -> str:
-    """Of -1 … 1: two decimals, a true minus sign, no sign at zero."""
+    """Return a value of -1 … 1 with two decimals, a true minus sign, and no sign at zero."""
     text = f"{value:.2f}"
     return "0.00" if float(text) == 0 else text.replace("-", MINUS)
 
@@ -68,7 +68,7 @@ def p_text(p: float | None, prefix: str = "") -> str:
 
 
 def percent(fraction: float | None, *, sign: bool = False) -> str:
-    """``0.123`` → ``12 %``; below 10 % with one decimal."""
+    """Return ``12 %`` for 0.123; below 10 % with one decimal. ``sign`` adds a plus sign; a dash for None."""
     if fraction is None:
         return DASH
     value = fraction * 100
@@ -80,7 +80,7 @@ def percent(fraction: float | None, *, sign: bool = False) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``3 h 12 min``, ``12 min 5 s``, ``4.2 s``."""
+    """Return ``3 h 12 min``, ``12 min 5 s`` or ``4.2 s``; a dash for None."""
     if seconds is None:
         return DASH
     if seconds < 60:
@@ -93,7 +93,7 @@ def duration(seconds: float | None) -> str:
 
 
 def data(size_bytes: float) -> str:
-    """Decimal prefixes: ``1.23 MB``."""
+    """Return a size with a decimal prefix: ``1.23 MB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if size_bytes < 999.5 or unit == "GB":
             break
@@ -102,21 +102,21 @@ def data(size_bytes: float) -> str:
 
 
 def slug(*parts: str) -> str:
-    """A file's stem: lower-case letters, digits and dashes."""
+    """Return the stem of a file name: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is near."""
+    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is similar."""
     near = difflib.get_close_matches(found, list(allowed), n=1, cutoff=0.6)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def plural(count: int, word: str) -> str:
-    """``1 cell``, ``2 cells``."""
+    """Return ``1 cell`` or ``2 cells``."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def listed(words: list[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Return ``a``, ``a and b`` or ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""

@@ -1,8 +1,8 @@
-"""Addresses replaced by others: IP addresses prefix-preserving, MAC addresses by random ones.
+"""Replace IP addresses with prefix-preserving ones, and MAC addresses with random ones.
 
-Two IP addresses that share their first n bits share the first n bits afterwards, and no more: the construction of
-Crypto-PAn (Xu, Fan, Ammar and Moon, ICNP 2002), with AES-128. Its price is known: who knows some real addresses of a
-bundle knows the beginnings of others.
+Two IP addresses that share exactly their first n bits do so afterwards, too: the construction of Crypto-PAn (Xu, Fan,
+Ammar and Moon, ICNP 2002), with AES-128. Its weakness is known: some real addresses are enough to infer the prefixes
+of others.
 """
 
 import secrets
@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 KEY_BYTES: Final = 80
-"""16 for the cipher and 16 for the padding, of IPv4 and of IPv6; 16 for MAC addresses."""
+"""IPv4 and IPv6: 16 bytes each for the cipher, 16 for the padding. MAC addresses: 16 bytes."""
 
 MAC_BYTES: Final = 6
 
 Range = tuple[int, int]
-"""Beginning of a network and the length of its prefix, bits."""
+"""First address of a network, and the length of its prefix in bits."""
 
 
 def _ranges(*networks: str) -> tuple[Range, ...]:
@@ -33,25 +33,25 @@ LAB: Final = "10.64.0.0/14"
 """The virtual lab's own addresses (docs/virtual-lab.md)."""
 
 STAY_4: Final = _ranges("0.0.0.0/8", LAB, "127.0.0.0/8", "224.0.0.0/3")
-"""This host, the lab's own, loopback, multicast and broadcast: no other address becomes one of these."""
+"""This host, the virtual lab, loopback, multicast and broadcast: kept, and no other address is mapped into them."""
 DOCUMENTATION_4: Final = _ranges("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
 CLASSES_6: Final = _ranges("::/8", "2000::/3", "fc00::/7", "fe80::/10", "ff00::/8")
-"""Reserved, global, unique local, link-local and multicast addresses stay what they are."""
+"""Reserved, global, unique local, link-local and multicast: an address stays in its class."""
 DOCUMENTATION_6: Final = _ranges("2001:db8::/32", "3fff::/20")
 
 _SOLICITED: Final = int(IPv6Address("ff02::1:ff00:0"))
 _SOLICITED_MAC: Final = b"\x33\x33\xff"
 _BY_PREFIX: Final = 0x2
-"""The flag of a multicast address that has a network's prefix in it, RFC 3306."""
+"""Flag of a multicast address that contains a network prefix, RFC 3306."""
 
 
 def new_key() -> bytes:
-    """A key for one bundle."""
+    """Return a random key for one bundle."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def in_any(value: int, bits: int, ranges: tuple[Range, ...]) -> bool:
-    """Whether an address is in one of the networks."""
+    """Return whether an address of ``bits`` bits is in one of the networks."""
     return any((value ^ start) >> (bits - length) == 0 for start, length in ranges)
 
 
@@ -60,9 +60,9 @@ class CryptoPan:
 
     Args:
         key: 32 bytes.
-        bits: of an address.
-        kept: networks whose prefixes stay as they are, and into which nothing else is put: no bit is changed that
-            leads to one of them. An address beside such a network keeps the bits that it shares with it.
+        bits: length of an address.
+        kept: networks whose prefixes are kept, and into which no other address is mapped. An address outside of such
+            a network keeps the leading bits that it shares with the network, and the first bit that differs.
     """
 
     def __init__(self, key: bytes, bits: int, kept: tuple[Range, ...] = ()) -> None:
@@ -72,7 +72,7 @@ class CryptoPan:
         self._bits, self._kept = bits, kept
 
     def __call__(self, value: int) -> int:
-        """The address that stands for another."""
+        """Return the address that replaces ``value``."""
         blocks = bytearray()
         for known in range(self._bits):
             below = (1 << (128 - known)) - 1
@@ -85,18 +85,18 @@ class CryptoPan:
         return value ^ flips
 
     def _free(self, value: int, known: int) -> bool:
-        """Whether the bit behind the first ``known`` may be changed: it leads to no network that stays."""
+        """Return whether the bit after the first ``known`` bits may change: no longer kept prefix starts with them."""
         rest = self._bits - known
         return all(length <= known or (value ^ start) >> rest for start, length in self._kept)
 
 
 @dataclass
 class Addresses:
-    """Which address stands for which, by one key; each that was replaced is remembered in ``replaced``."""
+    """Maps addresses to their replacements, by one key; ``replaced`` collects all addresses that changed."""
 
     key: bytes
     replaced: dict[bytes, bytes] = field(default_factory=dict)
-    """Of 4, 16 and 6 bytes."""
+    """Old → new address, of 4 (IPv4), 16 (IPv6) or 6 bytes (MAC)."""
     _known: dict[bytes, bytes] = field(default_factory=dict)
 
     @cached_property
@@ -108,7 +108,7 @@ class Addresses:
         return CryptoPan(self.key[32:64], 128, CLASSES_6)
 
     def __call__(self, address: bytes) -> bytes:
-        """What stands for an address of 4, 16 or 6 bytes; itself for those that are of no real network."""
+        """Return the replacement of an address of 4, 16 or 6 bytes; addresses of no real network are kept."""
         found = self._known.get(address)
         if found is None:
             found = {4: self._ipv4, 16: self._ipv6, 6: self._mac}[len(address)](address)
@@ -126,7 +126,7 @@ class Addresses:
     def _ipv6(self, address: bytes) -> bytes:
         value = int.from_bytes(address, "big")
         kept = 0
-        if address[0] == 0:  # with an address of IPv4 at its end: mapped, or of a translator
+        if address[0] == 0:  # an IPv4 address at the end: IPv4-mapped, or of a translator
             return address if value < 1 << 16 else address[:12] + self._ipv4(address[12:])
         if address[0] == 0xFF:
             if value >> 24 == _SOLICITED >> 24:
@@ -153,7 +153,10 @@ class Addresses:
 
 
 def _walk(pan: CryptoPan, value: int, bits: int, stay: tuple[Range, ...]) -> int:
-    """Go on until an address is none of those that stay: one in 2^22 needs a second step, and has another prefix."""
+    """Map an address, and map the result again while it is in ``stay``; addresses in ``stay`` are returned unchanged.
+
+    One address in 2^22 needs a second step, which does not preserve its prefix.
+    """
     if in_any(value, bits, stay):
         return value
     while in_any(value := pan(value), bits, stay):

@@ -23,14 +23,14 @@ OF_CHANGE: Mapping[Verdict, Agreement] = {
     "too few": "cannot be told",
     "new": "cannot be told",
 }
-"""What a verdict of `mplab.analysis.verdicts.compare` means for a run that should have the same results."""
+"""Verdict of `mplab.analysis.verdicts.compare` → agreement of a reproduced run with the original."""
 
 PAIRS = 6
-"""From so many on, intervals are those of signed ranks; bootstrap intervals of fewer are too narrow to judge by."""
+"""Minimum number of pairs for an interval by signed ranks; bootstrap intervals of fewer are too narrow to judge by."""
 
 
 class ContrastKey(NamedTuple):
-    """Which contrast, the same of both runs."""
+    """Names a contrast; equal in both runs."""
 
     scenario: str
     link: str
@@ -42,7 +42,7 @@ class ContrastKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Found:
-    """What one run says of a contrast; ``interval`` and ``p`` (corrected by Holm's method) are None with few blocks."""
+    """A contrast in one run; ``interval`` and ``p`` (corrected by Holm's method) are None with few blocks."""
 
     pairs: int
     shift: float
@@ -53,21 +53,21 @@ class Found:
 
     @property
     def side(self) -> int:
-        """-1 or 1 when the difference is more than chance, and 0 when it may be chance."""
+        """Return the sign of a significant difference (-1 or 1), or 0 when the difference is not significant."""
         if self.p is None or self.p > LEVEL or not self.shift:
             return 0
         return 1 if self.shift > 0 else -1
 
     @property
     def text(self) -> str:
-        """``−0.52 s (−0.61 … −0.44)``."""
+        """Return shift, unit and interval: ``−0.52 s (−0.61 … −0.44)``."""
         ends = f" ({spread(self.interval.low, self.interval.high)})" if self.interval else ""
         return f"{signed(self.shift)} {self.unit}".rstrip() + ends
 
 
 @dataclass(frozen=True)
 class ContrastPair:
-    """A contrast in the first run and in the second; None: that run has none."""
+    """A contrast in the first and in the second run; None in a run that lacks it."""
 
     key: ContrastKey
     before: Found | None
@@ -75,27 +75,28 @@ class ContrastPair:
 
     @property
     def name(self) -> str:
-        """``web · baseline · page_load_time · wiki: mptcp against sptcp-wifi``."""
+        """Return ``web · baseline · page_load_time · wiki: mptcp against sptcp-wifi``."""
         key = self.key
         of = SEPARATOR.join(part for part in (key.scenario, key.link, key.metric, key.labels) if part)
         return f"{of}: {key.transport} against {key.reference}"
 
     @property
     def text(self) -> str:
-        """``−0.52 s (−0.61 … −0.44) → −0.49 s (−0.58 … −0.41)``."""
+        """Return both results: ``−0.52 s (−0.61 … −0.44) → −0.49 s (−0.58 … −0.41)``."""
         return " → ".join(found.text if found else "nothing" for found in (self.before, self.after))
 
     @property
     def headline(self) -> bool:
-        """Whether it is of a headline metric."""
+        """Return whether the metric is a headline metric in either run."""
         return any(found is not None and found.headline for found in (self.before, self.after))
 
     @property
     def agreement(self) -> Agreement:
-        """Whether both say the same.
+        """Return whether both runs have the same result.
 
-        They agree when both see a difference and it has the same direction. They differ when it has the other one,
-        when their 95 % intervals (of `PAIRS` blocks or more) have nothing in common, or when the contrast is gone.
+        They agree when both differences are significant and have the same direction. They differ when the directions
+        are opposite, when the 95 % intervals (of `PAIRS` blocks or more) do not overlap, or when the second run lacks
+        the contrast. Everything else cannot be judged.
         """
         if self.before is None:
             return "cannot be told"
@@ -108,20 +109,20 @@ class ContrastPair:
 
 @dataclass(frozen=True)
 class Agreed:
-    """The results of two runs side by side. What decides is what is said of headline metrics."""
+    """The results of two runs, compared. Only headline metrics decide."""
 
     compared: ComparedRuns
     contrasts: tuple[ContrastPair, ...]
 
     @property
     def differing(self) -> tuple[MetricChange | ContrastPair, ...]:
-        """What of the headline metrics differs."""
+        """Return the changes and contrasts of headline metrics that differ."""
         changes = [c for c in self.compared.changes if c.metric.headline and OF_CHANGE[c.verdict] == "differs"]
         return (*changes, *(pair for pair in self.contrasts if pair.headline and pair.agreement == "differs"))
 
     @property
     def agreement(self) -> Agreement:
-        """Of the whole: it cannot be told when nothing of the headline metrics could be judged."""
+        """Return the overall agreement: ``cannot be told`` when no headline metric could be judged."""
         if self.differing:
             return "differs"
         changes = [OF_CHANGE[change.verdict] for change in self.compared.changes if change.metric.headline]
@@ -130,10 +131,11 @@ class Agreed:
 
 
 def agree(before: Run, after: Run) -> Agreed:
-    """Compare an analysed run with the same made again.
+    """Compare an analysed run with its reproduction.
 
     Raises:
-        NotAnalysedError: one of them has no report with values.
+        NotAnalysedError: one of the runs has no report with values.
+        TablesError: a report or scores of one of the runs are damaged.
     """
     old, new = _contrasts(before), _contrasts(after)
     pairs = [ContrastPair(key, old.get(key), new.get(key)) for key in dict.fromkeys((*old, *new))]
@@ -161,5 +163,5 @@ def _apart(one: Interval | None, other: Interval | None) -> bool:
 
 
 def told(pairs: tuple[ContrastPair, ...]) -> Iterator[ContrastPair]:
-    """Those that a person wants to see: of headline metrics, and all that differ."""
+    """Yield the pairs to print: all of headline metrics, and those of other metrics that differ."""
     yield from (pair for pair in pairs if pair.headline or pair.agreement == "differs")

@@ -1,6 +1,7 @@
-"""A copy of a run that tells no addresses of real networks, and no names of its networks and devices.
+"""Copy a run without addresses of real networks and without names of its networks and devices.
 
-What cannot be rewritten is not in the copy: all that is neither a capture nor text, and text that shows screens.
+Files that cannot be rewritten are left out: those that are neither captures nor text nor the lab's own sound, and text
+that describes screens.
 """
 
 import json
@@ -23,33 +24,34 @@ from mplab.analysis.record.run import Run, read_lines, read_run
 
 TEXT = frozenset({".json", ".jsonl", ".yaml", ".yml", ".log", ".har", ".txt", ".html", ".xml", ".csv"})
 SOUND = ".wav"
-"""What the lab itself played or said; scores are made of it."""
+"""Recordings of sound that the lab itself played; scores are computed from them."""
 
 _SCREENS = ("screenshots", "screenshots-peer")
 _UNSAID = ("logcat", "appium", TLS_KEYS.stem)
-"""How files begin in which there is anything: all that a phone says, what is on its screen, keys."""
+"""Prefixes of files with arbitrary content: a phone's log, the text on its screen, TLS keys."""
 _VOCABULARY = frozenset({"cellular", "localhost", "mplab", "origin", "phone", "proxy", "router", "virtual", "wifi"})
 _HOST = "host"
 
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that is not in the copy, or (``cut``) not with its end."""
+    """A file that is not in the copy, or (``cut``) whose end is not."""
 
     name: str
     cut: bool = False
 
 
 def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
-    """Copy a run's raw data into a new folder, with other addresses, the same ones all over; what is not in it.
+    """Copy a run's raw data into a new folder, replace addresses consistently, and return the omitted files.
 
     Args:
-        run: to be read; it is not changed.
-        target: the folder to make.
-        key: of `mplab.analysis.bundle.addresses.KEY_BYTES`; by default one that nobody knows.
+        run: to copy; it is not changed.
+        target: the folder to create.
+        key: `mplab.analysis.bundle.addresses.KEY_BYTES` long; by default a random one that is not kept.
 
     Raises:
-        BundleError: its captures hold what was transferred, or cannot be rewritten.
+        BundleError: the run's captures have payload or cannot be rewritten, its lab file is no YAML, a file name
+            cannot be in a bundle, or a replaced name is a word that mplab needs.
     """
     if run.manifest.experiment.capture == "payload":
         raise BundleError(
@@ -71,7 +73,10 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
 
 
 def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymiser) -> Iterator[tuple[str, bool]]:
-    """Captures first: which hexadecimal numbers are addresses is known when all addresses are. Yields what is lost."""
+    """Copy all files, and yield (name, cut) of the omitted ones.
+
+    Text is written last: a hexadecimal number is recognised as an address only when that address was seen before.
+    """
     frames = Frames(words.addresses)
     texts = []
     for name in names:
@@ -111,7 +116,7 @@ def _read(path: Path) -> str:
 
 
 def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymiser:
-    """What manifest, lab file, cells and phone logs name, and the words that mean something to the analysis."""
+    """Collect the names in manifest, lab file, cells and phone logs, and the words that the analysis needs."""
     manifest = _json(run.directory / "manifest.json")
     cells = [_json(cell.directory / "cell.json") for cell in run.cells if cell.directory is not None]
     found = [*named(manifest.get("lab"))]
@@ -131,7 +136,7 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymis
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:
-    """What a record names, but hosts: in a log they are those of servers."""
+    """Yield the names in a record except hosts: in a log, those are servers."""
     yield from ((key, name) for key, name in named(record) if key != _HOST)
 
 

@@ -1,4 +1,4 @@
-"""``.tar.gz`` with the same bytes for the same content, and reading one that nobody vouches for."""
+"""Write ``.tar.gz`` archives that are identical for identical content, and unpack untrusted ones safely."""
 
 import gzip
 import io
@@ -15,20 +15,20 @@ from mplab.analysis.errors import BundleError
 
 SUFFIX = ".tar.gz"
 LEVEL = 6
-"""Of compression: captures and tables are small or compressed already."""
+"""gzip compression level; a higher one gains little, since captures and tables are small or already compressed."""
 
 MAX_FILES = 1_000_000
 MAX_BYTES = 10 * 10**9
-"""What is unpacked at most, by default."""
+"""Default limit of the unpacked size, bytes."""
 
 MAX_NAME = 4096
 MAX_DEPTH = 64
-"""Folders inside each other; those of a run are 8 deep."""
+"""Maximum number of parts in a name; the names in a run have at most 8."""
 
 _MOST_SHOWN = 60
 _MOST_PADDING = 16 << 20
 _MOST_AT_ONCE = 16 << 20
-"""Content is read in small parts; nothing but a header would be read at once."""
+"""Maximum size of one read, bytes. Content is read in chunks of `CHUNK`; only a tar header could request more."""
 
 _FILE_MODE, _FOLDER_MODE = 0o644, 0o755
 _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError, RecursionError)
@@ -36,7 +36,7 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError,
 
 @dataclass(frozen=True)
 class Source:
-    """Where the content of an archive is: files below ``root`` with their SHA-256, and what is made for it alone."""
+    """Content of an archive: folders and files (name → SHA-256) below ``root``, and ``made`` files held in memory."""
 
     root: Path
     folders: Sequence[str]
@@ -45,27 +45,27 @@ class Source:
 
 
 class _Stream(gzip.GzipFile):
-    """Unpacks, and reads no header into memory that is larger than headers are."""
+    """A gzip stream that refuses reads larger than `_MOST_AT_ONCE`: a forged header cannot fill the memory."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """As that of gzip. Raises ValueError for too much at once."""
+        """Read like `gzip.GzipFile.read`. Raises ValueError when ``size`` exceeds the limit."""
         if size is not None and size > _MOST_AT_ONCE:
             raise ValueError("it has a header that is too large")
         return super().read(size)
 
 
 def pack(file: IO[bytes], source: Source, *, top: str, time_s: int) -> None:
-    """Write an archive whose entries are all below one folder, in order of name, of nobody, of one time.
+    """Write an archive: all entries below one folder, sorted by name, without an owner, with one modification time.
 
     Args:
         file: to write to.
-        source: what goes in.
+        source: content of the archive.
         top: name of the folder.
-        time_s: of every entry, unix seconds.
+        time_s: modification time of every entry, Unix seconds.
 
     Raises:
-        BundleError: a file has changed since its checksum was made.
-        OSError: something cannot be read or written.
+        BundleError: a file has changed since its checksum was computed.
+        OSError: a file cannot be read, or the archive cannot be written.
     """
     with (
         gzip.GzipFile(filename="", mode="wb", compresslevel=LEVEL, fileobj=file, mtime=0) as packed,
@@ -85,13 +85,13 @@ def pack(file: IO[bytes], source: Source, *, top: str, time_s: int) -> None:
 
 
 def unpack(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Path:
-    """Unpack an archive into an empty ``folder``; the one folder that is in it.
+    """Unpack an archive into an empty ``folder``, and return the path of its single top-level folder.
 
-    Nothing is written outside of ``folder``, nothing but files and folders is made, and nothing keeps a mode or an
-    owner of the archive's.
+    Only regular files and folders are created, and only below ``folder``. Modes and owners in the archive are ignored.
 
     Raises:
-        BundleError: it is no such archive, is cut off, holds anything else, or more than there may be.
+        BundleError: the archive cannot be read, is empty, cut off or damaged, holds another kind of entry or a
+            forbidden name, or exceeds a limit.
     """
     try:
         with _Stream(archive) as packed, tarfile.open(fileobj=packed, mode="r:") as tar:
@@ -107,7 +107,11 @@ def unpack(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Path:
 
 
 def _check_end(packed: gzip.GzipFile) -> None:
-    """Read what follows the last entry, by which gzip compares its own checksum: zeros alone, and not many."""
+    """Read the padding after the last entry, so that gzip verifies its checksum.
+
+    Raises:
+        BundleError: the padding is longer than `_MOST_PADDING`, or holds other bytes than zeros.
+    """
     for _ in range(_MOST_PADDING // CHUNK):
         rest = packed.read(CHUNK)
         if rest.strip(b"\0"):
@@ -118,7 +122,12 @@ def _check_end(packed: gzip.GzipFile) -> None:
 
 
 def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarfile.TarInfo]:
-    """The entries, as long as they are not too many, too large, or below different folders."""
+    """Yield the entries.
+
+    Raises:
+        BundleError: there are too many entries, they exceed ``max_bytes`` or the free space, or they are below
+            different folders.
+    """
     room = shutil.disk_usage(folder).free
     top, total = "", 0
     for count, entry in enumerate(tar, 1):
@@ -137,7 +146,11 @@ def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarf
 
 
 def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> str:
-    """Write one entry; the first part of its name."""
+    """Write one entry, and return the first part of its name.
+
+    Raises:
+        BundleError: the entry is neither a file nor a folder, or its file exists already.
+    """
     parts = _parts(entry.name)
     path = folder.joinpath(*parts)
     if entry.isdir():
@@ -157,7 +170,11 @@ def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> s
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a name that stays below where it is unpacked. Raises BundleError for any other."""
+    """Return the parts of an entry's name.
+
+    Raises:
+        BundleError: the name is empty, absolute, too long or too deep, or has ``..``, a backslash or a NUL byte.
+    """
     parts = PurePosixPath(name).parts
     if len(parts) > MAX_DEPTH:
         raise BundleError(f"{name[:_MOST_SHOWN]!r}…: more than {MAX_DEPTH} folders inside each other are not unpacked")
@@ -181,7 +198,7 @@ def _add(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path, sha256: str) 
         try:
             tar.addfile(entry, cast("IO[bytes]", reader))
         except OSError as error:
-            raise error if error.errno else _changed(path) from error  # tarfile's own: the file became shorter
+            raise error if error.errno else _changed(path) from error  # tarfile raised it: the file became shorter
         if reader.digest != sha256:
             raise _changed(path)
 

@@ -1,4 +1,7 @@
-"""pcapng with other frames (draft-ietf-opsawg-pcapng): comments, names, secrets and blocks of other kinds go."""
+"""Rewrite the frames of pcapng files (draft-ietf-opsawg-pcapng).
+
+Comments, decryption secrets, name resolution and all unknown kinds of blocks are dropped.
+"""
 
 import gzip
 import struct
@@ -19,7 +22,7 @@ _KEPT_OPTIONS = {
     _PACKET: (2, 4),  # flags and losses
 }
 _FIXED = {_INTERFACE: 8, _STATISTICS: 12}
-"""Bytes before the options of a block."""
+"""Bytes between the header and the options of a block."""
 _BIGGEST = 1 << 24
 _WHOLE = 12
 
@@ -29,11 +32,13 @@ class _CutError(Exception):
 
 
 def rewrite(source: Path, target: Path, frames: Frames) -> bool:
-    """Write a capture with other addresses; False when it was cut off or damaged: what was before that is written.
+    """Write a capture with rewritten frames, and return whether the source was whole.
+
+    Of a capture that is cut off or damaged, the blocks before the damage are written.
 
     Raises:
-        BundleError: it is no capture of this format, or of links whose addresses are not known.
-        OSError: something cannot be read or written.
+        BundleError: the source is no pcapng file, or has a link type whose addresses are not known.
+        OSError: the source cannot be read, or the target cannot be written.
     """
     with _opened(source, "rb") as old, _opened(target, "wb") as new:
         if old.peek(4)[:4] != _SECTION.to_bytes(4, "big"):  # type: ignore[attr-defined]

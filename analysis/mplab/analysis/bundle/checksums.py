@@ -1,4 +1,4 @@
-"""SHA-256 of files, in the format of coreutils' ``sha256sum``."""
+"""Compute and compare SHA-256 checksums of files, in the format of coreutils' ``sha256sum``."""
 
 import hashlib
 import re
@@ -16,14 +16,14 @@ _LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 
 @dataclass(frozen=True)
 class Broken:
-    """A file that is not what its checksum says."""
+    """A file that does not match the list of checksums."""
 
     name: str
     damage: Damage
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal. Raises BundleError when it cannot be read."""
+    """Return the SHA-256 of a file, hexadecimal. Raises BundleError when the file cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -32,22 +32,26 @@ def digest(path: Path) -> str:
 
 
 def digest_of(content: bytes) -> str:
-    """SHA-256 of some bytes, hexadecimal."""
+    """Return the SHA-256 of ``content``, hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def digests(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """Name → SHA-256 of files below ``root``."""
+    """Return name → SHA-256 of files below ``root``. Raises BundleError when one cannot be read."""
     return {name: digest(root / name) for name in names}
 
 
 def render(sums: Mapping[str, str]) -> bytes:
-    """What ``sha256sum --check`` reads, sorted by name."""
+    """Return the input of ``sha256sum --check``, sorted by name."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
 def parse(path: Path) -> dict[str, str]:
-    """What `render` wrote. Raises BundleError, naming the line."""
+    """Read a file that `render` made: name → SHA-256.
+
+    Raises:
+        BundleError: the file is missing or cannot be read, or a line is wrong (the message has its number).
+    """
     found: dict[str, str] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -65,7 +69,11 @@ def parse(path: Path) -> dict[str, str]:
 
 
 def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Broken]:
-    """What of the files ``names`` below ``root`` is not as ``sums`` says, in order of name."""
+    """Compare the files ``names`` below ``root`` with ``sums``, and return the deviations, sorted by name.
+
+    Raises:
+        BundleError: a file cannot be read.
+    """
     there = set(names)
     found = [Broken(name, "missing") for name in sums.keys() - there]
     found += [Broken(name, "not listed") for name in there - sums.keys()]
@@ -74,19 +82,19 @@ def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Br
 
 
 class Reader:
-    """Reads a file and knows its SHA-256 when all of it was read."""
+    """Reads a file and computes its SHA-256 on the way."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """As that of a file."""
+        """Read like a file."""
         content = self._file.read(size)
         self._hash.update(content)
         return content
 
     @property
     def digest(self) -> str:
-        """Of what was read so far."""
+        """Return the SHA-256 of the bytes read until now, hexadecimal."""
         return self._hash.hexdigest()

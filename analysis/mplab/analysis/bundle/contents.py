@@ -1,4 +1,4 @@
-"""What of a run directory goes into a bundle, and what of that the analysis can make again."""
+"""List the files of a run directory that go into a bundle, and separate raw files from derived ones."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.tables import FOLDER
 
 CRATE, SUMS, DERIVED_SUMS, ENVIRONMENT = "ro-crate-metadata.json", "SHA256SUMS", "derived.sha256", "environment"
-"""What a bundle has beside the run: metadata, checksums of its files and of what analysis made, locked versions."""
+"""Files that a bundle adds to the run: metadata, checksums of all files and of the derived ones, locked versions."""
 
 ANONYMISED = "ANONYMISED.md"
-"""In a run whose addresses are others: what was done to it. No run is made with such a file."""
+"""Describes the anonymisation of a run. Only the anonymised copy of a run has this file."""
 
 REPORT, SCORES = "report", "scores.json"
 _OWN = frozenset({CRATE, SUMS, DERIVED_SUMS, ENVIRONMENT})
@@ -25,21 +25,21 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 @dataclass(frozen=True)
 class Contents:
-    """Names of files relative to the run directory, in order, with ``/`` between their parts."""
+    """Names relative to the run directory, with ``/`` between their parts; each folder precedes its content."""
 
     folders: tuple[str, ...]
-    """All folders but those of what is derived: an empty one says something, too (a cell that was cut off)."""
+    """All folders except those of derived files. Empty ones count: they can be cells that were cut off."""
     raw: tuple[str, ...]
     derived: tuple[str, ...]
 
 
 def contents(run: Run) -> Contents:
-    """What is in the directory of a run. Files whose name begins with a dot are left out: nobody finished them.
+    """List the directory of a run. Files whose name begins with a dot are left out: they are unfinished.
 
-    Tables of a cell without captures are not derived, since they cannot be made again.
+    Tables of a cell without captures count as raw, since they cannot be made again.
 
     Raises:
-        BundleError: there is a link, or a name that an archive cannot hold.
+        BundleError: the run has a symbolic link, or a name that an archive cannot hold.
     """
     remade = tuple(_remade(run.cells))
     folders, raw, derived = [], [], []
@@ -56,12 +56,12 @@ def contents(run: Run) -> Contents:
 
 
 def may_be_derived(name: str) -> bool:
-    """Whether the analysis makes files of such a name."""
+    """Return whether the analysis can have made a file of this name."""
     return _DERIVED.fullmatch(name) is not None
 
 
 def _remade(cells: tuple[Cell, ...]) -> Iterator[str]:
-    """Prefixes of the names of what is made again."""
+    """Yield the names and folders of derived files."""
     yield REPORT
     for cell in cells:
         if cell.directory is None:
@@ -73,7 +73,7 @@ def _remade(cells: tuple[Cell, ...]) -> Iterator[str]:
 
 
 def _walk(root: Path, folder: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Everything below, each folder before what is in it, sorted by name."""
+    """Yield all files and folders below ``folder``, sorted by name, each folder before its content."""
     for path in sorted((root / folder).iterdir()):
         name = folder / path.name
         if path.name.startswith(".") or path.name == _UNFINISHED_TABLES or name.as_posix() in _OWN:

@@ -1,8 +1,8 @@
-"""Captured frames with other addresses: what is known to be no address and no content stays, all else becomes zeros.
+"""Replace the addresses in captured frames. Fields known to hold neither address nor content stay; the rest is zeroed.
 
-Checksums of IPv4 and TCP are made right again where they were right (mptrace knows copies of a segment by them), and
-pseudo sums that wait for a network card stay such; others, and those of UDP and ICMP, become 0. As they were, they
-would tell 16 bits of the addresses that were.
+A correct checksum of IPv4 or TCP is recomputed (mptrace recognises copies of a segment by it), and a partial sum that
+waited for checksum offload stays partial. All others, and those of UDP and ICMP, become 0: unchanged, they would reveal
+16 bits of the replaced addresses.
 """
 
 import struct
@@ -20,24 +20,24 @@ _IP_TYPES, _ARP, _TAGS, _PPPOE = (0x0800, 0x86DD), 0x0806, (0x8100, 0x88A8, 0x91
 _TCP, _UDP, _ICMP, _ICMP6, _IPV4_IN_IP, _IPV6_IN_IP, _ROUTING, _FRAGMENT = 6, 17, 1, 58, 4, 41, 43, 44
 _EXTENSIONS = (0, _ROUTING, 60, 135)
 _PLAIN_OPTIONS = (2, 3, 4, 5, 8)
-"""Segment size, window scale, selective acknowledgements, timestamps: no addresses."""
+"""Maximum segment size, window scale, SACK permitted, SACK and timestamps: they hold no addresses."""
 _MPTCP, _ADD_ADDR = 30, 3
 _ADD_ADDR_SIZES = {8: 4, 10: 4, 16: 4, 18: 4, 20: 16, 22: 16, 28: 16, 30: 16}
 """Size of ADD_ADDR (RFC 8684 §3.4.1; RFC 6824) → of its address, bytes."""
 _HMAC = 8
 _NUMBERS = {_ICMP: (0, 3, 8, 11, 12), _ICMP6: (1, 2, 3, 4, 128, 129)}
-"""Messages whose second word is a number: of an echo, a size, a place."""
+"""Message types whose second word is kept: it holds an echo identifier, an MTU or a pointer, but no address."""
 _REDIRECT = 5
 
 
 @dataclass(frozen=True)
 class Frames:
-    """Rewrites frames."""
+    """Anonymises frames."""
 
     addresses: Addresses
 
     def __call__(self, link_type: int, frame: bytes) -> bytes:
-        """A frame as it may be given away, of the same length. Raises BundleError for a link type nobody knows."""
+        """Return the anonymised frame, of the same length. Raises BundleError for an unknown link type."""
         f = bytearray(frame)
         self._link(link_type, f)
         return bytes(f)
@@ -67,7 +67,7 @@ class Frames:
             raise BundleError(f"link type {link_type} is none whose addresses are known")
 
     def _station(self, f: bytearray, at: int, size: bytes | bytearray) -> None:
-        """The address in a header of Linux' cooked mode: eight bytes, of which some are used."""
+        """Replace the address in a header of Linux cooked mode: a field of 8 bytes, of which ``size`` are used."""
         if int.from_bytes(size, "big") == MAC_BYTES:
             self._replace(f, at, MAC_BYTES)
             _blank(f, at + MAC_BYTES, at + 8)
@@ -205,7 +205,7 @@ class Frames:
             _blank(f, at + 2, at + size)
             return
         self._replace(f, at + 4, address)
-        if size >= 4 + address + _HMAC:  # with the keys, which a capture has, it would tell the address
+        if size >= 4 + address + _HMAC:  # with the keys in the capture, it would reveal the address
             _blank(f, at + size - _HMAC, at + size)
 
     def _replace(self, f: bytearray, at: int, size: int) -> None:
@@ -217,18 +217,27 @@ class Frames:
 
 @dataclass(frozen=True)
 class _Pseudo:
-    """The pseudo header of a TCP segment (RFC 9293 §3.1): addresses before and afterwards, length of the segment."""
+    """Pseudo header of a TCP segment (RFC 9293 §3.1): old and new addresses, and the length of the segment in bytes."""
 
     old: bytes
     new: bytes
     size: int
 
     def carry(self, checksum: int, before: bytes, after: bytes) -> int:
-        """The checksum of the new header (without it, as ``before``) that says what the old one said, or 0."""
+        """Return the checksum for the new header, or 0.
+
+        A partial sum for checksum offload stays partial. If the payload was cut off, the old checksum is trusted. The
+        result is 0 if the old checksum is 0 or wrong, or if the header is longer than the segment.
+
+        Args:
+            checksum: of the old header.
+            before: the old header, with a zero checksum.
+            after: the new header, with a zero checksum.
+        """
         if self.size < len(before) or checksum == 0:
             return 0
         rest = _TCP + self.size
-        if (checksum - rest - _sum(self.old)) % 0xFFFF == 0:  # a network card was to do the rest
+        if (checksum - rest - _sum(self.old)) % 0xFFFF == 0:  # checksum offload: only the pseudo header was summed
             return (checksum + _sum(self.new) - _sum(self.old)) % 0xFFFF
         if self.size == len(before) and (checksum + rest + _sum(self.old) + _sum(before)) % 0xFFFF != 0:
             return 0

@@ -1,4 +1,4 @@
-"""Opening a bundle: unpacked with care, every checksum compared, raw data apart from what was made of it."""
+"""Open a bundle: unpack it safely, verify every checksum, and separate raw data from derived files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ _MOST_NAMED = 20
 
 
 class DamagedBundleError(BundleError):
-    """Files of a bundle are not what its checksums say."""
+    """Files of a bundle do not match its checksums."""
 
     def __init__(self, archive: Path, broken: Sequence[Broken]) -> None:
-        """``broken`` is at least one."""
+        """``broken`` is not empty."""
         lines = [f"  {one.name}: {one.damage}" for one in broken[:_MOST_NAMED]]
         lines += [f"  and {len(broken) - _MOST_NAMED} more"] if len(broken) > _MOST_NAMED else []
         super().__init__(f"{archive}: damaged: of these files the checksums do not hold:\n" + "\n".join(lines))
@@ -27,21 +27,22 @@ class DamagedBundleError(BundleError):
 
 @dataclass(frozen=True)
 class Bundle:
-    """An opened bundle: ``run`` has the raw data alone, ``before`` what the bundle holds of what was made of it."""
+    """An opened bundle: ``run`` has only the raw data; the folder ``before`` has the bundle's derived files."""
 
     archive: Path
     run: Run
     before: Path
     derived: dict[str, str]
-    """Name → SHA-256 of all that the analysis had made, also of what is not in the bundle."""
+    """Name → SHA-256 of all derived files of the original run, including those that are not in the bundle."""
 
 
 def open_bundle(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> Bundle:
-    """Unpack a bundle into ``folder`` (made, or empty) and check it.
+    """Unpack a bundle into ``folder`` (created, or empty) and verify it.
 
     Raises:
-        DamagedBundleError: a file is not what its checksum says, is missing, or has none.
-        BundleError: it is no bundle, holds no run, or may not be unpacked; see `mplab.analysis.bundle.archive.unpack`.
+        DamagedBundleError: a file does not match its checksum, is missing, or is not listed.
+        BundleError: the archive is no bundle, holds no run, or cannot be unpacked; see
+            `mplab.analysis.bundle.archive.unpack`.
     """
     unpacked = folder / "run"
     try:

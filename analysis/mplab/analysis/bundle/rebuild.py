@@ -18,7 +18,7 @@ from mplab.analysis.record.run import read_run
 
 Deviation: TypeAlias = Literal["differs", "not made", "new"]
 _MOST_CHARACTERS = 60
-"""Of each side of a difference."""
+"""Maximum length of an excerpt, for each side of a difference."""
 
 _BEFORE = 20
 _OF_ANALYSIS = (
@@ -35,12 +35,12 @@ _OF_ANALYSIS = (
     "lxml",
     "pesqc2",
 )
-"""What a report may depend on, of all the versions that a manifest has."""
+"""Names in a manifest's ``versions`` that a report can depend on."""
 
 
 @dataclass(frozen=True)
 class FileDifference:
-    """A file that was not made as it was made before; ``how`` says where the two part, "" when nobody can tell."""
+    """A derived file that is not identical to the original; ``how`` names the first difference, or is ""."""
 
     name: str
     deviation: Deviation
@@ -49,12 +49,12 @@ class FileDifference:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What came of it: ``same`` files have the same bytes."""
+    """Result of a rebuild; ``same`` counts the files that are identical byte for byte."""
 
     same: int
     differences: tuple[FileDifference, ...]
     versions: tuple[tuple[str, str, str], ...]
-    """(what, then, now) of everything of the analysis that has another version than when the run was made."""
+    """(name, then, now) of each part of the analysis whose version has changed since the run."""
 
 
 def rebuild(
@@ -63,11 +63,11 @@ def rebuild(
     versions: Mapping[str, str] | None = None,
     progress: Listener | None = None,
 ) -> Rebuilt:
-    """Analyse the raw data of a bundle, in the folder that it was unpacked into, and compare what comes of it.
+    """Analyse the raw data of a bundle where it was unpacked, and compare the results with the bundle's.
 
     Args:
         bundle: see `mplab.analysis.bundle.read.open_bundle`.
-        versions: of what is installed here, by the names of a manifest; ``commit`` is that of the source.
+        versions: those installed here, by the names of a manifest; ``commit`` is the commit of the source tree.
         progress: see `mplab.analysis.pipeline.analyze`.
 
     Raises:
@@ -103,7 +103,7 @@ def _other_versions(bundle: Bundle, now: Mapping[str, str]) -> Iterator[tuple[st
 
 
 def _how(before: Path, after: Path) -> str:
-    """Where two files part; "" when one of them is not there."""
+    """Return a description of the first difference between two files; "" when one is missing."""
     if not (before.is_file() and after.is_file()):
         return ""
     if before.suffix == ".parquet":
@@ -133,7 +133,7 @@ def _of_json(old: Json, new: Json) -> str:
 
 
 def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, object, object]]:
-    """(place, old, new) of everything that is not the same."""
+    """Yield (place, old, new) of every difference."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             yield from _parting(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
@@ -165,5 +165,5 @@ def _cut(line: str | None, start: int) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters they begin with alike."""
+    """Return the length of the common prefix."""
     return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

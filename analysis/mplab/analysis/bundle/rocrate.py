@@ -35,7 +35,7 @@ class Author:
 
     @classmethod
     def parse(cls, text: str) -> "Author":
-        """``Ada Lovelace <https://orcid.org/…>``. Raises ValueError."""
+        """Parse ``Ada Lovelace <https://orcid.org/…>``. Raises ValueError when ``text`` is not NAME or NAME <URL>."""
         match = _AUTHOR.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"an author is NAME or NAME <URL>, not {text!r}")
@@ -44,11 +44,11 @@ class Author:
 
 @dataclass(frozen=True)
 class Publication:
-    """What nobody but its author can say of a bundle."""
+    """Metadata of a bundle that only its publisher can supply."""
 
     authors: tuple[Author, ...] = ()
     licence: str = ""
-    """Its URL, or an SPDX identifier."""
+    """URL or SPDX identifier of the licence."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class BundleFile:
 
 
 def metadata(run: Run, parts: Sequence[BundleFile], publication: Publication, published: str) -> bytes:
-    """The document; ``published`` is an ISO 8601 date and time."""
+    """Return the JSON-LD document; ``published`` is an ISO 8601 date and time."""
     graph = [
         {
             "@id": CRATE,
@@ -111,7 +111,7 @@ def _description(run: Run) -> str:
 
 
 def _entities(run: Run, publication: Publication, published: str) -> Iterator[dict[str, Json]]:
-    """The program, what it did, the people, the licence."""
+    """Yield the entities of the program, the run (a ``CreateAction``), the authors and the licence."""
     manifest = run.manifest
     yield _tool(manifest)
     yield {
@@ -161,7 +161,7 @@ def _file(part: BundleFile) -> dict[str, Json]:
 
 
 _TYPES = mimetypes.MimeTypes()
-"""What Python itself knows, and nothing of this host's."""
+"""Python's built-in media types; the host's files of media types are not read."""
 
 
 def _uri(name: str) -> str:

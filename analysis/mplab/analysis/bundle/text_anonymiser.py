@@ -1,4 +1,4 @@
-"""Replace addresses and known names in text that people and programs wrote."""
+"""Replace addresses and known names in text."""
 
 import json
 import re
@@ -16,7 +16,7 @@ _ENGINE = "engine"
 _HOST_OF_URL = re.compile(r"^(?:ssh|tcp|https?)://(?:[^/@]*@)?([^/:@\[\]]+)")
 """The host of ``engine: ssh://lab@server`` in a lab file or manifest."""
 _SHORTEST = 4
-"""A shorter name is replaced where it stands behind its key alone: it may mean anything elsewhere."""
+"""Shorter names are replaced only after their keys: elsewhere they can be other words."""
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![0-9])"
 _IPV4 = re.compile(rf"(?<![0-9])(?<![0-9]\.){_OCTET}(?:\.{_OCTET}){{3}}")
@@ -32,21 +32,21 @@ _QUOTED = re.compile(r"(?:[0-9A-Fa-f]{0,4}%3[Aa]){2,7}[0-9A-Fa-f]{0,4}")
 _QUOTES = re.compile('^"(.*)"$')
 """Android quotes the names of networks."""
 _MOST_GROUPS = 9
-"""More groups between colons are no address: a fingerprint of a key."""
+"""Text with more groups between colons is no address but, for example, the fingerprint of a key."""
 
 
 @dataclass
 class TextAnonymiser:
-    """Rewrites text. What it replaces in hexadecimal or with hyphens is what has been seen as an address before."""
+    """Rewrites text. Addresses written in hexadecimal or with hyphens are replaced only after `addresses` saw them."""
 
     addresses: Addresses
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Name → what stands for it, see `label`."""
+    """Name → its replacement, see `label`."""
     vocabulary: frozenset[str] = frozenset()
-    """Words that mean something to the analysis: never replaced but behind their keys."""
+    """Words that the analysis needs: replaced only after a key of `KEYS`."""
 
     def __post_init__(self) -> None:
-        """Make the patterns of the names."""
+        """Compile the patterns of the names."""
         forms = {form: label for name, label in self.labels.items() for form in _forms(name)}
         free = {f: label for f, label in forms.items() if len(f) >= _SHORTEST and f not in self.vocabulary}
         self._forms = forms
@@ -58,7 +58,7 @@ class TextAnonymiser:
         self._hex_of = 0
 
     def __call__(self, text: str) -> str:
-        """A text as it may be given away."""
+        """Return the anonymised text."""
         self._learn()
         text = self._behind_key.sub(lambda m: m[1] + self._forms[m[2]], text)
         text = self._free.sub(lambda m: self._forms[m[1]], text)
@@ -66,7 +66,7 @@ class TextAnonymiser:
         return _ANY.sub(lambda m: self._one(m, text), text)
 
     def _learn(self) -> None:
-        """The forms in hexadecimal of all addresses that have been replaced so far, as Linux' /proc/net has them."""
+        """Collect the hexadecimal forms of all addresses replaced until now, including those of Linux's /proc/net."""
         if self._hex_of == len(self.addresses.replaced):
             return
         self._hex_of = len(self.addresses.replaced)
@@ -90,7 +90,7 @@ class TextAnonymiser:
             case "dashes":
                 return "-".join(map(str, self.addresses.replaced.get(old := _dashed(found), old)))
         if found.isdecimal() and text[match.end() : match.end() + 1] != ":" and text[match.start() - 1] not in "\t\"'x":
-            return found  # a number, as far as anybody can tell
+            return found  # a decimal number rather than an address
         return self._of_hex(found)
 
     def _of_hex(self, found: str) -> str:
@@ -100,7 +100,7 @@ class TextAnonymiser:
         return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
-        """A run of digits, dots and colons: the longest address in it is replaced, and those of IPv4 beside it."""
+        """Replace the longest address in a run of digits, dots and colons, and the IPv4 addresses around it."""
         groups = found.split(":")
         first, last = int(joined_before), len(groups) - int(joined_behind)
         if len(groups) <= _MOST_GROUPS + 2 or "::" in found:
@@ -121,7 +121,7 @@ class TextAnonymiser:
     def _of_ipv4(self, found: str) -> str:
         address = IPv4Address(found).packed
         if not any(address[1:]):
-            return found  # of a whole network, or the version of a browser: 144.0.0.0
+            return found  # the address of a network, or a browser's version such as 144.0.0.0
         return str(IPv4Address(self.addresses(address)))
 
     def _of_ipv6(self, found: str) -> str | None:
@@ -146,7 +146,10 @@ class TextAnonymiser:
 
 
 def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Labels of names, by (key, name): ``ssid-1``, ``host-2``. Addresses get none: they are replaced as such."""
+    """Return name → label (``ssid-1``, ``host-2``) of (key, name) pairs.
+
+    Addresses get no label: `Addresses` replaces them.
+    """
     labels: dict[str, str] = {}
     numbers: dict[str, int] = {}
     for key, name in named:
@@ -161,7 +164,7 @@ def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def named(content: object) -> Iterator[tuple[str, str]]:
-    """(key, value) of everything in a document that has one of `KEYS`."""
+    """Yield (key, value) of all strings below `KEYS` in a document, and ("host", name) of engine URLs."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             if key in KEYS and isinstance(value, str):
@@ -176,7 +179,7 @@ def named(content: object) -> Iterator[tuple[str, str]]:
 
 
 def words_in(content: object) -> Iterator[str]:
-    """All keys of a document."""
+    """Yield all keys of a document."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             yield str(key)
@@ -199,5 +202,5 @@ def _either(names: Iterable[str]) -> str:
 
 
 def _swapped(address: bytes) -> bytes:
-    """In words of four bytes, each the other way round: /proc/net/tcp on a little-endian machine."""
+    """Reverse each word of four bytes, as in /proc/net/tcp on a little-endian machine."""
     return b"".join(address[at : at + 4][::-1] for at in range(0, len(address), 4))

@@ -1,4 +1,4 @@
-"""A run directory → a bundle. The run is read and never changed; the same run gives the same bytes."""
+"""Make a bundle of a run directory. The run is only read; the same run gives the same bytes."""
 
 import json
 import os
@@ -20,24 +20,24 @@ from mplab.analysis.record.run import Run, read_run
 
 VERSIONS = f"{ENVIRONMENT}/versions.json"
 _PRIVATE_KEY = b"PRIVATE KEY-----"
-"""How every PEM file with a private key begins, whatever its kind."""
+"""End of the first line of every PEM file with a private key."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What goes into a bundle, and what is said of it."""
+    """Choices of content and metadata of a bundle."""
 
     tables: bool = True
-    """With the tables and scores of the cells; the report is always in it."""
+    """Include the tables and scores of the cells; the report is always included."""
     partial: bool = False
-    """Also of a run that is not complete."""
+    """Accept a run that is not complete."""
     publication: Publication = field(default_factory=Publication)
     locks: Mapping[str, bytes] = field(default_factory=dict)
-    """Files that fix the versions of what mplab is made of, by their path in its source tree."""
+    """Path in mplab's source tree → content of the files that lock its dependencies."""
     locks_of: str = ""
-    """Where they are from, in words."""
+    """Origin of ``locks``, in words."""
     anonymise: bool = False
-    """With other addresses and names of networks, see `mplab.analysis.bundle.anonymise`; the report is made again."""
+    """Replace addresses and names of networks (`mplab.analysis.bundle.anonymise`), and make the report again."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Written:
     files: int
     size_bytes: int
     left_out: int
-    """Files that the analysis makes again, and that are not in it."""
+    """Number of derived files that are not in the bundle."""
     payload: bool
-    """Whether captures in it hold what was transferred."""
+    """True: the captures have payload."""
     omitted: int = 0
-    """Files that are not in it because nobody can tell what they say of addresses."""
+    """Number of files that the anonymisation left out or cut, because addresses in them cannot be recognised."""
 
 
 def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
@@ -60,9 +60,10 @@ def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
 
     Raises:
         NotARunError, NotAnalysedError: ``run_dir`` is no run, or has no report.
-        BundleError: the run is not complete, holds what may not leave it, or ``target`` is there already; or it cannot
-            be anonymised.
-        As `mplab.analysis.pipeline.analyze`, of a run that is anonymised.
+        BundleError: the run is not complete, holds a private key or a name that an archive cannot hold, or cannot be
+            anonymised; or ``target`` exists, or is inside the run.
+        OSError: the bundle cannot be written.
+        As `mplab.analysis.pipeline.analyze`, when the run is anonymised.
     """
     run = read_run(run_dir)
     _check(run, target, options)
@@ -74,7 +75,7 @@ def write_bundle(run_dir: Path, target: Path, options: Options) -> Written:
 
 @contextmanager
 def _anonymised(run: Run, options: Options) -> Iterator[tuple[Run, int]]:
-    """The run with other addresses, analysed, for the time being; and how many of its files are not there."""
+    """Yield an anonymised and analysed temporary copy of the run, and the number of omitted files."""
     with tempfile.TemporaryDirectory(prefix="mplab-anonymise-") as folder:
         copy = Path(folder) / "run"
         omitted = anonymise(run, copy)
@@ -119,7 +120,7 @@ def _check(run: Run, target: Path, options: Options) -> None:
 
 
 def _check_secrets(root: Path, found: Contents) -> None:
-    """Raise BundleError when a file holds a private key: mplab writes none into a run, but hooks and apps might."""
+    """Raise BundleError when a raw file holds a private key: mplab writes none, but hooks and apps can."""
     for name in found.raw:
         with (root / name).open("rb") as file:
             before = b""
@@ -130,7 +131,7 @@ def _check_secrets(root: Path, found: Contents) -> None:
 
 
 def _environment(run: Run, options: Options) -> dict[str, bytes]:
-    """The locked versions, and what the run itself found."""
+    """Return the lock files, and the versions and host that the run recorded."""
     manifest = run.manifest
     said = {
         "versions": manifest.versions,
@@ -149,7 +150,7 @@ def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> l
 
 
 def _ended_s(run: Run) -> int:
-    """When the last thing happened in a run, unix seconds; when it began, where no event tells."""
+    """Return the time of a run's last event, Unix seconds; without events the time of its start, or 0."""
     times = [event.t for event in run.story]
     if times:
         return int(max(times))
@@ -160,7 +161,12 @@ def _ended_s(run: Run) -> int:
 
 
 def _write(target: Path, source: Source, top: str, time_s: int) -> None:
-    """Write the archive under its name only when it is whole. Raises OSError."""
+    """Write the archive to a temporary file, and rename it when it is complete.
+
+    Raises:
+        OSError: the archive cannot be written.
+        BundleError: a file has changed since its checksum was computed.
+    """
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:

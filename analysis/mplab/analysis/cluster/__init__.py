@@ -1,7 +1,7 @@
-"""The analysis of many runs, spread over the processes of a Dask cluster (docs/cluster.md).
+"""Analyse many runs on the processes of a Dask cluster (docs/cluster.md).
 
-`store` says where runs are: a folder, or what fsspec can reach; `publish` puts results there, each file whole. `same`
-tells programs that would make other bytes; `work` is what a worker does: the stages of
-`mplab.analysis.pipeline` in a folder of its own. `address` and `connect` lead to a cluster, `drive` gives it the work.
-Nothing imports this package unless a cluster is asked for: it needs the extra ``cluster``.
+`store` reads and writes runs in a local folder or one that fsspec can reach; `publish` writes results there, each file
+atomically. `same` finds programs that would make other bytes. `work` has the functions of a worker: the stages of
+`mplab.analysis.pipeline`, each in a temporary folder. `address` and `connect` open a cluster, `drive` submits the work.
+This package needs the extra ``cluster``, and is imported only for an analysis with ``--cluster``.
 """

@@ -1,4 +1,4 @@
-"""What ``--cluster`` is given: processes of this machine, or a scheduler that is there."""
+"""Parse the argument of ``--cluster``: processes of this machine, or an existing scheduler."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _PORTS = range(1, 1 << 16)
 
 @dataclass(frozen=True)
 class Keys:
-    """Files in PEM format with which a cluster and its client know each other; all three, or none."""
+    """PEM files for mutual TLS between a cluster and its client: either all three or none are set."""
 
     authority: Path | None = None
     certificate: Path | None = None
@@ -21,16 +21,16 @@ class Keys:
 
     @property
     def given(self) -> tuple[Path, ...]:
-        """Those that there are."""
+        """Return the files that are set."""
         return tuple(path for path in (self.authority, self.certificate, self.key) if path is not None)
 
 
 @dataclass(frozen=True)
 class Local:
-    """Processes of this machine, for this analysis alone.
+    """Processes of this machine, started only for this analysis.
 
-    ``processes`` 0: one for each processor. ``memory`` is what each may use, as Dask writes it (``2 GiB``); "": an
-    equal share of this machine's.
+    ``processes`` 0: one for each processor. ``memory`` is the limit of each process in Dask's notation (``2 GiB``);
+    "": an equal share of this machine's memory.
     """
 
     processes: int = 0
@@ -46,15 +46,15 @@ class SchedulerAddress:
 
 
 def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | SchedulerAddress:
-    """What an address means.
+    """Parse the address of a cluster.
 
     Args:
         text: ``local``, ``local:N``, ``tcp://host:port`` or ``tls://host:port``.
         keys: for ``tls://``.
-        memory: of each process, with ``local``.
+        memory: limit of each process, for ``local``.
 
     Raises:
-        AddressError: it is none of these, or the rest does not go with it.
+        AddressError: the address has another form, ``keys`` or ``memory`` do not go with it, or a key file is missing.
     """
     if local := _LOCAL.fullmatch(text):
         if keys.given:

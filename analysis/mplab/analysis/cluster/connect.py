@@ -1,4 +1,4 @@
-"""The way to a cluster, and whether it is fit for the work."""
+"""Connect to a cluster, and check that its versions equal those of this process."""
 
 import logging
 import tempfile
@@ -19,20 +19,20 @@ CONNECT_S = 10.0
 WORKERS_S = 60.0
 _SPAWN = "distributed.nanny.pre-spawn-environ"
 _PAGES = ("distributed.scheduler.http.routes", "distributed.worker.http.routes")
-"""What Dask's processes would tell by HTTP to whoever asks."""
+"""Settings with the HTTP pages of Dask's processes, which would be readable without authentication."""
 
 
 @contextmanager
 def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
-    """A client with at least one worker. A local cluster lives as long as this block.
+    """Yield a client with at least one worker. A local cluster lives as long as this block.
 
-    Local processes listen on loopback alone, know each other by keys that nobody else has, and have no dashboard.
+    Local processes listen only on loopback, authenticate each other with temporary keys, and have no dashboard.
 
     Raises:
         AddressError: the memory is not a size.
-        ClusterError: there is no scheduler, it does not let us in, or it has no workers.
+        ClusterError: no scheduler answers, it refuses the connection, or it has no workers.
     """
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what they would say, `drive` says in its own words
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # `drive` reports these problems in its own words
     if isinstance(address, Local):
         with _local(address) as client:
             yield client
@@ -48,10 +48,10 @@ def connected(address: Local | SchedulerAddress) -> Iterator[Client]:
 
 
 def check_same(client: Client) -> Mapping[str, str]:
-    """What all of the cluster would analyse with, which is what this process would.
+    """Check that scheduler and workers have the fingerprint of this process, and return it.
 
     Raises:
-        ClusterError: somebody there would not; the message names one, and what is different.
+        ClusterError: one of them differs or does not answer; the message names it, and the differences.
     """
     ours = fingerprint()
     try:
@@ -88,7 +88,7 @@ def _local(address: Local) -> Iterator[Client]:
             dashboard_address=None,
             scheduler_kwargs={
                 "dashboard_address": "127.0.0.1:0"
-            },  # it listens all the same, by default on a fixed port
+            },  # the scheduler listens even without a dashboard, by default on a fixed port
             security=Security.temporary(),
             local_directory=folder,
             silence_logs=logging.CRITICAL,

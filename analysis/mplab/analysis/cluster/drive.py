@@ -1,4 +1,4 @@
-"""Gives a cluster the work: runs → cells, all at once → one report for each run."""
+"""Submit the work to a cluster: a survey of each run, then its cells in parallel, then its report."""
 
 import queue
 import secrets
@@ -21,25 +21,25 @@ from mplab.analysis.errors import ClusterError, StoreError
 from mplab.analysis.pipeline import CellResult
 
 RETRIES = 2
-"""How often what failed is tried again; what was lost with its worker does not count (Dask: three times)."""
+"""Number of retries of a task that raised; tasks lost with their workers are counted separately (Dask: three)."""
 
 RUNS_AT_ONCE = 4
-"""Runs that are begun per worker: enough that none waits while a report is made."""
+"""Runs in progress per worker: enough that no worker idles while a report is made."""
 
 PATIENCE_S = 60.0
-"""How long there may be no workers."""
+"""Maximum time without workers."""
 LOOK_S = 2.0
 RESULT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far the work is."""
+    """Progress of the work."""
 
     runs: int
     runs_done: int
     cells: int
-    """Of the runs that were begun."""
+    """Number of cells in the runs whose survey is done."""
     cells_done: int
     workers: int
 
@@ -47,7 +47,7 @@ class Spread:
 Listener = Callable[[Spread], None]
 
 _Result: TypeAlias = Survey | CellResult | AnalysedRun | str
-"""What the functions of `mplab.analysis.cluster.work` return."""
+"""Results of the functions of `mplab.analysis.cluster.work`."""
 _Future: TypeAlias = Future[_Result]
 
 
@@ -57,17 +57,17 @@ class _Begun:
 
     job: AnalysisJob
     place: int
-    """In the order of the runs: those that came first are finished first."""
+    """Index in the list of runs; earlier runs have priority."""
     cells: list[_Future] = field(default_factory=list)
 
 
 class Drive:
-    """One analysis of many runs on one cluster.
+    """An analysis of many runs on a cluster.
 
     Args:
-        client: of the cluster.
-        runs: where each is, and its name.
-        tell: called when something was done.
+        client: client of the cluster.
+        runs: store and name of each run.
+        tell: called with the progress after each step.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Drive:
         self._tell: Listener = tell or (lambda _: None)
         self._came: queue.SimpleQueue[_Future] = queue.SimpleQueue()
         self._waiting: dict[Key, tuple[_Begun, str]] = {}
-        """Futures by their keys: the run, and which of its stages."""
+        """Key of a future → its run and stage."""
         self._futures: dict[Key, _Future] = {}
         self._mark = secrets.token_hex(4)
         self._address = str(client.scheduler_info(n_workers=0)["address"])
@@ -91,10 +91,10 @@ class Drive:
         self._cells = self._cells_done = self._runs_done = 0
 
     def results(self) -> Iterator[AnalysedRun]:
-        """What came of each run, as they come; one that could not be analysed does not keep the others.
+        """Yield the result of each run as it completes; a run that cannot be analysed does not stop the others.
 
         Raises:
-            ClusterError: the cluster is not fit for it, is lost, or has had no workers for a minute.
+            ClusterError: the cluster has other versions, is lost, or has had no workers for `PATIENCE_S`.
         """
         code = check_same(self._client)
         ahead = iter(enumerate(self._runs))
@@ -115,16 +115,20 @@ class Drive:
                     yield result
                 self._say()
         finally:
-            with suppress(Exception):  # it may be gone
+            with suppress(Exception):  # the scheduler may be gone
                 self._client.cancel(list(self._futures.values()), force=True)
 
     def _advance(self) -> AnalysedRun | None:
-        """Take in what was done next; the result of a run, if that is one."""
+        """Process the next completed task, and return the run's result if the run is complete.
+
+        Raises:
+            ClusterError: the cluster is lost, or the task found other versions.
+        """
         future = self._next()
         if future is None:
             return None
         begun, stage = self._waiting.pop(future.key)
-        if stage == "cell":  # the report has its result, and says what was wrong with it
+        if stage == "cell":  # the stage "rest" gets the result, or the error, as an argument
             self._cells_done += 1
             return None
         error = self._error(future, begun)
@@ -146,7 +150,7 @@ class Drive:
         return AnalysedRun(begun.job.run, begun.job.where, error=problem)
 
     def _next(self) -> _Future | None:
-        """Something that was done; None when there is nothing yet."""
+        """Return a completed task, or None when no task completes within `LOOK_S`."""
         if time.monotonic() - self._looked_s > LOOK_S:
             self._look()
         try:
@@ -157,7 +161,7 @@ class Drive:
             return None
         if future.status in {"finished", "error", "cancelled"}:
             return future
-        future.add_done_callback(self._came.put)  # lost with its worker, and to be done again
+        future.add_done_callback(self._came.put)  # lost with its worker; Dask runs it again
         return None
 
     def _survey(self, begun: _Begun) -> None:
@@ -189,7 +193,11 @@ class Drive:
         future.add_done_callback(self._came.put)
 
     def _error(self, future: _Future, begun: _Begun) -> str | None:
-        """Why there is no result; None when there is one."""
+        """Return the reason why there is no result, or None when there is one.
+
+        Raises:
+            ClusterError: the task was cancelled because the cluster is lost, or its worker has other versions.
+        """
         if future.status == "cancelled":
             raise self._gone()
         error = future.exception()
@@ -203,11 +211,15 @@ class Drive:
         return str(error) if isinstance(error, StoreError) else f"{begun.job.where}: {type(error).__name__}: {error}"
 
     def _look(self) -> None:
-        """See who is there."""
+        """Count the workers.
+
+        Raises:
+            ClusterError: the scheduler is lost, or there have been no workers for `PATIENCE_S`.
+        """
         if self._client.status != "running" or self._client.scheduler is None:
             raise self._gone()
         try:
-            # Not `scheduler_info`: when the scheduler does not answer, that returns an old answer without workers.
+            # `scheduler_info` would return an outdated answer without workers when the scheduler does not answer.
             known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         except OSError as error:
             raise self._gone() from error

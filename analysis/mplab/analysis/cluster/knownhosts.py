@@ -1,4 +1,4 @@
-"""Servers that are trusted when runs are reached by SFTP."""
+"""Trust only known servers when runs are read and written by SFTP."""
 
 from pathlib import Path
 
@@ -6,10 +6,14 @@ from paramiko import HostKeys, MissingHostKeyPolicy, PKey, SSHClient, SSHExcepti
 
 
 class KnownHosts(MissingHostKeyPolicy):
-    """Those that ``~/.ssh/known_hosts`` names; fsspec alone would trust any server."""
+    """Trusts the servers in ``~/.ssh/known_hosts``; by default fsspec would trust any server."""
 
     def missing_host_key(self, client: SSHClient, hostname: str, key: PKey) -> None:
-        """Asked for every server, since fsspec's client knows none; raises `SSHException` when it is not trusted."""
+        """Check a server's key; paramiko calls this for every server, since fsspec's client loads no known hosts.
+
+        Raises:
+            SSHException: the file is missing, or does not have the server's key.
+        """
         del client
         file = Path.home() / ".ssh" / "known_hosts"
         if not file.is_file() or not HostKeys(str(file)).check(hostname, key):

@@ -1,4 +1,4 @@
-"""Results of a worker → the run: each file whole, what tells that all are there last."""
+"""Copy a worker's results into the run: each file atomically, and last the file that marks the set as complete."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -7,18 +7,21 @@ from mplab.analysis.cluster.store import Store, beside
 
 
 def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[str], files: Sequence[str]) -> None:
-    """Let a part of a run be as it is in ``root``: what is there and is not in ``root`` is removed.
+    """Replace a part of a run with the files in ``root``; files of that part that are not in ``root`` are removed.
 
-    So are files that an earlier worker was about to put there when it was killed. Two workers that do the same at the
-    same time do no harm: they have the same files.
+    Temporary files of earlier workers that were killed are removed, too. Two workers may publish the same part at the
+    same time: their files are identical.
 
     Args:
-        store: where the run is.
-        run: its name.
-        root: the run directory in which this worker has worked.
-        folder: of the run, in which all of it is.
-        whole: folders in it.
-        files: files in it; the last one tells others that all is there.
+        store: store of the run.
+        run: name of the run.
+        root: run directory in which this worker has worked.
+        folder: folder of the run that contains the part.
+        whole: folders in ``folder`` to replace.
+        files: files in ``folder`` to replace, written after the folders; the last one marks the part as complete.
+
+    Raises:
+        StoreError, OSError: the store cannot be listed or written.
     """
     place = PurePosixPath(folder)
     folders = [place / name for name in whole]

@@ -1,4 +1,4 @@
-"""What has to be the same in every process, so that all would write the same bytes."""
+"""Fingerprint the code and versions of a process: processes with equal fingerprints write the same bytes."""
 
 import hashlib
 import importlib.metadata
@@ -23,7 +23,7 @@ _CODE = {".py", ".j2", ".css", ".json", ".yaml"}
 
 
 def fingerprint() -> Mapping[str, str]:
-    """Return what this process would analyse with: versions, and digests of code."""
+    """Return the versions and digests of the code that this process analyses with."""
     plugins = [*SCENARIOS.plugins.values(), *FIGURES.plugins.values()]
     return _fingerprint(tuple(path for plugin in plugins for path in plugin.sources()))
 
@@ -46,7 +46,7 @@ def _fingerprint(plugins: tuple[Path, ...]) -> Mapping[str, str]:
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """``polars 2.1.0, there 2.0.0``; "" when there are none."""
+    """Return the differences, such as ``polars 2.1.0, there 2.0.0``; "" when there are none."""
     names = sorted({*ours, *theirs})
     other = [name for name in names if ours.get(name, NONE) != theirs.get(name, NONE)]
     return ", ".join(f"{name} {ours.get(name, NONE)}, there {theirs.get(name, NONE)}" for name in other)

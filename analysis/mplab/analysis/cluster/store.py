@@ -1,4 +1,4 @@
-"""Where runs are: a folder of this machine, or one that fsspec can reach."""
+"""Read and write runs in a folder of this machine, or in one that fsspec can reach."""
 
 import os
 import secrets
@@ -19,7 +19,7 @@ from mplab.base.deferred import deferred
 
 MANIFEST = "manifest.json"
 OBJECT_STORES = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss", "memory"})
-"""Protocols whose files appear whole or not at all; with others a file is written beside its place and moved there."""
+"""Protocols that write files atomically; with others, a file is written under a temporary name and renamed."""
 SSH = frozenset({"sftp", "ssh"})
 
 
@@ -33,35 +33,35 @@ class Entry:
 
 
 class Store(Protocol):
-    """A folder of runs. It can be sent to another process.
+    """A folder of runs; can be pickled and sent to another process.
 
-    Each method raises `StoreError` or `OSError` when the store does not do it: it may, when asked again.
+    Each method raises `StoreError` or `OSError` when the operation fails; a retry can succeed.
     """
 
     def runs(self) -> list[str]:
-        """The names of the runs in it, in order."""
+        """Return the names of the runs, sorted."""
 
     def where(self, run: str) -> str:
-        """What to call a run."""
+        """Return a run's path or URL, for messages."""
 
     def listing(self, run: str, inner: str = "") -> list[Entry]:
-        """All that is in a run, or in its folder ``inner``; nothing when there is no such folder."""
+        """Return all files and folders in a run, or in its folder ``inner``; an empty list if that does not exist."""
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """Lay these into ``target`` to be read there and not to be changed."""
+        """Link or copy the entries into ``target``, for reading only."""
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """Let ``path`` be as the file ``source``, at once; no other process ever sees a part of it."""
+        """Replace ``path`` with the file ``source``, atomically."""
 
     def remove(self, run: str, path: str) -> None:
-        """Remove a file; one that is gone is no error."""
+        """Remove a file; a missing file is no error."""
 
 
 def store_at(where: str) -> Store:
-    """The store of a path or URL.
+    """Return the store of a path or URL.
 
     Raises:
-        StoreError: fsspec knows no such protocol, or lacks what it needs for it.
+        StoreError: fsspec does not know the protocol, or lacks a package that it needs for it.
     """
     scheme, found, path = where.partition("://")
     if not found:
@@ -76,32 +76,32 @@ def store_at(where: str) -> Store:
 
 
 def public(url: str) -> str:
-    """A URL without the user and the password in it."""
+    """Return a URL without the user name and the password in it."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
 
 
 def beside(name: str) -> str:
-    """What the names of files begin with that are to become ``name``."""
+    """Return the prefix of temporary files that will be renamed to ``name``."""
     return f".{name}."
 
 
 @dataclass(frozen=True)
 class LocalStore:
-    """A folder that every worker sees under this path."""
+    """A folder that has the same path on every worker."""
 
     root: str
 
     def runs(self) -> list[str]:
-        """As `Store`."""
+        """See `Store`."""
         return sorted(path.parent.name for path in Path(self.root).glob(f"*/{MANIFEST}"))
 
     def where(self, run: str) -> str:
-        """As `Store`."""
+        """See `Store`."""
         return str(Path(self.root, run))
 
     def listing(self, run: str, inner: str = "") -> list[Entry]:
-        """As `Store`."""
+        """See `Store`."""
         run_dir = Path(self.root, run)
         found = []
         for folder, folders, files in os.walk(run_dir / inner):
@@ -109,12 +109,12 @@ class LocalStore:
             here = Path(folder)
             found += [Entry((here / name).relative_to(run_dir).as_posix(), folder=True) for name in folders]
             for path in (here / name for name in sorted(files)):
-                with suppress(FileNotFoundError):  # it was replaced meanwhile
+                with suppress(FileNotFoundError):  # it was replaced since the folder was listed
                     found.append(Entry(path.relative_to(run_dir).as_posix(), path.stat().st_size))
         return found
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """As `Store`: links, so that captures are not copied."""
+        """See `Store`, with symbolic links, so that captures are not copied."""
         for entry in entries:
             path = target / entry.path
             (path if entry.folder else path.parent).mkdir(parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ class LocalStore:
                 path.symlink_to(Path(self.root, run, entry.path))
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """As `Store`; what has the same content already is left alone."""
+        """See `Store`; a file with the same content is kept."""
         target = Path(self.root, run, path)
         if target.is_file() and cmp(source, target, shallow=False):
             return
@@ -138,7 +138,7 @@ class LocalStore:
             raise
 
     def remove(self, run: str, path: str) -> None:
-        """As `Store`; folders that are then empty go, too."""
+        """See `Store`; folders that become empty are removed, too."""
         Path(self.root, run, path).unlink(missing_ok=True)
         with suppress(OSError):
             for folder in PurePosixPath(path).parents:
@@ -147,23 +147,23 @@ class LocalStore:
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A folder that fsspec reaches; what it needs for that (keys, hosts) is in the configuration of each worker's."""
+    """A folder that fsspec can reach; keys and hosts for that are in the fsspec configuration of each worker."""
 
     url: str
 
     def runs(self) -> list[str]:
-        """As `Store`."""
+        """See `Store`."""
         with self._opened() as (system, root):
             inside = [info for info in system.ls(root, detail=True) if info["type"] == "directory"]
             names = [PurePosixPath(info["name"]).name for info in inside]
             return sorted(name for name in names if system.exists(f"{root}/{name}/{MANIFEST}"))
 
     def where(self, run: str) -> str:
-        """As `Store`."""
+        """See `Store`."""
         return f"{public(self.url)}/{run}"
 
     def listing(self, run: str, inner: str = "") -> list[Entry]:
-        """As `Store`."""
+        """See `Store`."""
         with self._opened() as (system, root):
             base = f"{root}/{run}"
             top = f"{base}/{inner}".rstrip("/")
@@ -177,7 +177,7 @@ class RemoteStore:
         return entries
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
-        """As `Store`: copies."""
+        """See `Store`, with copies."""
         files = [entry for entry in entries if not entry.folder]
         for entry in entries:
             path = target / entry.path
@@ -188,7 +188,7 @@ class RemoteStore:
                 system.get([f"{root}/{run}/{entry.path}" for entry in files], copies)
 
     def replace(self, run: str, path: str, source: Path) -> None:
-        """As `Store`."""
+        """See `Store`."""
         with self._opened() as (system, root):
             target = PurePosixPath(f"{root}/{run}/{path}")
             protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
@@ -206,20 +206,24 @@ class RemoteStore:
                 raise
 
     def remove(self, run: str, path: str) -> None:
-        """As `Store`."""
+        """See `Store`."""
         with self._opened() as (system, root), suppress(FileNotFoundError):
             system.rm_file(f"{root}/{run}/{path}")
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, str]]:
-        """The file system, and the folder in it; what it says of itself is never older than this call."""
+        """Yield the file system, with an empty listing cache, and the path of the folder in it.
+
+        Raises:
+            StoreError: the file system cannot be opened, or an operation in the block fails.
+        """
         system: Any = None
         try:
             system, root = fsspec.url_to_fs(self.url, **self._options())
             system.invalidate_cache()
             yield system, root.rstrip("/")
         except Exception as error:
-            if system is not None:  # a connection that broke would be used again
+            if system is not None:  # otherwise a broken connection would be used again
                 type(system).clear_instance_cache()
             raise StoreError(f"{public(self.url)}: {type(error).__name__}: {error}") from error
 

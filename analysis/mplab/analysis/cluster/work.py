@@ -1,7 +1,7 @@
-"""What a worker does: one stage of one run, in a folder of its own that is gone when it has ended.
+"""Functions of a worker: each runs one stage of one run in a temporary folder.
 
-What is wrong with a run is a part of the result, since another try would find the same. What may be better the next
-time (a store that does not answer, a full disk) is an exception.
+An error in the run itself is part of the result, since a retry would find it again. An error that can pass (a store
+that does not answer, a full disk) is an exception.
 """
 
 import tempfile
@@ -29,27 +29,27 @@ _UNREAD = frozenset({"attempts", "screenshots", "screenshots-peer"})
 """Folders of a cell that the analysis does not read."""
 
 _one = threading.Lock()
-"""Figures and plug-ins change what the whole process has: a worker with several threads does one thing at once."""
+"""Held by the running stage: figures and plug-ins change process-wide state, and a worker can have several threads."""
 
 
 @dataclass(frozen=True)
 class AnalysisJob:
-    """One run to analyse."""
+    """A run to analyse."""
 
     store: Store
     run: str
     code: Mapping[str, str]
-    """What the client would analyse with (`mplab.analysis.cluster.same`)."""
+    """Fingerprint of the client (`mplab.analysis.cluster.same`)."""
 
     @property
     def where(self) -> str:
-        """What to call the run."""
+        """Return the run's path or URL, for messages."""
         return self.store.where(self.run)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The cells of a run that have something to analyse, in its order; or why it cannot be read."""
+    """IDs of the cells that have a record, in the order of the run; or the reason why the run cannot be read."""
 
     cells: tuple[str, ...] = ()
     error: str = ""
@@ -57,7 +57,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class AnalysedRun:
-    """What came of a run: its cells by outcome, what its report lists as problems; or why there is no report."""
+    """Result of a run: number of cells by outcome, and the problems in its report; or why there is no report."""
 
     run: str
     where: str
@@ -67,7 +67,12 @@ class AnalysedRun:
 
 
 def survey(job: AnalysisJob) -> Survey:
-    """Read what is known of a run's cells."""
+    """Read the records of a run, and return its cells.
+
+    Raises:
+        ClusterError: this worker has other versions than the client.
+        StoreError, OSError: the store does not answer, or the disk is full.
+    """
     with _folder(job) as root:
         entries = [e for e in job.store.listing(job.run) if e.path in _RECORDS or _is_record(e.path)]
         job.store.bring(job.run, entries, root)
@@ -79,7 +84,12 @@ def survey(job: AnalysisJob) -> Survey:
 
 
 def cell(job: AnalysisJob, name: str) -> CellResult | str:
-    """Make a cell's tables and scores, and put them into the run; what is wrong with all of it, if anything."""
+    """Make a cell's tables and scores, and publish them in the run; return an error that concerns the whole analysis.
+
+    Raises:
+        ClusterError: this worker has other versions than the client.
+        StoreError, OSError: the store does not answer, or the disk is full.
+    """
     place = PurePosixPath("cells", name)
     with _folder(job) as root:
         entries = [entry for entry in job.store.listing(job.run, str(place)) if not _is_unread(entry)]
@@ -98,7 +108,12 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
 
 
 def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
-    """Make a run's statistics, figures and report of what `cell` said of its cells, and put the report into the run."""
+    """Make a run's statistics, figures and report from the results of `cell`, and publish the report in the run.
+
+    Raises:
+        ClusterError: this worker has other versions than the client.
+        StoreError, OSError: the store does not answer, or the disk is full.
+    """
     if wrong := next((result for result in results if isinstance(result, str)), None):
         return AnalysedRun(job.run, job.where, error=wrong)
     with _folder(job) as root:
@@ -116,10 +131,10 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
 
 @contextmanager
 def _folder(job: AnalysisJob) -> Iterator[Path]:
-    """A run directory of this worker's own, empty.
+    """Yield an empty run directory, which is removed at the end.
 
     Raises:
-        ClusterError: this worker would not make what the client would.
+        ClusterError: this worker has other versions than the client.
     """
     worker = get_worker()
     if other := differences(job.code, fingerprint()):
@@ -131,31 +146,31 @@ def _folder(job: AnalysisJob) -> Iterator[Path]:
 
 
 def _is_record(path: str) -> bool:
-    """Whether this is the file by which a cell is known."""
+    """Return whether this is a cell's ``cell.json``."""
     return PurePosixPath(path).match("cells/*/cell.json")
 
 
 def _is_decoded(entry: Entry, cell_folder: PurePosixPath) -> bool:
-    """Whether mptrace makes tables of it: a capture of one of the phone's own interfaces, loopback excluded."""
+    """Return whether mptrace makes tables from it: a capture of a phone's interface other than loopback."""
     path = PurePosixPath(entry.path)
     is_capture = path.parent == cell_folder and path.match(f"phone-*{CAPTURE}")
     return is_capture and path.name != LOOPBACK_CAPTURE and entry.size > 0
 
 
 def _is_of_report(entry: Entry) -> bool:
-    """Whether statistics, figures and report are made of it, among others."""
+    """Return whether the stage `rest` needs it for statistics, figures and report."""
     first = PurePosixPath(entry.path).parts[0]
     return first in {*_RECORDS, "cells"} and not entry.path.endswith(CAPTURE) and not _is_unread(entry)
 
 
 def _is_unread(entry: Entry) -> bool:
-    """Whether the analysis does not read it; a hidden file is one that is just being written."""
+    """Return whether the analysis ignores it; a hidden file is still being written."""
     parts = PurePosixPath(entry.path).parts
     return parts[-1].startswith(".") or bool(_UNREAD.intersection(parts[2:3]))
 
 
 def _words(error: AnalysisError, job: AnalysisJob, root: Path) -> str:
-    """What went wrong, with the run where it is and not where this worker has worked."""
+    """Return the error's text, with the run's place in the store instead of the worker's temporary folder."""
     if isinstance(error, NotARunError):
         return f"{job.where}: not a run directory: {error.problem}"
     return str(error).replace(str(root), job.where)

@@ -1,6 +1,6 @@
-"""Our tables against what tshark, tcptrace and mptcptrace say of the same captures.
+"""Compare mptrace's tables with the output of tshark, tcptrace and mptcptrace for the same captures.
 
-`check` runs the tool, reads its output (parsing is pure on text), matches flows by addresses, ports and time, and
-compares field by field. A difference is *explained* when a documented definition (`Definition`) says that both numbers
-are right for what each tool counts, and the numbers fit that; else it is a difference.
+`check` runs the tool, parses its output, matches flows by addresses, ports and time, and compares field by field. A
+deviation is *explained* when the two tools define the quantity differently, a `Definition` documents that, and the
+numbers fit it. Any other deviation is a *difference*.
 """

@@ -1,4 +1,4 @@
-"""Captures in a form that the tool can read."""
+"""Convert captures to a format that the tool can read."""
 
 import subprocess
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from mplab.analysis.errors import CaptureError
 
 TIMEOUT_S = 1800.0
 COOKED = {"linux-sll": 16, "linux-sll2": 20}
-"""Link types that are turned into bare IP, and how many bytes stand before the IP header."""
+"""Link types that are converted to raw IP → bytes before the IP header."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """One file with all packets, and what was done to make it."""
+    """A file with all packets, and notes on its conversion."""
 
     path: Path
     notes: tuple[str, ...] = ()
 
 
 def merged(files: Sequence[Path], folder: Path) -> Prepared:
-    """One capture of several, as pcapng; a single one is left as it is.
+    """Merge several captures into one pcapng file; a single capture is returned unchanged.
 
     Raises:
         CaptureError: a file cannot be read.
-        ToolMissingError: there is no mergecap.
+        ToolMissingError: mergecap is not installed.
     """
     if len(files) == 1:
         return Prepared(files[0])
@@ -36,11 +36,11 @@ def merged(files: Sequence[Path], folder: Path) -> Prepared:
 
 
 def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
-    """One plain pcap file with Ethernet or bare IP frames: what a program of 2004 reads.
+    """Merge and convert captures into one plain pcap file with Ethernet or raw IP frames, for old programs.
 
     Raises:
         CaptureError: a file cannot be read, or holds several link types or an unknown one.
-        ToolMissingError: there is no editcap.
+        ToolMissingError: mergecap, capinfos or editcap is not installed.
     """
     one = merged(files, folder)
     link = link_type(one.path)
@@ -55,7 +55,12 @@ def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
 
 
 def link_type(path: Path) -> str:
-    """The link type of all packets, as Wireshark calls it: ``ether``, ``linux-sll2``."""
+    """Return the link type of all packets by Wireshark's name: ``ether``, ``linux-sll2``.
+
+    Raises:
+        CaptureError: the file cannot be read, or holds several link types or an unknown one.
+        ToolMissingError: capinfos is not installed.
+    """
     words = _run([find_program("capinfos", WIRESHARK), "-T", "-m", "-r", "-E", str(path)]).strip().rsplit(",", 1)
     if len(words) != 2 or words[1] in {"per-packet", "unknown", ""}:
         raise CaptureError(f"{path}: packets of several or unknown link types cannot be converted")

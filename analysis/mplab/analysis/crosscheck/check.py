@@ -1,4 +1,4 @@
-"""Runs a tool and mptrace over the same captures, and compares them."""
+"""Run a tool and mptrace on the same captures, and compare their results."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> Cros
 
     Raises:
         CaptureError: a file is missing, or one of the programs cannot read it.
-        ToolMissingError: the tool, or what converts captures for it, is not installed.
+        ToolMissingError: the tool, or a program that converts captures for it, is not installed.
         ProgramMissingError: mptrace is not built.
     """
     for path in files:
@@ -47,7 +47,7 @@ def require(tool: str) -> None:
 
 
 def definitions() -> dict[str, list[Definition]]:
-    """Every documented definition, by tool."""
+    """Return all documented definitions by tool."""
     fields = {
         "tshark": (*tshark.SUBFLOW_FIELDS, *tshark.CONNECTION_FIELDS),
         "tcptrace": tcptrace.FIELDS,
@@ -72,7 +72,7 @@ def _check_tshark(
         connection_records(ours),
         connections,
         tshark.CONNECTION_FIELDS,
-        # In version 1 the first key is in the SYN/ACK: without one, tshark sees no MPTCP connection.
+        # In version 1 the first key is in the SYN/ACK: without a SYN/ACK, tshark finds no MPTCP connection.
         optional=lambda record: record.whole["subflows"] == 0,
     )
 
@@ -110,7 +110,7 @@ def _check_mptcptrace(
 
 
 def _without_time(record: FlowRecord) -> FlowRecord:
-    """The same, beginning at 0: mptcptrace does not tell when a connection began."""
+    """Return the record with start 0: mptcptrace does not print start times."""
     return FlowRecord(record.a, record.b, 0.0, record.sides, record.whole)
 
 

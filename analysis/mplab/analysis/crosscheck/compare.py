@@ -1,4 +1,4 @@
-"""Matching flows of two tools, and comparing their fields."""
+"""Match the flows of two tools, and compare their fields."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from mplab.analysis.crosscheck.model import (
 )
 
 SAME_START_S = 1.0
-"""Flows on the same ports are the same one when they begin so near to each other."""
+"""Maximum difference between the start times of two records of one flow."""
 
 
 def compare(
@@ -26,7 +26,7 @@ def compare(
     *,
     optional: Callable[[FlowRecord], bool] = lambda _: False,
 ) -> None:
-    """Add to the report what two tools say of the same flows; they may lack those of ours that are ``optional``."""
+    """Compare all flows, and add the results to the report; ``optional`` flows of ours may be missing from theirs."""
     for our, their in _matched(ours, theirs, report, optional):
         report.flows += 1
         for pair, field in _pairs(our, their, fields):
@@ -39,7 +39,7 @@ def _matched(
     report: CrossCheckReport,
     optional: Callable[[FlowRecord], bool],
 ) -> Iterator[tuple[FlowRecord, FlowRecord]]:
-    """Pairs with the same ends, both from the side of our client, nearest in time."""
+    """Yield pairs with the same ends and the nearest start times; in both records, ``a`` is our client."""
     waiting: dict[frozenset[Endpoint], list[FlowRecord]] = defaultdict(list)
     for record in sorted(theirs, key=lambda r: r.start_s):
         waiting[record.key].append(record)

@@ -1,4 +1,4 @@
-"""What is compared: flows with values per side, fields, and the definitions that tell tools apart."""
+"""Flows with values per side, the fields to compare, and the definitions by which tools differ."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,13 @@ WAYS = ("up", "down")
 
 @dataclass(frozen=True)
 class FlowRecord:
-    """A flow or connection as one tool saw it.
+    """A flow or connection as one tool reports it.
 
     Attributes:
-        a, b: its ends; in our records a is the client.
-        start_s: first packet, since 1970.
-        sides: per name, what was sent by a and by b.
-        whole: values of the flow as a whole.
+        a, b: its ends; in our records, ``a`` is the client.
+        start_s: time of the first packet, Unix seconds.
+        sides: name → values for the data that ``a`` and ``b`` sent.
+        whole: name → value for the whole flow.
     """
 
     a: Endpoint
@@ -32,33 +32,33 @@ class FlowRecord:
 
     @property
     def key(self) -> frozenset[Endpoint]:
-        """The two ends, whichever comes first."""
+        """Return the two ends, without their order."""
         return frozenset((self.a, self.b))
 
     @property
     def text(self) -> str:
-        """``10.0.0.2:4711 → 10.0.0.1:80``."""
+        """Return ``10.0.0.2:4711 → 10.0.0.1:80``."""
         return f"{_end(self.a)} → {_end(self.b)}"
 
     def turned(self) -> "FlowRecord":
-        """The same with the ends in the other order."""
+        """Return the record with its ends and sides swapped."""
         return FlowRecord(self.b, self.a, self.start_s, {n: (y, x) for n, (x, y) in self.sides.items()}, self.whole)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
+    """A side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
 
     ours: FlowRecord
     theirs: FlowRecord
     side: int | None = None
 
     def our(self, name: str, *, other: bool = False) -> float:
-        """A number of ours; 0 where there is none."""
+        """Return our number, of the other side if ``other``; 0 when it is missing."""
         return self._number(self.ours, name, other=other)
 
     def their(self, name: str, *, other: bool = False) -> float:
-        """A number of theirs; 0 where there is none."""
+        """Return their number, of the other side if ``other``; 0 when it is missing."""
         return self._number(self.theirs, name, other=other)
 
     def _number(self, record: FlowRecord, name: str, *, other: bool) -> float:
@@ -71,7 +71,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Definition:
-    """Why two numbers may differ though both are right: ``fits`` says whether this pair differs in that way."""
+    """A reason why two correct numbers can differ; ``fits`` returns whether a pair differs for this reason."""
 
     name: str
     text: str
@@ -80,10 +80,10 @@ class Definition:
 
 @dataclass(frozen=True)
 class ComparedField:
-    """One thing that both count.
+    """A quantity that both tools report.
 
-    ``tolerance`` is absolute, ``relative`` by the larger of both numbers; a flow where one of the tools has no value
-    is not compared.
+    ``tolerance`` is absolute, ``relative`` is a fraction of the larger number. A flow is not compared when one of the
+    tools has no value.
     """
 
     ours: str
@@ -95,7 +95,7 @@ class ComparedField:
 
 @dataclass(frozen=True)
 class Difference:
-    """Two values of which one is wrong, as far as the definitions tell."""
+    """Two values that differ, and that no definition explains."""
 
     flow: str
     field: str
@@ -106,29 +106,29 @@ class Difference:
 
 @dataclass
 class CrossCheckReport:
-    """What a comparison found."""
+    """Result of a comparison."""
 
     tool: str
     flows: int = 0
     agreed: Counter[str] = field(default_factory=Counter)
     explained: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Times that a definition (its name) explained a field."""
+    """(field, name of a definition) → number of deviations that the definition explains."""
     differences: list[Difference] = field(default_factory=list)
     only_ours: list[str] = field(default_factory=list)
     only_theirs: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What was done to the captures, and what could not be compared."""
+    """Conversions of the captures, and connections that could not be compared."""
     definitions: dict[str, str] = field(default_factory=dict)
-    """Texts of the definitions that were needed."""
+    """Name → text of the definitions that explain a deviation."""
 
     @property
     def agree(self) -> bool:
-        """Whether nothing is unexplained."""
+        """Return whether there are no unexplained deviations and no unmatched flows."""
         return not (self.differences or self.only_ours or self.only_theirs)
 
     @cached_property
     def fields(self) -> Sequence[str]:
-        """Every field that was compared, in order of first use."""
+        """Return the compared fields: those that agree first, then explained ones, then those with differences."""
         return list(
             dict.fromkeys((*self.agreed, *(f for f, _ in self.explained), *(d.field for d in self.differences)))
         )

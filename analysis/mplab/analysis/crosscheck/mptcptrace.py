@@ -1,6 +1,6 @@
-"""mptcptrace (B. Hesmans): ``stats_N.csv`` of each connection, and the list of subflows that it prints.
+"""Parse mptcptrace (B. Hesmans): ``stats_N.csv`` of each connection, and the list of subflows that it prints.
 
-It reads Multipath TCP version 0 (RFC 6824) with data sequence numbers of 32 bits alone.
+mptcptrace reads only Multipath TCP version 0 (RFC 6824) with data sequence numbers of 32 bits.
 """
 
 import re
@@ -18,16 +18,16 @@ _SUBFLOW = re.compile(r"Subflow (\d+) .*?sport (\d+) dport (\d+) saddr (\S+) dad
 _COLUMNS = 5
 WRAP = 1 << 32
 BEYOND_DATA = 2
-"""Numbers of a direction that are no bytes: the one before the first, and DATA_FIN."""
+"""Sequence numbers of a direction that carry no byte: the initial one, and DATA_FIN."""
 
 Ends = tuple[Endpoint, Endpoint]
 
 
 def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()) -> list[FlowRecord]:
-    """The connections in standard output, with the rows of their ``stats_N.csv``.
+    """Return the connections in the standard output, with the rows of their ``stats_N.csv``.
 
-    A connection is named by the ends of its initial subflow: the one that is in ``initial``, else the last one, for
-    they are printed newest first. The start of a connection is not told; it is taken to be 0.
+    A connection gets the ends of its initial subflow: the one in ``initial``, or else the last one, since mptcptrace
+    prints subflows newest first. It prints no start time, so the start is 0.
     """
     records = []
     for identity, subflows in _connections(printed).items():
@@ -48,7 +48,7 @@ def _connections(printed: str) -> dict[int, list[Ends]]:
 
 
 def _sides(text: str) -> dict[str, Sides]:
-    """Rows ``file;connection;name;c2s;s2c``."""
+    """Parse rows of the form ``file;connection;name;c2s;s2c``."""
     sides: dict[str, Sides] = {}
     for line in text.splitlines():
         parts = line.split(";")

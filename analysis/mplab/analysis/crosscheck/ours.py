@@ -1,4 +1,4 @@
-"""Our tables as records: one per subflow, or one per Multipath TCP connection."""
+"""Convert mptrace's tables to records: one per subflow, or one per Multipath TCP connection."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ NS = 1e9
 
 
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Every subflow with the columns of ``directions`` (level tcp) for each side, and those of ``subflows``."""
+    """Return all subflows, with the columns of ``directions`` (level tcp) for each side, and those of ``subflows``."""
     found = _directions(tables["directions"], "tcp")
     return [
         _record(row, found.get((row["connection_id"], row["subflow_id"]), {}))
@@ -20,7 +20,7 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
 
 
 def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Every connection of kind mptcp that did not fall back, by the ends of its first subflow."""
+    """Return all connections of kind mptcp that did not fall back, with the ends of their first subflows."""
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
     found = _directions(tables["directions"], "mptcp")
     records = []
@@ -39,7 +39,7 @@ def _record(row: Row, sides: Mapping[str, Sides]) -> FlowRecord:
 
 
 def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:
-    """Per subflow and column, the value of up and of down; and times of payload in seconds."""
+    """Return, for each subflow and column, the values of up and down, with the columns that `_with_times` adds."""
     rows: dict[tuple[int, int], dict[str, Row]] = {}
     for row in frame.filter(pl.col("level") == level).iter_rows(named=True):
         rows.setdefault((row["connection_id"], row["subflow_id"]), {})[row["direction"]] = _with_times(row)

@@ -1,4 +1,4 @@
-"""Finding and running the programs that are compared with."""
+"""Find and run the tools that mptrace is compared with."""
 
 import os
 import shutil
@@ -14,7 +14,11 @@ WIRESHARK = "it comes with Wireshark (Debian, Ubuntu: `apt install tshark`)"
 
 
 def find_program(name: str, install: str) -> str:
-    """Where a program is; raises `ToolMissingError`, saying how to install it."""
+    """Return the path of a program.
+
+    Raises:
+        ToolMissingError: it is not installed; the message includes ``install``.
+    """
     found = shutil.which(name)
     if found is None:
         raise ToolMissingError(f"{name} is not installed: {install}")
@@ -22,7 +26,11 @@ def find_program(name: str, install: str) -> str:
 
 
 def run_program(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Standard output of a program run in ``folder``; raises `CaptureError` when it fails."""
+    """Run a program in ``folder``, and return its standard output.
+
+    Raises:
+        CaptureError: it fails, or does not end within `TIMEOUT_S`.
+    """
     name = Path(command[0]).name
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What the tools have in common: numbers in what they print, and definitions that hold for several."""
+"""Parse numbers in the output of the tools, and define deviations that several tools share."""
 
 import re
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from mplab.analysis.crosscheck.model import Definition, Pair, Value
 
 NOTHING = frozenset({"", "NA"})
-"""What stands for a value that there is not."""
+"""Notations of a missing value."""
 
 
 def number(text: str) -> Value:
-    """A whole or decimal number; None where there is nothing; other words as they are."""
+    """Parse an integer or decimal number; return None for a missing value, and other words unchanged."""
     text = text.strip()
     if re.fullmatch(r"-?\d+", text):
         return int(text)
@@ -20,7 +20,7 @@ def number(text: str) -> Value:
 
 
 def rst_payload(fits: Callable[[Pair], bool]) -> Definition:
-    """That mptrace leaves out the payload of RST; ``fits`` says what a tool counts in its place."""
+    """Return the definition that mptrace leaves out the payload of RST segments; see `Definition` for ``fits``."""
     return Definition(
         "rst-payload", "mptrace leaves out the payload of segments with RST: it is no data of the stream.", fits
     )

@@ -1,6 +1,6 @@
-"""tcptrace (S. Ostermann): its table of all statistics, ``-l -r -W -n --csv``.
+"""Parse tcptrace (S. Ostermann): its table of all statistics, ``-l -r -W -n --csv``.
 
-"a" is who sent the first packet. Its own documentation of the columns: ``tcptrace -houtput``.
+"a" is the sender of the first packet. ``tcptrace -houtput`` documents the columns.
 """
 
 import csv
@@ -15,15 +15,15 @@ NAME = "tcptrace"
 INSTALL = "Debian, Ubuntu: `apt install tcptrace`"
 ARGUMENTS = ("-l", "-r", "-W", "-n", "--csv")
 RTT_STEP_MS = 0.1
-"""Times are printed with one decimal (and cut to microseconds before)."""
+"""Resolution of the printed times, which have one decimal (and are cut to microseconds before)."""
 
 SYN_AND_FIN = 2
 NEGATIVE = 2.0**63
-"""A 64-bit number from here on is one below zero."""
+"""Unsigned 64-bit numbers from here on are negative differences."""
 
 
 def parse(text: str) -> list[FlowRecord]:
-    """The connections in the output of ``tcptrace -l -r -W -n --csv``; none when it traced none."""
+    """Return the connections in the output of ``tcptrace -l -r -W -n --csv``."""
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("conn_#,")), None)
     if start is None:
@@ -39,19 +39,19 @@ def _record(row: dict[str, str]) -> FlowRecord:
         if name.endswith("_a2b") and (other := f"{name[:-3]}b2a") in row:
             sides[name[:-4]] = (number(value), number(row[other]))
     _split(sides, "SYN/FIN_pkts_sent", ("SYNs", "FINs"))
-    # Both are of the direction of the data; ours counts what a side sent.
+    # tcptrace counts them for the direction of the data, mptrace for the side that sent them.
     sides["duplicate_acks_sent"] = _turned(sides["duplicate_acks"])
     a, b = _end(row["host_a"], row["port_a"]), _end(row["host_b"], row["port_b"])
     return FlowRecord(a, b, seconds(row["first_packet"]), sides)
 
 
 def _end(address: str, port: str) -> Endpoint:
-    """tcptrace writes some IPv6 addresses with zeros that RFC 5952 leaves out."""
+    """Normalise the address: tcptrace writes some IPv6 addresses with zeros that RFC 5952 leaves out."""
     return str(ipaddress.ip_address(address.strip())), int(port)
 
 
 def seconds(text: str) -> float:
-    """A time of tcptrace: the zeros behind the point are missing (``17.5`` is 17.000005)."""
+    """Parse a time of tcptrace, which lacks the zeros after the point (``17.5`` is 17.000005)."""
     whole, _, fraction = text.strip().partition(".")
     return int(whole) + int(fraction or 0) / 1e6
 
@@ -71,13 +71,13 @@ def _samples_more(pair: Pair) -> float:
 
 
 def _reaches_further(pair: Pair) -> bool:
-    """More samples reach at least as far down and up."""
+    """Return whether tcptrace's samples have a minimum at most, and a maximum at least, as large as ours."""
     lower = pair.their("RTT_min") <= pair.our("rtt_min_ms") + RTT_STEP_MS
     return pair.our("rtt_samples") == 0 or (lower and pair.their("RTT_max") >= pair.our("rtt_max_ms") - RTT_STEP_MS)
 
 
 def _again(pair: Pair) -> float:
-    """How often SYN and FIN were sent again."""
+    """Return the number of retransmissions of SYN and FIN."""
     return max(pair.their("SYNs") - 1, 0) + max(pair.their("FINs") - 1, 0)
 
 

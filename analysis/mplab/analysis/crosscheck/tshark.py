@@ -1,4 +1,4 @@
-"""tshark: one line per packet (``-T fields``), counted here per stream and side."""
+"""Parse tshark: one line per packet (``-T fields``), counted here per stream and side."""
 
 import io
 
@@ -10,7 +10,7 @@ from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, rst_payload
 NAME = "tshark"
 INSTALL = "Debian, Ubuntu: `apt install tshark`"
 PACKETS = "tcp && !icmp && !icmpv6"
-"""Without what ICMP quotes of TCP segments."""
+"""Filter that excludes TCP headers quoted in ICMP messages."""
 
 PREFERENCES = ("tcp.desegment_tcp_streams:FALSE", "tcp.relative_sequence_numbers:TRUE", "mptcp.analyze_mptcp:TRUE")
 FLAG_FIN, FLAG_SYN, FLAG_RST, FLAG_PSH, FLAG_ACK = 1, 2, 4, 8, 16
@@ -44,11 +44,11 @@ COLUMNS = (
 )
 MP_CAPABLE = "0"
 FIRST = ("time", "src", "dst", "sport", "dport")
-"""What the first packet of a TCP stream says of the stream."""
+"""Columns of a stream's first packet that describe the stream."""
 
 
 def arguments(capture: str) -> list[str]:
-    """What tshark is told; its own settings of the user are not used."""
+    """Return tshark's arguments, including preferences that must not depend on the user's settings."""
     options = [word for preference in PREFERENCES for word in ("-o", preference)]
     fields = [word for column in COLUMNS for word in ("-e", column)]
     layout = ["-E", "header=y", "-E", "separator=/t", "-E", "occurrence=a", "-E", "aggregator=,"]
@@ -56,7 +56,7 @@ def arguments(capture: str) -> list[str]:
 
 
 def parse(text: str) -> tuple[list[FlowRecord], list[FlowRecord]]:
-    """Subflows, and Multipath TCP connections, in the output of ``tshark -T fields`` with `COLUMNS`."""
+    """Return the subflows and the Multipath TCP connections in the output of ``tshark -T fields`` with `COLUMNS`."""
     packets = _packets(text)
     if packets.is_empty():
         return [], []
@@ -64,7 +64,7 @@ def parse(text: str) -> tuple[list[FlowRecord], list[FlowRecord]]:
 
 
 def _packets(text: str) -> pl.DataFrame:
-    """One row per packet, typed; ``side`` 0 where it comes from who sent the stream's first packet."""
+    """Return one typed row per packet; ``side`` is 0 for packets of the sender of the stream's first packet."""
     lines = text[text.find(COLUMNS[0]) :]
     if not lines.startswith(COLUMNS[0]):
         return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
@@ -129,7 +129,7 @@ def _subflows(packets: pl.DataFrame) -> list[FlowRecord]:
 
 def _record(row: dict[str, Value], sides: dict[str, Sides]) -> FlowRecord:
     a, b = (str(row["src"]), int(str(row["sport"]))), (str(row["dst"]), int(str(row["dport"])))
-    # An acknowledgement's round trip is of the other side's data.
+    # tshark attributes a round trip to the acknowledgement, mptrace to the acknowledged data of the other side.
     for name in ("rtt_samples", "rtt_min_ms"):
         if name in sides:
             sides[name] = sides[name][::-1]
@@ -148,7 +148,7 @@ def _by_stream(counted: pl.DataFrame, stream: str) -> dict[int, dict[str, Sides]
 
 
 def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
-    """Per ``mptcp.stream``; its ends are those of its first TCP stream."""
+    """Return one record per ``mptcp.stream``, with the ends of its first TCP stream."""
     numbers = packets.with_columns(
         connection=pl.col("mptcp.stream").str.split(",").list.first().cast(pl.Int64),
         data_ack=pl.col("mptcp.ack").str.split(",").list.last().cast(pl.UInt64, strict=False).cast(pl.Float64),
@@ -170,14 +170,15 @@ def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
     for row in streams.iter_rows(named=True):
         own = sides[row["connection"]]
         a, b = own["data_ack"]
-        # Numbers are relative to the initial one, which the first byte follows; each side acknowledges the other's.
+        # Data acknowledgements are relative to the initial number, which the first byte follows. Each side acknowledges
+        # the other side's data.
         own["acked_bytes"] = (_less_one(b), _less_one(a))
         records.append(_record(row, own))
     return records
 
 
 def _token(side: int) -> pl.Expr:
-    """The token of the key that a side told, as eight hexadecimal digits."""
+    """Return the token of the key that a side announced, as eight hexadecimal digits."""
     told = pl.col("mptcp.expected_token").filter(pl.col("capable") & (pl.col("side") == side)).drop_nulls().first()
     return told.cast(pl.Int64).map_elements(lambda token: f"{token:08x}", return_dtype=pl.String)
 

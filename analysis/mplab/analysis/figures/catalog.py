@@ -1,4 +1,4 @@
-"""Loads the registered figures, and draws those of a report, or those that `mplab figures` names."""
+"""Load the registered figures, and draw those of a report or those that `mplab figures` names."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class NamedFigure(Generic[Kind_co]):
     """A registered figure.
 
     Attributes:
-        name: of the plug-in.
-        figure: what its module declares.
-        origin: the distribution that registers it: ``mplab 0.1.0``; "" for one of mplab's own.
+        name: name of the plug-in.
+        figure: the module's ``FIGURE``.
+        origin: the distribution that registers it, such as ``example 0.1.0``; "" for mplab itself.
     """
 
     name: str
@@ -36,7 +36,7 @@ class NamedFigure(Generic[Kind_co]):
 
 @dataclass(frozen=True)
 class FigureCatalog:
-    """All registered figures, each kind in the order of the report; those that cannot be used, with the problem."""
+    """All registered figures, each kind in the order of the report; ``unusable``: name → problem of the others."""
 
     of_run: Sequence[NamedFigure[RunFigure]]
     of_traces: Sequence[NamedFigure[TraceFigure]]
@@ -45,7 +45,7 @@ class FigureCatalog:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A figure that was not drawn, and why; ``failed``: drawing it ended with an error, or it cannot be loaded."""
+    """A figure that was not drawn, with the reason; ``failed``: it cannot be loaded, or drawing raised an error."""
 
     name: str
     reason: str
@@ -79,7 +79,7 @@ def catalog() -> FigureCatalog:
 
 
 def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
-    """Draw the report's figures that this analysis has data for, in order; an `AnalysisProblem` for each failure.
+    """Yield the report's figures for which the analysis has data, in order, and an `AnalysisProblem` for each failure.
 
     Raises:
         InputError: two distributions register the same name.
@@ -105,7 +105,7 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
     """Return the figures of these names, or all that `mplab figures` draws, in the order of the report.
 
     Raises:
-        FigureError: there is no such figure, or it cannot be used; the message names those that there are.
+        FigureError: a figure does not exist (the message lists those that do), or cannot be used.
         InputError: two distributions register the same name.
     """
     found = catalog()
@@ -119,7 +119,7 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
 
 
 def draw(traces: Traces, chosen: Sequence[NamedFigure[TraceFigure]]) -> Iterator[Drawing | LeftOut]:
-    """Yield each figure's drawings, or why it has none."""
+    """Yield each figure's drawings, or the reason why it has none."""
     for named in chosen:
         try:
             if lacking := named.figure.lacks(traces):

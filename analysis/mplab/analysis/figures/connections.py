@@ -1,4 +1,4 @@
-"""Columns, conditions and joins that several figures use."""
+"""Define columns, conditions and joins that several figures use."""
 
 import polars as pl
 
@@ -6,32 +6,32 @@ from mplab.analysis.figures.run_traces import CellTrace
 
 BYTES = (pl.col("bytes_up") + pl.col("bytes_down")).alias("bytes")
 LONG_BYTES = 1_000_000
-"""Connections with so much are long transfers for baerts2015 (figures 4.8 and 5.5)."""
+"""Minimum size of a long transfer in baerts2015 (figures 4.8 and 5.5)."""
 
 OPENED = pl.col("syn_seen")
-"""Its beginning is in the capture: durations and sizes are whole."""
+"""The capture has the start of the connection: its duration and size are complete."""
 
 SEVERAL = pl.col("subflows") > 1
 MPTCP = pl.col("kind") == "mptcp"
-"""What applies to Multipath TCP connections alone."""
+"""Selects Multipath TCP connections."""
 
 APPLICATIONS = "With MPFlex, between application and agent."
-"""For captions: sessions carry many connections over each path; theirs are captured on the phone's loopback."""
+"""Text for captions: sessions carry many connections over each path, which are captured on the phone's loopback."""
 
 UNIQUE = pl.col("unique_up") + pl.col("unique_down")
-"""What a subflow carried in both directions."""
+"""Unique payload of a subflow in both directions."""
 
 WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwise(pl.lit("tcp"))
-"""The level at which a connection's data as a whole is counted."""
+"""The level at which the whole data of a connection is counted."""
 
 
 def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """The rows at the `WHOLE_LEVEL` of their connection."""
+    """Return the rows at the `WHOLE_LEVEL` of their connection."""
     levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
     return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
 
 
 def with_network(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Rows of subflows with the ``network`` of each."""
+    """Return rows of subflows with the ``network`` of each."""
     networks = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
     return frame.join(networks, on=["connection_id", "subflow_id"])

@@ -1,4 +1,4 @@
-"""Figures of a run into a folder: SVG and data, with the same bytes each time."""
+"""Write figures of a run into a folder: SVG and data, each time with the same bytes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +11,11 @@ from mplab.analysis.record.run import read_run
 
 
 def load(path: Path, cells: Sequence[str] = ()) -> Traces:
-    """The traces of a run directory, or of a folder of tables as ``mptrace FILE… -o FOLDER`` writes it.
+    """Read the traces of a run directory, or of a folder of tables that ``mptrace FILE… -o FOLDER`` wrote.
 
     Raises:
-        NotARunError: it is neither.
-        FigureError: no ok cell of the run is called as one of ``cells``.
+        NotARunError: the path is neither.
+        FigureError: one of ``cells`` is not the name of an ok cell.
     """
     if (path / "connections.parquet").is_file():
         return traces_in(path)
@@ -23,10 +23,11 @@ def load(path: Path, cells: Sequence[str] = ()) -> Traces:
 
 
 def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
-    """Draw the figures of these names, or all; the SVG files, and what was left out.
+    """Draw the figures of these names, or all; return the paths of the SVG files, and the figures that were left out.
 
     Raises:
-        FigureError: there is no such figure, or it cannot be used.
+        FigureError: a figure does not exist, or cannot be used.
+        OSError: a file cannot be written.
     """
     written: list[Path] = []
     left_out: list[LeftOut] = []

@@ -1,4 +1,4 @@
-"""Kinds of figures: what a figure's module has as ``FIGURE``."""
+"""Kinds of figures: the types of the object ``FIGURE`` in a figure's module."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from mplab.analysis.statistics.result import Analysis
 
 
 class FigureShape(Protocol):
-    """What a `TraceFigure` shows and how; see `mplab.analysis.figures.shapes`."""
+    """Content and form of a `TraceFigure`; see `mplab.analysis.figures.shapes`."""
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """Return the title."""
 
     @property
     def paper(self) -> str:
-        """The figures that it is drawn after: ``baerts2015 fig. 5.1``; "" for one of our own."""
+        """Return the paper's figure that it reproduces, such as ``baerts2015 fig. 5.1``; "" for an original figure."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield the drawings; never empty axes.
+        """Yield the drawings, none of them without data.
 
         Raises:
             NoDataError: there is nothing to draw.
@@ -30,12 +30,12 @@ class FigureShape(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunFigure:
-    """A figure from the statistics of a run, on the page of every run that has its data.
+    """A figure made from the statistics of a run; it is on the page of every run that has its data.
 
     Attributes:
         order: its place among the figures of this kind.
-        title: for lists of figures.
-        draw: yields the drawings; none when the run has no data for it.
+        title: its title in lists of figures.
+        draw: yields the drawings; nothing when the run has no data for them.
     """
 
     order: int
@@ -45,14 +45,14 @@ class RunFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceFigure:
-    """A figure from the tables or the scores of a run's cells, which `mplab figures` draws, too.
+    """A figure made from the tables or the scores of a run's cells; `mplab figures` draws it, too.
 
     Attributes:
         order: its place among the figures of this kind.
         shape: draws it.
-        in_report: it is on the page of every run that has its data.
-        of_paper: it is drawn from scores, after one figure of a paper, and is on the page of each run of the experiment
-            that is called as the figure.
+        in_report: True: it is on the page of every run that has its data.
+        of_paper: True: it reproduces a figure of a paper from scores, and is on the page of the runs of the experiment
+            with the figure's name.
     """
 
     order: int
@@ -65,7 +65,7 @@ class TraceFigure:
         return self.in_report or (self.of_paper and (experiment == name or experiment.startswith(f"{name}-")))
 
     def lacks(self, traces: Traces) -> str:
-        """Return why nothing can be drawn at all; "" when something may be."""
+        """Return the reason why nothing can be drawn; "" when the traces or scores exist."""
         if not self.of_paper:
             return "" if traces.traces else "no ok cell has tables"
         if not traces.scored:

@@ -1,4 +1,4 @@
-"""The traces of a run: the tables of its ok cells, pooled or one by one, for figures."""
+"""Read the traces of a run for figures: the tables of its ok cells, pooled or one by one."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -20,23 +20,22 @@ from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 
 _MOST_NAMED = 12
-"""Cells that a message lists."""
+"""Maximum number of cells that a message lists."""
 
 LABELS = ("cell", "scenario", "link", "transport")
-"""Columns that each pooled frame begins with."""
+"""First columns of each pooled frame."""
 
 BIG = frozenset({"rtt", "points", "bursts", "events", "retransmissions", "reinjections", "acks", "throughput"})
-"""Tables that are read anew each time rather than kept: a run has many cells."""
+"""Large tables, which are read each time instead of kept in memory: a run has many cells."""
 
 CELLULAR, WIFI = "cellular", "wifi"
 
 
 @dataclass(frozen=True)
 class CellTrace:
-    """The tables of one cell, or of one folder.
+    """The tables of a cell or of a folder.
 
-    With a ``session`` the connections that were captured on the phone's interfaces are its paths, not those of
-    applications.
+    With a ``session``, the connections on the phone's interfaces are its paths, not connections of applications.
     """
 
     name: str
@@ -46,26 +45,26 @@ class CellTrace:
     tables: Tables
     session: bool = False
     changes: tuple[Change, ...] = ()
-    """What was made to happen to the paths meanwhile."""
+    """Scheduled changes of the paths during the cell."""
 
     @cached_property
     def applications(self) -> "CellTrace":
-        """The trace whose connections are those of applications: with a session that of the phone's loopback."""
+        """Return the trace with the applications' connections: with a session, that of the phone's loopback."""
         folder = self.tables.folder
         return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
 
     def read(self, table: str) -> pl.DataFrame:
-        """A table; big ones are not kept in memory."""
+        """Return a table; those in `BIG` are not kept in memory."""
         return Tables(self.tables.folder)[table] if table in BIG else self.tables[table]
 
 
 SCORES: dict[str, type[pl.DataType]] = dict.fromkeys((*LABELS, "metric", "label"), pl.String) | {"value": pl.Float64}
-"""Columns of `Traces.scores`; ``label`` is all labels of a value, as in ``1 MB · down``."""
+"""Columns of `Traces.scores`; ``label`` has all labels of a value, as in ``1 MB · down``."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """An ok cell, for what was scored of it and what is in its record."""
+    """An ok cell, whose scores and record figures use."""
 
     name: str
     scenario: str
@@ -77,17 +76,21 @@ class Scored:
 
 @dataclass(frozen=True)
 class Traces:
-    """What figures of a run are drawn from: the tables of its ok cells, and their scores."""
+    """Input of the figures of a run: the tables of its ok cells, and their scores."""
 
     traces: tuple[CellTrace, ...]
     transports: tuple[Transport, ...]
     links: tuple[LinkCondition, ...] = ()
     scored: tuple[Scored, ...] = ()
-    """In the order of the experiment."""
+    """The ok cells, in the order of the experiment."""
 
     @cached_property
     def scores(self) -> pl.DataFrame:
-        """Every value of every cell, with the columns of `SCORES`; labels in their order within a metric."""
+        """Return all values of all cells, with the columns of `SCORES`, sorted by labels within a cell's metric.
+
+        Raises:
+            TablesError: a ``scores.json`` is damaged, or from a newer mplab.
+        """
         rows = []
         for cell in self.scored:
             values = read_cell_scores(cell.directory)
@@ -98,11 +101,11 @@ class Traces:
         return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:
-        """Rows of all cells below each other, with `LABELS`; each cell is filtered and cut to ``columns`` at once."""
+        """Return the rows of all cells with `LABELS` and ``columns``; each cell is filtered before the next is read."""
         return self.each(lambda trace: _cut(trace.read(table), columns, where))
 
     def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
-        """What ``frame`` makes of each trace, below each other, with `LABELS`."""
+        """Return the concatenated results of ``frame`` for each trace, with `LABELS`."""
         found = [
             made.select(
                 pl.lit(trace.name).alias("cell"),
@@ -118,12 +121,15 @@ class Traces:
 
     @cached_property
     def applications(self) -> "Traces":
-        """The traces whose connections are those of applications, where sessions carried them, too."""
+        """Return the traces with the applications' connections, see `CellTrace.applications`."""
         return replace(self, traces=tuple(trace.applications for trace in self.traces))
 
     @cached_property
     def largest_mptcp(self) -> tuple[CellTrace, int] | None:
-        """Trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes."""
+        """Return trace and connection_id of the MPTCP connection with two subflows or more that carried most bytes.
+
+        None when there is no such connection.
+        """
         best: tuple[int, CellTrace, int] | None = None
         for trace in self.traces:
             frame = trace.tables["connections"].filter((pl.col("kind") == "mptcp") & (pl.col("subflows") > 1))
@@ -134,7 +140,7 @@ class Traces:
         return best[1:] if best else None
 
     def one_per_transport(self) -> list[CellTrace]:
-        """The first cell of each scenario, link and transport: an example of each."""
+        """Return the first cell of each scenario, link and transport, as an example."""
         found: dict[tuple[str, str, str], CellTrace] = {}
         for trace in self.traces:
             found.setdefault((trace.scenario, trace.link, trace.transport), trace)
@@ -142,10 +148,10 @@ class Traces:
 
 
 def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
-    """The traces of a run's ok cells, of those that are named when any are.
+    """Return the traces of a run's ok cells, or of the named ``cells`` only.
 
     Raises:
-        FigureError: no ok cell is called so.
+        FigureError: one of ``cells`` is not the name of an ok cell.
     """
     usable = [cell for cell in run.cells if cell.ok and cell.spec is not None and cell.directory is not None]
     known = {cell.id: cell for cell in usable}
@@ -174,14 +180,14 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
 
 
 def traces_in(folder: Path) -> Traces:
-    """The traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
+    """Return the traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
     name = folder.resolve().name
     looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
     return Traces((CellTrace(name, "", "", name, Tables(folder)),), (looks,))
 
 
 def _order(run: Run) -> Callable[[CellTrace | Scored], tuple[int, ...]]:
-    """Scenarios, links and transports in the order of the experiment, for the plan shuffles them."""
+    """Return a sort key: scenarios, links and transports in the order of the experiment, since the plan is shuffled."""
     experiment = run.manifest.experiment
     scenarios = [scenario.label for scenario in experiment.scenarios]
     links = [link.name for link in experiment.links]

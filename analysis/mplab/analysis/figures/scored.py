@@ -1,4 +1,4 @@
-"""Choosing from a run's scores what a figure shows."""
+"""Select the values of a figure from a run's scores."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,19 @@ from mplab.format.experiment import Transport
 
 
 def by_label(traces: Traces, metric: str) -> pl.DataFrame:
-    """The values of a metric with its labels as classes; a facet per scenario and link, named where several are."""
+    """Return the values of a metric with its labels as classes, and a facet per scenario and link.
+
+    The facet's name has the scenario and the link only if there are several.
+    """
     return _faceted(traces, metric).select("facet", pl.col("label").alias("class"), "transport", "cell", "value")
 
 
 def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
-    """As `by_label`, of facets with two classes or more; raises `NoDataError` with ``nothing`` without any."""
+    """Return the values as `by_label`, but only of facets with two classes or more.
+
+    Raises:
+        NoDataError: there is no such facet; the text is ``nothing``.
+    """
     frame = by_label(traces, metric)
     counts = frame.group_by("facet").agg(pl.col("class").n_unique().alias("classes"))
     wide = counts.filter(pl.col("classes") > 1)["facet"].to_list()
@@ -26,19 +33,19 @@ def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
 
 
 def needs(traces: Traces, wanted: Callable[[Transport], bool], nothing: str) -> None:
-    """Raise `NoDataError` with ``nothing`` unless a transport that has scores is wanted."""
+    """Raise `NoDataError` with the text ``nothing`` unless ``wanted`` accepts a transport that has scores."""
     there = set(traces.scores["transport"])
     if not any(wanted(transport) for transport in traces.transports if transport.label in there):
         raise NoDataError(nothing)
 
 
 def is_mptcp(transport: Transport) -> bool:
-    """Whether each connection uses several paths by itself, as with Multipath TCP."""
+    """Return whether each connection itself uses several paths, as with Multipath TCP."""
     return not transport.single_path and not transport.sessions
 
 
 def schedules(scheduler: str) -> Callable[[Transport], bool]:
-    """Whether a session's messages are placed by that scheduler."""
+    """Return a condition: the transport has sessions that use this scheduler."""
     return lambda transport: transport.sessions and transport.options.get("scheduler") == scheduler
 
 

@@ -1,4 +1,4 @@
-"""One look for all figures: sizes, colours, and an SVG whose bytes depend on the data alone."""
+"""Style of all figures: sizes, colours, and SVG whose bytes depend only on the data."""
 
 import io
 import math
@@ -20,7 +20,7 @@ WIDTH_IN, TITLE_IN, TITLE_SIZE = 7.2, 0.3, 11.0
 INK, QUIET, GRID, BAND = "#1c2430", "#5b6675", "#e4e7ec", "#d9efe4"
 LINE_WIDTH, MARKER_SIZE = 1.6, 5.0
 MAX_FACETS = 6
-"""With more values of a label than this, a figure shows the labels' medians instead of one facet each."""
+"""Maximum number of facets; with more values of a label, a figure shows the labels' medians instead."""
 
 FACET_COLUMNS = 3
 QUARTERS = ((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
@@ -71,8 +71,8 @@ _WEB_FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sa
 class Drawing:
     """A figure with the data that it shows.
 
-    ``section`` is where the report puts it; ``scenario``, ``link`` and ``metric`` (its name) are "" where
-    the figure is about more than one.
+    ``section`` is its section in the report. ``scenario``, ``link`` and ``metric`` (its name) are "" if the figure
+    shows more than one.
     """
 
     stem: str
@@ -89,9 +89,9 @@ class Drawing:
 
 @dataclass
 class Canvas:
-    """A figure being drawn: ``with Canvas(title, height_in) as canvas`` sets the style while it lasts.
+    """A figure in progress: ``with Canvas(title, height_in) as canvas`` applies the style inside the block.
 
-    ``height_in`` is without the title.
+    ``height_in`` is the height without the title, inches.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Canvas:
     figure: Figure = field(init=False)
 
     def __enter__(self) -> "Canvas":
-        """Take the style."""
+        """Apply the style."""
         self._context = matplotlib.rc_context()
         self._context.__enter__()
         matplotlib.rcdefaults()
@@ -109,11 +109,11 @@ class Canvas:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Give the style back."""
+        """Restore the previous style."""
         self._context.__exit__(None, None, None)
 
     def facets(self, count: int, *, sharex: bool = False, sharey: bool = False) -> list[Axes]:
-        """``count`` axes, at most `FACET_COLUMNS` in a row."""
+        """Return ``count`` axes, at most `FACET_COLUMNS` in a row."""
         columns = min(count, FACET_COLUMNS)
         rows = math.ceil(count / columns)
         grid = self.figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
@@ -123,7 +123,7 @@ class Canvas:
         return axes[:count]
 
     def legend(self, handles: Sequence[Artist], columns: int = 4) -> None:
-        """One legend above all axes, under the figure's title."""
+        """Draw one legend above all axes, below the figure's title."""
         self.figure.legend(
             handles=list(handles),
             loc="outside upper left",
@@ -137,7 +137,7 @@ class Canvas:
         )
 
     def svg(self, stem: str) -> str:
-        """The figure as SVG: no date, no program's name, identifiers that depend on ``stem`` alone."""
+        """Return the figure as SVG, without date and program name; its identifiers depend only on ``stem``."""
         if not self.figure.legends:
             self.figure.suptitle(self.title, x=0.01, ha="left", fontsize=TITLE_SIZE, fontweight="bold")
         buffer = io.BytesIO()
@@ -147,18 +147,18 @@ class Canvas:
 
 
 def panel_title(scenario: str, link: str, title: str) -> str:
-    """``web · baseline · Page load time``."""
+    """Return ``web · baseline · Page load time``."""
     return " · ".join((scenario, link, title))
 
 
 def percent_axis(axes: Axes) -> None:
-    """Fractions on the x axis as whole percents, with a few ticks."""
+    """Label the x axis, which has fractions, in percent, with at most five intervals."""
     axes.locator_params(axis="x", nbins=5)
     axes.xaxis.set_major_formatter(lambda value, _: percent(round(value, 6)))
 
 
 def share_axis(axes: Axes) -> None:
-    """The y axis of a cumulative distribution."""
+    """Set up the y axis of a cumulative distribution."""
     axes.set_ylim(-0.03, 1.05)
     axes.set_yticks(*QUARTERS)
 
@@ -175,22 +175,22 @@ def name_rows(
 
 
 def facet_rows(count: int) -> int:
-    """Rows that `Canvas.facets` needs."""
+    """Return the number of rows of `Canvas.facets`."""
     return math.ceil(count / FACET_COLUMNS)
 
 
 def axis_title(metric: Metric) -> str:
-    """``Download time (s)``."""
+    """Return ``Download time (s)``."""
     return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
 
 
 def direction(metric: Metric) -> str:
-    """Which way is better, in words."""
+    """Return a sentence with the better direction; "" if there is no better direction."""
     return {"lower": "Less is better.", "higher": "More is better.", "neither": ""}[metric.better]
 
 
 def interface_colour(name: str, others: Sequence[str] = ()) -> str:
-    """The fixed colour of an interface."""
+    """Return the fixed colour of an interface; an unknown one gets a colour by its place among ``others``."""
     if name in INTERFACE_COLOURS:
         return INTERFACE_COLOURS[name]
     unknown = sorted(other for other in {*others, name} if other not in INTERFACE_COLOURS)
@@ -198,7 +198,7 @@ def interface_colour(name: str, others: Sequence[str] = ()) -> str:
 
 
 def inline(drawing: Drawing) -> str:
-    """The SVG for use inside an HTML page: no prolog, identifiers that no other figure of the page has."""
+    """Return the SVG for an HTML page: without prolog, and with identifiers that are unique in the page."""
     start = drawing.svg.index("<svg")
     svg = drawing.svg[start:]
     prefix = slug(drawing.stem)
@@ -211,7 +211,7 @@ def inline(drawing: Drawing) -> str:
 
 
 def _attributes_first(svg: str) -> str:
-    """The root element with width and height side by side, whatever the order matplotlib wrote them in."""
+    """Put empty width and height first in the root element, wherever matplotlib wrote them."""
     end = svg.index(">")
     root, rest = svg[:end], svg[end:]
     sizes = re.findall(r'\b(?:width|height)="[^"]*"', root)

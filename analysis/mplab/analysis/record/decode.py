@@ -1,4 +1,4 @@
-"""Captures → tables: runs ``mptrace`` over each cell."""
+"""Make tables from captures: run ``mptrace`` for each cell."""
 
 import os
 import shutil
@@ -17,22 +17,22 @@ MAX_MESSAGE_CHARACTERS = 300
 LOOPBACK_CAPTURE, PROXY_CAPTURE = "phone-lo.pcapng", "proxy.pcapng"
 SUFFIX, COMPRESSED = ".pcapng", ".gz"
 RETENTION = "retention.jsonl"
-"""In a run directory: what was removed of it, because its owner wanted it so."""
+"""File of a run directory that lists the captures that the retention rules removed or compressed."""
 AGENT_LOG, TLS_KEYS = Path("logs/agent.jsonl"), Path("logs/tls-keys.txt")
 NETWORKS = {"wlan0": "wifi", "rmnet0": "cellular"}
-"""What the lab calls its interfaces."""
+"""Interface of the phone → name of its network."""
 
 NEEDED = ("connections", "subflows")
-"""The tables without which a folder is not whole."""
+"""Tables without which a folder of tables is incomplete."""
 
 SENT_AGAIN = (*NEEDED, "retransmissions", "reinjections")
-"""Tables of the proxy's capture: what it sends again is not all seen at the phone, which may never get one of the
-two. baerts2015 §6.2.2 counts retransmissions at the server, too."""
+"""Tables of the proxy's capture. The phone cannot see all retransmissions of the proxy: one of the two copies may be
+lost. baerts2015 §6.2.2 counts retransmissions at the server, too."""
 
 
 @dataclass(frozen=True)
 class AnalysisProblem:
-    """What kept the tables of a cell from being whole; the report lists it."""
+    """A problem with the tables, scores or figures of a cell; the report lists it."""
 
     cell: str
     message: str
@@ -40,19 +40,23 @@ class AnalysisProblem:
 
 @dataclass(frozen=True)
 class DecodeJob:
-    """One call of mptrace: its arguments in a cell's folder, and where the tables go to."""
+    """A call of mptrace: its arguments, relative to the cell's folder, and the folder for its tables."""
 
     name: str
     arguments: tuple[str, ...]
     target: Path
 
     def command(self, program: Path, fresh: Path) -> list[str]:
-        """The command line; files are named relative to the cell's folder."""
+        """Return the command line; its file names are relative to the cell's folder."""
         return [str(program), *self.arguments, "-o", str(fresh)]
 
 
 def find_mptrace(given: Path | None = None) -> Path:
-    """Where ``mptrace`` is: as given, in the folder $MPLAB_BIN, or in ``build/bin`` of the checkout."""
+    """Return the path of ``mptrace``: ``given``, or in the folder $MPLAB_BIN, or in ``build/bin`` of the checkout.
+
+    Raises:
+        ProgramMissingError: there is no executable file at any of these paths.
+    """
     if given is not None:
         candidates = [given]
     else:
@@ -67,7 +71,10 @@ def find_mptrace(given: Path | None = None) -> Path:
 
 
 def captures(cell: Cell) -> list[Path]:
-    """The captures of the phone's own interfaces, loopback excluded, in order of name."""
+    """Return the captures of the phone's interfaces except loopback, sorted by name.
+
+    The list is empty when any capture of the cell was removed.
+    """
     folder = cell.directory
     if folder is None or _removed_in_part(cell, folder):
         return []
@@ -77,19 +84,19 @@ def captures(cell: Cell) -> list[Path]:
 
 
 def stored(folder: Path, name: str) -> Path | None:
-    """The capture of that name in a cell's folder, as it is or compressed; None: there is none, or nothing in it."""
+    """Return the capture of that name in a cell's folder, plain or compressed; None when it is missing or empty."""
     return next((path for path in (folder / name, folder / f"{name}{COMPRESSED}") if _has_content(path)), None)
 
 
 def _removed_in_part(cell: Cell, folder: Path) -> bool:
-    """Whether the removal of old captures was cut off in this cell: tables of what is left would be of another cell."""
+    """Return whether a capture of the cell was removed: tables of the rest would not describe the cell."""
     if cell.record is None or not (folder.parent.parent / RETENTION).is_file():
         return False
     return any(stored(folder, Path(capture.file).name) is None for capture in cell.record.captures if capture.packets)
 
 
 def options(folder: Path) -> tuple[str, ...]:
-    """What mptrace is told beside the captures: the lab's networks, the agent's log and the TLS keys of the cell."""
+    """Return mptrace's options: the lab's networks, and the agent's log and the TLS keys if the cell has them."""
     networks = tuple(word for name, network in NETWORKS.items() for word in ("--network", f"{name}={network}"))
     log = ("--proxy-log", str(AGENT_LOG)) if _has_content(folder / AGENT_LOG) else ()
     keys = ("--keys", str(TLS_KEYS)) if _has_content(folder / TLS_KEYS) else ()
@@ -97,12 +104,14 @@ def options(folder: Path) -> tuple[str, ...]:
 
 
 def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[DecodeJob]:
-    """The phone's interfaces first, and alone needed; then loopback and the two ends, where they were captured.
+    """Return the calls of mptrace: the phone's interfaces (required), then loopback and both ends if captured.
 
-    On loopback, the redirect to the agent shows each connection in two halves, which mptrace joins. What the proxy
-    alone saw is for figures with times of both sides, and so made with one clock only.
+    On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. The proxy's
+    tables are for figures with times of both sides, so they are made only with one clock.
 
     Args:
+        folder: folder of the cell.
+        files: captures of the phone's interfaces.
         same_clock: phone and proxy were captured by one clock, as in the virtual lab.
     """
     target = folder / FOLDER
@@ -126,13 +135,16 @@ def make_tables(
     same_clock: bool = False,
     done: Callable[[Cell], None] | None = None,
 ) -> list[AnalysisProblem]:
-    """Write ``tables/`` of each cell that has captures, in parallel; cells without keep what they have.
+    """Write ``tables/`` of each cell with captures, in parallel; cells without captures keep their tables.
 
     Args:
+        cells: cells to decode.
+        mptrace: path of the program; None: see `find_mptrace`.
         same_clock: phone and proxy were captured by one clock.
+        done: called after each cell.
 
     Raises:
-        ProgramMissingError: there are captures and no ``mptrace``.
+        ProgramMissingError: there are captures, and ``mptrace`` is missing.
     """
     work = [(cell, files) for cell in cells if cell.record is not None and (files := captures(cell))]
     if not work:
@@ -149,7 +161,7 @@ def make_tables(
 
 
 def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list[str]:
-    """Run all jobs of a cell; what went wrong. Without the first one's tables the others are not made."""
+    """Run all jobs of a cell, and return the problems. The other jobs need the tables of the first one."""
     folder = files[0].parent
     messages = []
     first, *others = jobs(folder, files, same_clock=same_clock)
@@ -161,7 +173,7 @@ def _decode_cell(program: Path, files: Sequence[Path], same_clock: bool) -> list
 
 
 def _decode(program: Path, folder: Path, job: DecodeJob) -> str:
-    """Run mptrace into a folder beside the target and put it there; returns what went wrong, if anything."""
+    """Run mptrace into a temporary folder, and rename it to the target; return the problem, or ""."""
     fresh = folder / "tables.new"
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(job.target, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The links that were asked for and those that were measured before each cell."""
+"""Compare the requested links with those measured before each cell."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from mplab.analysis.record.run import Run
 from mplab.format.cell import LinkProof
 
 QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip time", "rtt"))
-"""Title, tolerance that applies."""
+"""(title, kind of tolerance) of each quantity."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One quantity of one interface in one cell. ``deviation`` is (measured - asked) / asked."""
+    """A quantity of an interface in a cell; rates in kbit/s, round-trip times in ms."""
 
     cell: str
     outcome: str
@@ -25,12 +25,12 @@ class Measurement:
 
     @property
     def deviation(self) -> float:
-        """As a fraction of what was asked."""
+        """Return (measured - requested) / requested."""
         return (self.measured - self.asked) / self.asked
 
 
 def measurements(run: Run) -> list[Measurement]:
-    """In the order of link, interface, quantity, cell; a quantity asked as 0 (unlimited) is left out."""
+    """Return all measurements, sorted by link, interface, quantity and cell. A requested 0 (unlimited) is left out."""
     found = []
     for cell in run.cells:
         if cell.record is None or cell.spec is None:
@@ -59,13 +59,13 @@ def measurements(run: Run) -> list[Measurement]:
 
 
 def tolerance_of(run: Run, kind: str) -> float:
-    """The accepted deviation of ``rtt`` or ``rate`` as a fraction. Raises KeyError."""
+    """Return the accepted deviation of ``rtt`` or ``rate`` as a fraction. Raises KeyError for another kind."""
     tolerance = run.manifest.experiment.tolerance
     return {"rtt": tolerance.rtt_percent, "rate": tolerance.rate_percent}[kind] / 100
 
 
 def _quantities(sides: LinkProof) -> list[tuple[str, str, float | None, float | None]]:
-    """Title, tolerance, requested and measured value of each of `QUANTITIES`."""
+    """Return title, kind of tolerance, requested and measured value of each of `QUANTITIES`."""
     asked, measured = sides.asked, sides.measured
     values = (
         (asked.down_kbps, measured.down_kbps),

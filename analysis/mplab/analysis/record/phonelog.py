@@ -1,4 +1,4 @@
-"""What phones recorded, as tables: one for each kind of record, from the collector's files or those of a phone.
+"""Convert phone logs to tables, one for each kind of record, from the collector's files or those of a phone.
 
 ``python -m mplab.analysis.record.phonelog DIRECTORY -o OUT`` writes them as Parquet.
 """
@@ -30,7 +30,7 @@ _SCALARS: dict[str, type[pl.DataType]] = {
 
 @dataclass(frozen=True)
 class Collected:
-    """Tables by the kind of their records, and how many lines were none (the last of a logger that was killed)."""
+    """Kind of record → table; ``skipped`` counts lines without a record (such as a killed logger's last line)."""
 
     tables: dict[str, pl.DataFrame]
     skipped: int
@@ -38,31 +38,34 @@ class Collected:
 
 @cache
 def columns(kind: str) -> pl.Schema:
-    """The columns of a kind's table: ``device``, then the fields of the schema. Unknown kinds raise ``KeyError``."""
+    """Return the columns of a kind's table: ``device``, then the schema's fields. Raises KeyError for unknown kinds."""
     properties = _definitions()[kind]["properties"]
     return pl.Schema({"device": pl.String, **{name: _dtype(described) for name, described in properties.items()}})
 
 
 def read(directory: Path) -> Collected:
-    """The tables of a collector's store, or of one phone's: sorted by device, run and number, each record once.
+    """Read a collector's store, or a logger's, into tables sorted by device, run and number.
 
-    A batch that is there twice, and a record that two batches hold, counts once. Raises ``FileNotFoundError``.
+    Each record is kept once, even if a batch was stored twice or two batches have it.
+
+    Raises:
+        FileNotFoundError: ``directory`` is no directory.
     """
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory} is no directory")
     rows: dict[str, dict[tuple[str, str, int], Mapping[str, object]]] = defaultdict(dict)
-    devices: dict[str, str] = {}  # by runs, for a phone's own files
+    devices: dict[str, str] = {}  # run → device, for the files of a logger
     skipped = 0
     for path in sorted(directory.rglob("*.jsonl*")):
         if path.suffix not in {".jsonl", ".gz"}:
-            continue  # the end of a file that the collector moved aside
+            continue  # the damaged end of a file, which the collector moved aside
         device = ""
         for line in _lines(path):
             record = _record(line)
             if record is None:
                 skipped += 1
             elif record.kind == _BATCH:
-                device = path.parent.name  # whose token it was
+                device = path.parent.name  # the collector names the folder after the device of the token
             else:
                 if record.kind == "start":
                     devices[record.run] = str(record.fields["device"])
@@ -78,7 +81,7 @@ def read(directory: Path) -> Collected:
 
 
 def write(collected: Collected, directory: Path) -> list[Path]:
-    """Write each table as ``KIND.parquet``; returns the files."""
+    """Write each table as ``KIND.parquet``, and return the paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind, table in collected.tables.items():
@@ -104,7 +107,7 @@ def _definitions() -> Mapping[str, _Field]:
 
 
 def _dtype(described: _Field) -> pl.DataType | type[pl.DataType]:
-    """The column type of a field of the schema."""
+    """Return the column type of a field of the schema."""
     kind = described.get("type")
     if kind == "array":
         return pl.List(_dtype(described["items"]))
@@ -112,7 +115,7 @@ def _dtype(described: _Field) -> pl.DataType | type[pl.DataType]:
         return pl.Struct({name: _dtype(inner) for name, inner in described["properties"].items()})
     if kind is None and all(isinstance(value, int) for value in described.get("enum", ["text"])):
         return pl.Int64
-    return _SCALARS.get(str(kind), pl.String)  # an object of any names is kept as JSON
+    return _SCALARS.get(str(kind), pl.String)  # an object with arbitrary names stays JSON
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class _Record:
 
 
 def _record(line: bytes) -> _Record | None:
-    """Return a line as a record; None when it is none."""
+    """Return a line as a record, or None when it has no known one."""
     try:
         record = json.loads(line)
     except ValueError:
@@ -143,7 +146,7 @@ def _record(line: bytes) -> _Record | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, as far as it can be read."""
+    """Yield the lines of a file up to its end, or up to damage in a gzip file."""
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         while True:
             try:
@@ -156,7 +159,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command, and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m mplab.analysis.record.phonelog", description="What phones recorded, as Parquet."
     )

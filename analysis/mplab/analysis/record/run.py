@@ -1,4 +1,4 @@
-"""Reading a run directory: what was planned, what came of it."""
+"""Read a run directory: manifest, events and cells."""
 
 import os
 from collections import Counter
@@ -26,21 +26,21 @@ Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
-"""Every state of a planned cell: the last two are a cell that was cut off and one that never began."""
+"""All states of a planned cell; ``partial``: it was cut off, ``missing``: it never started."""
 
 _MOST_FOUND = 60
-"""Characters of a wrong value in a message."""
+"""Maximum length of a wrong value in a message."""
 
 
 Event: TypeAlias = Observation
-"""One line of ``events.jsonl``, of the same form."""
+"""A line of ``events.jsonl``; it has the form of an observation."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell as it lies in the run directory.
+    """A cell of a run directory.
 
-    ``record`` is None for a cell that was cut off, or whose ``cell.json`` cannot be read.
+    A cell that is missing or was cut off, or whose ``cell.json`` cannot be read, has no ``record``.
     """
 
     id: str
@@ -52,11 +52,11 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Whether its values are averaged."""
+        """Return whether the cell's values are averaged."""
         return self.outcome == "ok"
 
     def observations(self) -> list[Observation]:
-        """The lines of ``scenario.jsonl``; none when there is no such file."""
+        """Return the lines of ``scenario.jsonl``; an empty list when there is no such file."""
         return list(read_lines(self.directory / "scenario.jsonl")) if self.directory else []
 
 
@@ -68,61 +68,61 @@ class Run:
     manifest: Manifest
     events: tuple[Event, ...]
     cells: tuple[Cell, ...]
-    """Every planned cell in its order, and those found beside the plan."""
+    """All planned cells in the order of the plan, then cells on disk that are not in the plan."""
 
     @cached_property
     def transports(self) -> tuple[Transport, ...]:
-        """The transports that have planned cells, in the experiment's order."""
+        """Return the transports that have planned cells, in the experiment's order."""
         return self.manifest.transports
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of cells per outcome, zero included."""
+        """Return the number of cells by outcome, zero included."""
         found = Counter(cell.outcome for cell in self.cells)
         return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
 
     @cached_property
     def story(self) -> tuple[RunEvent, ...]:
-        """The events as models; those with a wrong field are left out."""
+        """Return the events as models; those with a wrong field are left out."""
         return tuple(_story(self.events))
 
     @property
     def finished(self) -> bool:
-        """Whether the last word of ``events.jsonl`` on the run is that it ended."""
+        """Return whether the last event of the run as a whole is `RunFinished`."""
         return bool(self._of_run) and isinstance(self._of_run[-1], RunFinished)
 
     @property
     def cut(self) -> RunCut | None:
-        """The event that says why the run ended before its plan was done, by the experiment's own rules; or None."""
+        """Return the event of a run that the experiment's rules ended before all cells were run; None otherwise."""
         before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
         return before if isinstance(before, RunCut) else None
 
     @cached_property
     def _of_run(self) -> list[RunEvent]:
-        """The events that are of the run as a whole."""
+        """Return the events of the run as a whole."""
         return [event for event in self.story if event.event.startswith("run_")]
 
     @property
     def complete(self) -> bool:
-        """Whether every planned cell has an outcome of its own."""
+        """Return whether no planned cell is partial or missing."""
         return not (self.counts["partial"] or self.counts["missing"])
 
     @property
     def duration_s(self) -> float | None:
-        """From the first to the last event."""
+        """Return the time from the first to the last event, seconds; None without events."""
         times = [event.t for event in self.story]
         return max(times) - min(times) if times else None
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
-        """(transport, reason) of those that the lab could not offer."""
+        """Return (transport, reason) of the transports that the lab could not offer."""
         found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
         for event in self.events_of(RunPlanned):
             found += [(one.transport, one.reason) for one in event.skipped]
         return tuple(dict.fromkeys(found))
 
     def events_of(self, kind: type[Kind]) -> list[Kind]:
-        """The events of one model, in order."""
+        """Return the events of one model, in order."""
         return [event for event in self.story if isinstance(event, kind)]
 
 
@@ -133,7 +133,7 @@ def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
 
 
 def check_folders(directory: Path) -> None:
-    """Raise `NotARunError` when a folder of a run is a link: what is written or replaced in it would be elsewhere."""
+    """Raise `NotARunError` when a folder in a run is a symbolic link: the analysis would write outside of the run."""
     for folder, names, _ in os.walk(directory):
         for name in names:
             if (path := Path(folder, name)).is_symlink():
@@ -141,7 +141,11 @@ def check_folders(directory: Path) -> None:
 
 
 def read_run(directory: Path) -> Run:
-    """Read ``directory``; raises `NotARunError`, naming what is missing or wrong."""
+    """Read a run directory.
+
+    Raises:
+        NotARunError: the folder or its manifest is missing, or the manifest is wrong; the message names the problem.
+    """
     directory = Path(directory)
     manifest = _read_manifest(directory)
     events = tuple(filter(_is_event, read_lines(directory / "events.jsonl")))
@@ -149,7 +153,7 @@ def read_run(directory: Path) -> Run:
 
 
 def read_lines(path: Path) -> Iterator[Event]:
-    """The JSON objects of a JSON-lines file; what is not one (a line cut off) is left out."""
+    """Yield the JSON objects of a JSON-lines file; other lines (such as one that was cut off) are left out."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -216,7 +220,7 @@ def _read_cell(identity: str, directory: Path, spec: CellSpec | None) -> Cell:
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first problem of a record in one line: where, what is wrong, what was found."""
+    """Return the first problem of a record in one line: the key, the problem and the value."""
     first = error.errors(include_url=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":

@@ -1,4 +1,4 @@
-"""The columns of mptrace's tables, from ``analysis/mptrace/schema.json``, which is made from the engine's own rows."""
+"""Load the columns of mptrace's tables from ``analysis/mptrace/schema.json``, which is generated from its Go types."""
 
 import json
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class _Content(TypedDict):
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of a column; ``unit`` is "" for names, numbers and truths."""
+    """Description of a column; ``unit`` is "" for names, counts and booleans."""
 
     name: str
     type: type[pl.DataType]
@@ -53,7 +53,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """What is known of a table."""
+    """Description of a table."""
 
     name: str
     doc: str
@@ -61,12 +61,12 @@ class Table:
 
     @property
     def schema(self) -> Schema:
-        """Type by column, in the order of the file."""
+        """Return column → type, in the order of the file."""
         return {column.name: column.type for column in self.columns}
 
 
 def parse_schema(text: str) -> tuple[int, dict[str, Table]]:
-    """Version and tables of a ``schema.json``; raises ValueError when it is none."""
+    """Return version and tables of a ``schema.json``. Raises ValueError when the text is no such schema."""
     try:
         content: _Content = json.loads(text)
         tables = {name: _table(name, table) for name, table in content["tables"].items()}
@@ -85,4 +85,4 @@ def _table(name: str, content: _TableContent) -> Table:
 
 VERSION, TABLES = parse_schema(SCHEMA_FILE.read_text(encoding="utf-8"))
 SCHEMAS: dict[str, Schema] = {name: table.schema for name, table in TABLES.items()}
-"""The columns of each table."""
+"""Table → column → type."""

@@ -1,4 +1,4 @@
-"""The tables of a cell or of a folder, as polars frames: each is read when it is first asked for."""
+"""Read the tables of a cell or of a folder as polars frames, each on first use."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,21 +12,21 @@ from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
 from mplab.analysis.record.upgrade import FIRST, conform, upgrade
 
 FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
-"""A cell's folder of tables; within it those of the loopback capture, of both ends matched, and of the proxy's side."""
+"""A cell's folder of tables; its subfolders for the loopback capture, for both ends compared, and for the proxy."""
 
 
 Row: TypeAlias = Mapping[str, Any]
-"""A row of a table by columns, whose types `mplab.analysis.record.schema` and `mplab.analysis.results.columns` say."""
+"""Column → value of a row; `mplab.analysis.record.schema` and `mplab.analysis.results.columns` define the types."""
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """All tables that `mplab.analysis.record.schema.SCHEMAS` names, sorted by connection.
+    """All tables of `mplab.analysis.record.schema.SCHEMAS`, sorted by connection.
 
-    A table without a file is empty and has its columns. Rows of one connection keep the order of the file: that
-    of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
+    A table without a file is empty but has its columns. Rows of one connection keep the order of the file, which is
+    that of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
 
     Args:
-        folder: where the Parquet files are; None: all tables are empty.
+        folder: folder of the Parquet files; None: all tables are empty.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -34,27 +34,27 @@ class Tables(Mapping[str, pl.DataFrame]):
         self._read: dict[str, pl.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """The whole table.
+        """Return a table.
 
         Raises:
-            KeyError: there is no table of this name.
-            TablesError: the file is damaged, or from an mptrace that is newer than this.
+            KeyError: no table has this name.
+            TablesError: the file is damaged, or from a newer mptrace.
         """
         if name not in self._read:
             self._read[name] = self._load(name)
         return self._read[name]
 
     def __iter__(self) -> Iterator[str]:
-        """The names of all tables."""
+        """Iterate over the names of all tables."""
         return iter(SCHEMAS)
 
     def __len__(self) -> int:
-        """How many tables there are, empty ones included."""
+        """Return the number of tables, empty ones included."""
         return len(SCHEMAS)
 
     @property
     def exist(self) -> bool:
-        """Whether there are any files."""
+        """Return whether the folder has tables (the file of ``connections``)."""
         return self._path("connections") is not None
 
     def _path(self, name: str) -> Path | None:
@@ -92,7 +92,7 @@ class Tables(Mapping[str, pl.DataFrame]):
 
 
 def read_tables(cell: Cell) -> Tables:
-    """The tables of a cell; all empty when it has none."""
+    """Return the tables of a cell; all are empty when the cell has none."""
     return Tables(cell.directory / FOLDER if cell.directory else None)
 
 

@@ -1,7 +1,7 @@
-"""Tables of an older mptrace, brought to today's columns as far as they hold them.
+"""Convert tables of an older mptrace to the present columns.
 
-Schema 1 had ``connections`` and ``subflows`` alone, with the counts of each direction as columns of ``subflows``.
-What it did not count is null. Tables made again from the captures have everything: ``mplab analyze`` does that.
+Schema 1 had only ``connections`` and ``subflows``, with the counts of each direction as columns of ``subflows``.
+Columns that it lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,20 +14,20 @@ FIRST = 1
 """The oldest schema that can be read."""
 
 Old = Callable[[str], pl.DataFrame]
-"""Gives a table of the old schema by name, as it is on disk."""
+"""Reads a table of the old schema by its name."""
 
 NETWORKS = {"wlan": "wifi", "rmnet": "cellular", "lo": "loopback"}
-"""Networks by the beginning of an interface's name, as mptrace guesses them."""
+"""Prefix of an interface's name → network, as mptrace guesses it."""
 
 
 def upgrade(name: str, old: Old) -> pl.DataFrame:
-    """A table of schema 1 with the columns of today; tables that schema 1 did not have are empty."""
+    """Return a table of schema 1 with the present columns; tables that schema 1 lacked are empty."""
     made = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
     return conform(name, made(old) if made else pl.DataFrame())
 
 
 def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The columns of table ``name`` in their order and with their types; null where ``frame`` lacks one."""
+    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing ones are null."""
     schema = SCHEMAS[name]
     if not frame.columns:
         return pl.DataFrame(schema=schema)

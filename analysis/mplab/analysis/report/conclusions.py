@@ -1,4 +1,4 @@
-"""Conclusions from a run's statistics, computed once for the report and for ``summary.json``."""
+"""Draw conclusions from a run's statistics, once for the report and for ``summary.json``."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from mplab.analysis.verdicts.claims import Outcome, outcomes
 
 @dataclass(frozen=True)
 class Conclusions:
-    """Everything that is concluded from an `Analysis`.
+    """Conclusions from an `Analysis`.
 
     Attributes:
-        warnings: what the reader has to know before the numbers.
-        answers: one for each headline metric.
+        warnings: facts that the reader must know before the numbers.
+        answers: one for each headline metric, scenario and link condition.
         claims: one for each claim of the experiment.
-        budgets: each limit of the experiment's budgets, kept or broken.
+        budgets: one for each limit of a budget and each series to which it applies.
     """
 
     warnings: tuple[str, ...]
@@ -30,7 +30,7 @@ def conclude(analysis: Analysis) -> Conclusions:
     """Compute the conclusions.
 
     Raises:
-        BudgetError: a limit has a unit that its metric has not.
+        BudgetError: a limit cannot be converted to its metric's unit.
     """
     experiment = analysis.run.manifest.experiment
     return Conclusions(

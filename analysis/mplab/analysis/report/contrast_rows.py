@@ -1,6 +1,6 @@
-"""Contrasts as rows: for programs, for CSV files, for the folded tables of the page.
+"""Convert contrasts to rows for programs, for CSV files, and for the folded tables of the page.
 
-`CONTRAST_FIELDS` says which numbers a contrast has; nothing here names one.
+`CONTRAST_FIELDS` defines the numbers of a contrast; this module names none of them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ PAGE_COLUMNS: tuple[PageColumn, ...] = tuple(field.page for field in CONTRAST_FI
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """One line of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
+    """A row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
 
     label: str
     transport: Transport
@@ -52,14 +52,14 @@ class ContrastRow:
 
 
 def contrast_content(one: Contrast) -> dict[str, object]:
-    """Return a contrast as ``summary.json`` has it."""
+    """Return a contrast in the form of ``summary.json``."""
     values = {field.name: field.value(one) for field in CONTRAST_FIELDS}
     shown = {name: ends(value) if isinstance(value, Interval) else value for name, value in values.items()}
     return {"transport": one.transport, "reference": one.reference, **shown}
 
 
 def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
-    """Return the rows of ``contrasts.csv``."""
+    """Yield the rows of ``contrasts.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         headline = "yes" if group.metric.headline else "no"
@@ -69,7 +69,7 @@ def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
 
 
 def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
-    """Return the rows of ``quantiles.csv``."""
+    """Yield the rows of ``quantiles.csv``."""
     for group in groups:
         head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for one in group.contrasts:

@@ -1,4 +1,4 @@
-"""The CSV files of the report that belong to no single figure."""
+"""Make the rows of the report's CSV files that do not belong to a figure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -69,7 +69,7 @@ CLAIMS_COLUMNS = (
 
 
 def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
-    """A row per series, contrast, quantile of a contrast, value of a cell, cell, and finding of a claim."""
+    """Return the tables by stem: series, contrasts, their quantiles, values of cells, cells, and findings of claims."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
         "contrasts": (CONTRASTS_COLUMNS, list(contrast_lines(analysis.groups))),

@@ -1,4 +1,4 @@
-"""The report's words, with the source of each definition."""
+"""Glossary of the report, with the source of each definition."""
 
 from mplab.analysis.statistics.contrast import CONTRAST_FIELDS
 

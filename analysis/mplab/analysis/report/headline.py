@@ -1,4 +1,4 @@
-"""The answer in one sentence: which transport was best, by how much, and how sure that is."""
+"""Answer in one sentence which transport was best, by how much, and how certain that is."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,15 +18,15 @@ TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to 
 
 @dataclass(frozen=True)
 class HeadlineVerdict:
-    """One row of the headline. ``winner`` is None when no transport is shown to be better."""
+    """A row of the headline; there is no ``winner`` when no transport was shown to be better."""
 
     label: str
     winner: Transport | None
     sentence: str
     doubt: str = ""
-    """Why there is no winner, in few words."""
+    """Short reason why there is no winner; "" if there is one."""
     amount: str = ""
-    """``26 % less``: multipath against the best single path; ``multipath 22 % more`` when that one won."""
+    """Multipath compared with the best single path: ``26 % less``, or ``multipath 22 % more`` if the latter won."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,10 @@ class HeadlineAnswer:
 
 
 def answers(analysis: Analysis) -> list[HeadlineAnswer]:
-    """One per headline metric that two transports have values of, in the order of the experiment."""
+    """Return an answer per headline metric, scenario and link, in the order of the experiment.
+
+    Metrics of which only one transport has values are left out.
+    """
     found = []
     for panel in analysis.panels():
         first = panel[0]
@@ -55,7 +58,7 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
 
 
 def small_sample_warning(n: int) -> str:
-    """What to bear in mind with so few repetitions; "" when there are enough."""
+    """Return a warning about ``n`` repetitions; "" when there are enough."""
     if n >= SMALL_SAMPLE:
         return ""
     if n < MIN_FOR_INTERVAL:
@@ -67,7 +70,7 @@ def small_sample_warning(n: int) -> str:
 
 
 def signed_g(value: float) -> str:
-    """G with two decimals and a true minus sign."""
+    """Return G with two decimals and a true minus sign."""
     return signed_share(value)
 
 
@@ -102,7 +105,11 @@ def _verdict(group: Group) -> HeadlineVerdict:
 
 
 def _doubt(group: Group, best: Series, multipath: Series) -> str:
-    """Why no winner is named; "" when the interval of G excludes 0 and no other multipath comes near."""
+    """Return the reason why there is no winner.
+
+    "" means that the interval of G excludes 0, and that no other multipath transport's interval overlaps that of the
+    best.
+    """
     comparison = multipath.comparison
     if group.smallest_measured < MIN_FOR_INTERVAL:
         return TOO_FEW
@@ -113,7 +120,7 @@ def _doubt(group: Group, best: Series, multipath: Series) -> str:
 
 
 def _apart(a: Series, b: Series) -> bool:
-    """Whether the intervals of the two medians do not overlap."""
+    """Return whether both medians have intervals, and these do not overlap."""
     first, second = (s.description.interval if s.description else None for s in (a, b))
     return first is not None and second is not None and (first.high < second.low or second.high < first.low)
 
@@ -145,7 +152,7 @@ def _amount(group: Group, best: Series, multipath: Series) -> str:
 
 
 def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> HeadlineVerdict:
-    """The verdict without a multipath transport, or without a single path."""
+    """Return the verdict for a group that lacks multipath transports or single paths."""
     others = [s for s in group.measured if s is not best]
     rest = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
     absent = "No single path" if base is None else "No multipath transport"

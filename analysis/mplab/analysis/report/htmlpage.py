@@ -1,4 +1,4 @@
-"""What every page that analysis writes is made with: the templates, and the one style sheet."""
+"""Templates and style sheet of all pages that the analysis writes."""
 
 from pathlib import Path
 
@@ -19,6 +19,6 @@ def page_environment() -> Environment:
 
 
 def page_css() -> Markup:
-    """The styles, to stand inside a page."""
+    """Return the style sheet, for inclusion in a page."""
     css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
     return Markup(css)  # noqa: S704 - our own file

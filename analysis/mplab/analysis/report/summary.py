@@ -1,4 +1,4 @@
-"""``report/summary.json``: the statistics for programs, and their short form for a terminal."""
+"""Make ``report/summary.json``, the statistics for programs, and their short form for a terminal."""
 
 from dataclasses import asdict, dataclass
 
@@ -15,7 +15,7 @@ from mplab.format.record import json_of
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One line of ``mplab report``: texts are ready to print, ``best`` marks the best median."""
+    """A line of ``mplab report``; texts are ready to print, ``best`` marks the best median."""
 
     scenario: str
     link: str
@@ -32,7 +32,7 @@ class SummaryRow:
 
 
 def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
-    """What ``summary.json`` holds; see docs/report.md."""
+    """Return the content of ``summary.json``; see docs/report.md."""
     run = analysis.run
     return {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""The trend page: one HTML file without script, one small figure per metric, label and transport."""
+"""Make the trend page: one HTML file without scripts, with a small figure per metric, label and transport."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
 
 @dataclass(frozen=True)
 class Shift:
-    """One line of the list of changes."""
+    """A line of the list of changes."""
 
     about: str
     when: str
@@ -31,7 +31,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """All transports of one metric and label, each with its figure."""
+    """All transports of a metric and label, each with its figure."""
 
     title: str
     unit: str
@@ -41,7 +41,7 @@ class TrendPanel:
 
 
 def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Transport]) -> str:
-    """The page; ``looks`` are the transports of the newest run, for titles and colours."""
+    """Return the page; ``looks`` are the transports of the newest run, for titles and colours."""
     runs = {point.run_id for history in histories for point in history.points}
     return (
         page_environment()
@@ -58,7 +58,7 @@ def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Tr
 
 
 def shifts(histories: Sequence[History]) -> Iterator[Shift]:
-    """Every change of level, the newest first."""
+    """Yield every change of level, the newest first."""
     found = []
     for history in histories:
         for change in history.changes:
@@ -115,7 +115,7 @@ def _range(histories: Sequence[History]) -> tuple[float, float]:
 
 
 def _figure(history: History, low: float, high: float, colour: str) -> str:
-    """SVG: medians with their intervals, levels as lines, changes as dashed verticals; one scale for a panel."""
+    """Return an SVG: medians with intervals, levels as lines, changes as dashed verticals; one scale for a panel."""
     points = history.points
     step = (_WIDTH - _LEFT - _MARGIN) / max(1, len(points) - 1)
 

@@ -1,4 +1,4 @@
-"""What the report's template shows, as plain texts: tables of metrics, links, cells and the run's circumstances."""
+"""Prepare the texts of the report's template: tables of metrics, links, cells and the run's circumstances."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ BETTER_WORDS = {"lower": "less is better", "higher": "more is better", "neither"
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One transport's line in a scenario's table."""
+    """A transport's row in a table of a metric."""
 
     label: str
     rows_of_label: int
-    """How many rows the label's cell spans; 0 in all but the first of them."""
+    """Number of rows that the label's cell spans; 0 except in the first of them."""
     transport: Transport
     best: bool
     n: str
@@ -47,7 +47,7 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """The table of one metric; ``labelled`` says whether it has a column of labels."""
+    """The table of a metric; ``labelled``: it has a column of labels."""
 
     scenario: str
     link: str
@@ -66,7 +66,7 @@ class MetricTable:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """Asked and measured of one quantity, over the cells."""
+    """Requested and measured values of a quantity, over all cells."""
 
     link: str
     interface: str
@@ -79,13 +79,13 @@ class LinkRow:
 
 
 def metric_tables(analysis: Analysis) -> list[MetricTable]:
-    """One per scenario, link and metric."""
+    """Return a table for each scenario, link and metric."""
     return [_metric_table(panel) for panel in analysis.panels()]
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One value of a claim; ``of`` says which."""
+    """A value of a claim; ``of`` names scenario, link and labels."""
 
     of: str
     transport: Transport
@@ -99,7 +99,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """A claim beside what was found."""
+    """A claim, with the findings."""
 
     text: str
     source: str
@@ -153,7 +153,7 @@ def _range(interval: Interval) -> str:
 
 
 def link_rows(run: Run) -> list[LinkRow]:
-    """One per link, interface and quantity; empty when nothing was probed."""
+    """Return a row for each link, interface and quantity that was probed."""
 
     def key(m: Measurement) -> tuple[str, str, str]:
         return (m.link, m.interface, m.quantity)
@@ -162,7 +162,7 @@ def link_rows(run: Run) -> list[LinkRow]:
 
 
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Tables of name and value: the run, the host, the versions."""
+    """Return (title, rows of name and value) for the run, the host and the versions."""
     manifest, experiment = run.manifest, run.manifest.experiment
     commit = (manifest.git.commit or "unknown")[:MAX_COMMIT]
     the_run = [
@@ -184,7 +184,7 @@ def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def scenario_lines(run: Run) -> list[tuple[str, str]]:
-    """Label and parameters of each scenario."""
+    """Return label and parameters of each scenario."""
     return [
         (s.label, "; ".join(f"{name} {value}" for name, value in _flat(s.parameters)) or "no parameters")
         for s in run.manifest.experiment.scenarios
@@ -192,18 +192,18 @@ def scenario_lines(run: Run) -> list[tuple[str, str]]:
 
 
 def transport_lines(run: Run) -> list[tuple[Transport, str]]:
-    """Each transport with its options, "" without any."""
+    """Return each transport with its options, or "" without options."""
     return [(t, "; ".join(f"{name} {value}" for name, value in _flat(t.options))) for t in run.transports]
 
 
 def cells_not_ok(run: Run) -> list[Cell]:
-    """Invalid, failed, partial and missing cells; the missing ones last."""
+    """Return the cells that are not ok: failed, invalid, partial, missing; in this order."""
     order = {"failed": 0, "invalid": 1, "partial": 2, "missing": 3}
     return sorted((cell for cell in run.cells if not cell.ok), key=lambda cell: order.get(cell.outcome, 0))
 
 
 def retries(run: Run) -> list[tuple[str, int, str]]:
-    """(cell, attempt, reason) of every attempt that was not the last."""
+    """Return (cell, attempt, reason) of every attempt that was retried."""
     found = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
     for cell in run.cells:
         if cell.record is not None:
@@ -214,12 +214,12 @@ def retries(run: Run) -> list[tuple[str, int, str]]:
 
 
 def cell_warnings(run: Run) -> list[tuple[str, str]]:
-    """(cell, warning) of everything that disturbed a cell without making it invalid."""
+    """Return (cell, warning) of all disturbances that did not make a cell invalid."""
     return [(cell.id, text) for cell in run.cells if cell.record is not None for text in cell.record.warnings]
 
 
 def _without_root(run: Run) -> list[str]:
-    """What was not controlled on a phone that was used without root, in one sentence."""
+    """Return a sentence for each phone without root: the settings that were not controlled."""
     phones = [cell.record.phone for cell in run.cells if cell.record is not None]
     lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
     seen = {name: [str(one) for one in what] for name, what in lacking if isinstance(what, list) and what}
@@ -227,7 +227,7 @@ def _without_root(run: Run) -> list[str]:
 
 
 def warnings(analysis: Analysis) -> list[str]:
-    """What the reader has to know before the numbers."""
+    """Return the facts that the reader must know before the numbers."""
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
     found = []
@@ -377,7 +377,7 @@ def _tolerances(run: Run) -> str:
 
 
 def _flat(content: Mapping[str, object], before: str = "") -> Iterator[tuple[str, str]]:
-    """Nested mappings as lines; units of the known fields in words."""
+    """Yield (name, value) of nested mappings; fields in bytes are shown in GiB."""
     for key, value in content.items():
         name = f"{before} {key}".strip().replace("_", " ")
         if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Writes ``report/``: one page, figures, data and a summary for programs."""
+"""Write ``report/``: one page, figures, data and a summary for programs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ OUTCOME_WORDS = {
 
 @dataclass(frozen=True)
 class Section:
-    """One scenario under one link condition: its tables and figures."""
+    """Tables and figures of a scenario under a link condition."""
 
     anchor: str
     scenario: str
@@ -38,7 +38,7 @@ class Section:
     figures: tuple[Drawing, ...]
 
     def parts(self, *, headline: bool) -> list[tuple[view.MetricTable, list[Drawing]]]:
-        """Each table of this kind with the figures of its metric."""
+        """Return the tables of headline metrics, or of the others, each with the figures of its metric."""
         return [
             (table, [figure for figure in self.figures if figure.metric == table.metric])
             for table in self.tables
@@ -47,7 +47,11 @@ class Section:
 
 
 def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
-    """Replace the report of the run by this one; files that it no longer has are removed."""
+    """Write the run's report, and remove files of an earlier report that the new one does not have.
+
+    Raises:
+        BudgetError: a limit cannot be converted to its metric's unit.
+    """
     folder, found = analysis.run.directory / "report", conclude(analysis)
     for drawing in drawings:
         write_text(folder / "figures" / f"{drawing.stem}.svg", drawing.svg)
@@ -62,7 +66,7 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
 
 
 def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) -> str:
-    """The page, whole: styles and figures are inside it."""
+    """Return the page, which includes styles and figures."""
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
     environment.filters["plural"] = plural
@@ -116,7 +120,7 @@ def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Secti
 
 
 def _glossary(analysis: Analysis) -> list[tuple[str, ...]]:
-    """(scenario, title, unit, which way is better, limits, source) of each metric, once."""
+    """Return (scenario, title, unit, better direction, limits, source) of each metric, once."""
     rows = {}
     for group in analysis.groups:
         metric = group.metric

@@ -1,6 +1,6 @@
-"""The tables over many runs: their columns, types, units and meanings.
+"""Define the tables over many runs: columns, types, units and meanings.
 
-docs/results.md is checked against them, frames and the index are made with them.
+The frames and the index are made with these definitions. A test compares docs/results.md with them.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ TIME = pl.Datetime("us", "UTC")
 
 @dataclass(frozen=True)
 class ResultColumn:
-    """One column."""
+    """A column."""
 
     name: str
     type: Type
@@ -22,7 +22,7 @@ class ResultColumn:
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One table over many runs."""
+    """A table over many runs."""
 
     name: str
     doc: str
@@ -30,7 +30,7 @@ class ResultTable:
 
     @property
     def schema(self) -> dict[str, Type]:
-        """Type by column."""
+        """Return column → type."""
         return {field.name: field.type for field in self.fields}
 
 
@@ -188,11 +188,11 @@ STEPS = ResultTable(
 RESULT_TABLES: dict[str, ResultTable] = {
     table.name: table for table in (RUNS, CELLS, VALUES, STATISTICS, CONTRASTS, LINKS, STEPS)
 }
-"""All of them, by name."""
+"""Name → table."""
 
 
 def markdown() -> str:
-    """The tables as docs/results.md shows them."""
+    """Return the tables in the form of docs/results.md."""
     parts = []
     for table in RESULT_TABLES.values():
         rows = "\n".join(f"| `{field.name}` | {_TYPES[str(field.type)]} | {field.doc} |" for field in table.fields)

@@ -1,4 +1,4 @@
-"""Runs as polars frames: everything that is known of one run, or of all runs in a folder."""
+"""Read one run, or all runs in a folder, into polars frames."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,67 +19,66 @@ from mplab.analysis.scores.scoring import read_cell_values
 
 Row = dict[str, object]
 SEPARATOR = " · "
-"""Between the values of several labels."""
+"""Separator between the values of labels."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """Some runs, oldest first.
+    """Results of one or more runs, oldest first.
 
     Each attribute is a frame with the columns of `mplab.analysis.results.columns.RESULT_TABLES`.
 
-    A frame is read when it is first asked for: nothing but the records, scores and reports of the runs; `traces` reads
-    what mptrace made of the captures.
+    A frame is read on first use, from the records, scores and reports of the runs; `traces` reads mptrace's tables.
     """
 
     records: tuple[Run, ...]
     unread: list[str] = field(default_factory=list)
-    """Folders that hold no readable run; and, of several runs, damaged files, whose rows a frame lacks."""
+    """Errors: folders without a readable run, and (with several runs) damaged files, whose rows are left out."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per run."""
+        """Return one row per run."""
         return self._frame("runs", lambda run: (run_row(run),))
 
     @cached_property
     def cells(self) -> pl.DataFrame:
-        """One row per planned cell."""
+        """Return one row per planned cell."""
         return self._frame("cells", cell_rows)
 
     @cached_property
     def values(self) -> pl.DataFrame:
-        """One row per value of an ok cell; none of runs that were not analysed."""
+        """Return one row per value of an ok cell; runs that were not analysed have no rows."""
         return self._frame("values", value_rows)
 
     @cached_property
     def statistics(self) -> pl.DataFrame:
-        """One row per transport's series in a report."""
+        """Return one row per transport's series in a report."""
         return self._frame("statistics", statistics_rows)
 
     @cached_property
     def contrasts(self) -> pl.DataFrame:
-        """One row per transport against another in a report."""
+        """Return one row per contrast of two transports in a report."""
         return self._frame("contrasts", contrast_rows)
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """One row per quantity of a link that was probed."""
+        """Return one row per quantity of a link that was probed."""
         return self._frame("links", link_rows)
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """One row per step of a cell."""
+        """Return one row per step of a cell."""
         return self._frame("steps", step_rows)
 
     def table(self, name: str) -> pl.DataFrame:
-        """One of the frames by its name; raises KeyError."""
+        """Return a frame by its name. Raises KeyError when no frame has this name."""
         if name not in RESULT_TABLES:
             raise KeyError(name)
         frame: pl.DataFrame = getattr(self, name)
         return frame
 
     def _frame(self, name: str, rows_of: Callable[[Run], Iterable[Row]]) -> pl.DataFrame:
-        """The rows of all runs. Raises TablesError when a file of the only run is damaged."""
+        """Return the rows of all runs. Raises TablesError when a file of the only run is damaged."""
         rows: list[Row] = []
         for run in self.records:
             try:
@@ -91,22 +90,22 @@ class Results:
         return pl.DataFrame(rows, schema=RESULT_TABLES[name].schema, orient="row")
 
     def traces(self, name: str) -> pl.DataFrame:
-        """A table of mptrace over all ok cells, with ``run_id`` and ``cell`` in front (docs/trace-tables.md).
+        """Return a table of mptrace for all ok cells, after columns ``run_id`` and ``cell`` (docs/trace-tables.md).
 
         Tables of an older mptrace are upgraded.
 
         Raises:
-            KeyError: there is no such table.
+            KeyError: no table has this name.
             TablesError: a file is damaged, or from a newer mptrace.
         """
         return trace_frame(self.records, name)
 
 
 def load(path: Path | str) -> Results:
-    """A run directory, or a folder of runs.
+    """Read a run directory, or all runs in a folder.
 
     Raises:
-        NotARunError: it is neither, or the only run cannot be read.
+        NotARunError: ``path`` is neither, or is a run that cannot be read.
     """
     path = Path(path)
     if (path / "manifest.json").is_file():
@@ -124,12 +123,12 @@ def load(path: Path | str) -> Results:
 
 
 def started(run: Run) -> tuple[str, str]:
-    """What runs are ordered by: when they began, then their names."""
+    """Return the sort key of a run: its start, then its name."""
     return (run.manifest.started, run.manifest.run_id)
 
 
 def run_row(run: Run) -> Row:
-    """The row of ``runs``."""
+    """Return the row of ``runs``."""
     manifest, counts = run.manifest, run.counts
     return {
         "run_id": manifest.run_id,
@@ -153,7 +152,7 @@ def run_row(run: Run) -> Row:
 
 
 def cell_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``cells``."""
+    """Yield the rows of ``cells``."""
     for cell in run.cells:
         record = cell.record
         yield {
@@ -171,7 +170,7 @@ def cell_rows(run: Run) -> Iterator[Row]:
 
 
 def value_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``values``."""
+    """Yield the rows of ``values``."""
     for cell in run.cells:
         if cell.ok and cell.directory is not None:
             for row in read_cell_values(cell.directory):
@@ -185,7 +184,7 @@ def value_rows(run: Run) -> Iterator[Row]:
 
 
 def statistics_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``statistics``."""
+    """Yield the rows of ``statistics``."""
     for group in _groups(run):
         for series in group.transports:
             if not series.n:
@@ -214,7 +213,7 @@ _CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh"
 
 
 def contrast_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``contrasts``."""
+    """Yield the rows of ``contrasts``."""
     for group in _groups(run):
         for one in group.contrasts:
             low, high = one.interval or (None, None)
@@ -222,7 +221,7 @@ def contrast_rows(run: Run) -> Iterator[Row]:
 
 
 def link_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``links``."""
+    """Yield the rows of ``links``."""
     for found in measurements(run):
         yield {
             "run_id": run.manifest.run_id,
@@ -237,7 +236,7 @@ def link_rows(run: Run) -> Iterator[Row]:
 
 
 def step_rows(run: Run) -> Iterator[Row]:
-    """Rows of ``steps``."""
+    """Yield the rows of ``steps``."""
     for cell in run.cells:
         if cell.record is not None:
             for step, seconds in cell.record.timings_s.items():
@@ -245,7 +244,7 @@ def step_rows(run: Run) -> Iterator[Row]:
 
 
 def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
-    """See `Results.traces`."""
+    """Return a table of mptrace for all ok cells, see `Results.traces`."""
     schema: Schema = {"run_id": pl.String, "cell": pl.String, **SCHEMAS[name]}
     frames = [pl.DataFrame(schema=schema)]
     for run in runs:
@@ -258,7 +257,7 @@ def trace_frame(runs: Iterable[Run], name: str) -> pl.DataFrame:
 
 
 def _groups(run: Run) -> tuple[SummaryGroup, ...]:
-    """Return the metrics of the run's report; none when it has no report."""
+    """Return the metrics of the run's report; an empty tuple without a report."""
     try:
         return read_summary(run.directory).metrics
     except NotAnalysedError:

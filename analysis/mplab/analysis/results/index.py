@@ -1,7 +1,6 @@
-"""An index over all runs of a folder: the tables of `mplab.analysis.results.columns` in one DuckDB file.
+"""Index all runs of a folder: the tables of `mplab.analysis.results.columns` in one DuckDB file.
 
-The run directories stay the truth: the index holds nothing that is not in them, is brought up to date run by run, and
-can be made again at any time.
+The index holds only data of the run directories. It is updated run by run, and can be made again at any time.
 """
 
 import tempfile
@@ -23,23 +22,23 @@ from mplab.analysis.results.frames import Results
 
 NAME = "results.duckdb"
 TRACES = ("connections", "subflows", "directions")
-"""Tables of mptrace that are in the index, too; the others are many times as large: `Results.traces` reads them."""
+"""mptrace's tables in the index. The others are many times as large; `Results.traces` reads them from the runs."""
 
 VERSION = 1
 _AT_ONCE = 20
 _INTERRUPT_AGAIN_S = 0.05
 _ANSWERING = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
-"""MULTI is PIVOT."""
+"""Types of statements that return rows; MULTI is the type of PIVOT."""
 
 _NO_ZONES = "pytz"
 T = TypeVar("T")
 _FILES = ("manifest.json", "events.jsonl", "report/summary.json")
-"""What changes when a run goes on, or is analysed again."""
+"""Files that change when a run is resumed or analysed again."""
 
 
 @dataclass(frozen=True)
 class Updated:
-    """What an update did, by numbers of runs; ``problems`` says which could not be read, and why."""
+    """Numbers of runs that an update read, kept and removed; ``problems``: why others are not in the index."""
 
     read: int
     kept: int
@@ -55,16 +54,16 @@ class QueryResult:
     rows: tuple[tuple[object, ...], ...]
 
     def records(self) -> list[dict[str, object]]:
-        """Each row as a mapping."""
+        """Return each row as column → value."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
-    """Bring an index up to date with the runs of a folder; made when missing, damaged or of another version.
+    """Update an index with the runs of a folder; an index that is missing, damaged or of another version is made.
 
     Raises:
         NotARunError: there is no such folder.
-        QueryError: another process has the index open for writing, or it cannot be written.
+        QueryError: the index cannot be opened, for example because another process has it open for writing.
     """
     if not folder.is_dir():
         raise NotARunError(folder, "there is no such folder")
@@ -89,11 +88,11 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
 
 def query(file: Path, sql: str) -> QueryResult:
-    """Run one statement; it can change nothing, and read only the index.
+    """Run one statement, which can read only the index, and cannot change it.
 
     Raises:
         QueryError: the statement is wrong, or there is no index.
-        KeyboardInterrupt: a signal handler has raised it; the statement was interrupted.
+        KeyboardInterrupt: a signal handler raised it; the statement was interrupted.
     """
     with _open(file, read_only=True) as connection, _explained(connection):
         _check_one(connection, sql, _ANSWERING)
@@ -107,11 +106,13 @@ def query(file: Path, sql: str) -> QueryResult:
 
 
 def export(file: Path, sql: str, output: Path, form: str) -> None:
-    """Write what a statement answers to a file: ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects).
+    """Write the rows of a statement to a file: ``csv`` (RFC 4180), ``parquet``, or ``json`` (one array of objects).
 
-    In CSV, a text that a spreadsheet would calculate begins with a ``'`` (`mplab.analysis.files.csv_text`).
+    In CSV, a text that a spreadsheet would take for a formula gets a leading ``'``, as in
+    `mplab.analysis.files.csv_text`.
 
     Raises:
+        KeyError: ``form`` is another format.
         QueryError: as `query`, or the file cannot be written.
         KeyboardInterrupt: as `query`.
     """
@@ -127,7 +128,7 @@ def export(file: Path, sql: str, output: Path, form: str) -> None:
 
 
 def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[duckdb.StatementType]) -> None:
-    """Raise QueryError for anything but one statement that answers."""
+    """Raise QueryError unless ``sql`` is exactly one statement of the given types."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type not in kinds:
         found = ", ".join(statement.type.name for statement in statements) or "none"
@@ -135,7 +136,7 @@ def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[
 
 
 def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:
-    """Let statements reach no file but the index and ``output``, no network, and no settings."""
+    """Restrict statements to the index and the file ``output``: no other file, no network, no settings."""
     allowed = "" if output is None else "'{}'".format(str(output).replace("'", "''"))
     connection.execute(f"SET allowed_paths = [{allowed}]")
     connection.execute("SET enable_external_access = false")
@@ -143,7 +144,7 @@ def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) 
 
 
 def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str:
-    """The columns of a query, texts as `mplab.analysis.files.csv_text` writes them."""
+    """Return the select list of a query, with text columns escaped as in `mplab.analysis.files.csv_text`."""
     columns = connection.execute(f"DESCRIBE {source}").fetchall()
     quoted = [('"{}"'.format(name.replace('"', '""')), kind) for name, kind, *_ in columns]
     return ", ".join(
@@ -155,9 +156,10 @@ def _without_formulas(connection: duckdb.DuckDBPyConnection, source: str) -> str
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
-    """Do ``work`` in a thread: Python runs no signal handler while DuckDB calculates in the main thread.
+    """Run ``work`` in a thread: Python runs no signal handler while DuckDB executes in the main thread.
 
-    Wait in short pieces: polars makes SIGINT restart system calls, so that a wait without an end is not interrupted.
+    The main thread waits in short intervals: polars makes SIGINT restart system calls, so that an unlimited wait would
+    not be interrupted.
     """
     with ThreadPoolExecutor(max_workers=1) as pool:
         running = pool.submit(work)
@@ -182,7 +184,10 @@ def _create(connection: duckdb.DuckDBPyConnection) -> None:
 def _add(
     connection: duckdb.DuckDBPyConnection, runs: dict[str, Path], prints: dict[str, str], problems: list[str]
 ) -> int:
-    """Read some runs into the index, in one transaction; those that cannot be read become problems."""
+    """Read runs into the index, in one transaction, and return their number.
+
+    Runs that cannot be read, and second folders of a run, become problems.
+    """
     frames: dict[str, list[pl.DataFrame]] = {}
     good: list[tuple[str, str, str]] = []
     present = {run_id for (run_id,) in connection.execute("SELECT run_id FROM indexed").fetchall()}
@@ -222,7 +227,7 @@ def _forget(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 
 
 def _frames(results: Results) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Every table of the index; times without zone, in UTC."""
+    """Yield every table of the index; times have no zone and are in UTC."""
     for name in RESULT_TABLES:
         times = pl.selectors.datetime(time_zone="*").dt.replace_time_zone(None)
         yield name, results.table(name).with_columns(times)
@@ -243,7 +248,7 @@ def _fingerprint(run: Path) -> str:
 
 
 def _usable(file: Path) -> bool:
-    """Whether the file is an index of this version; a file that is in use is."""
+    """Return whether the file is an index of this version; a locked file counts as one."""
     if not file.exists():
         return False
     try:
@@ -268,7 +273,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def _open(file: Path, *, read_only: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     if read_only and not file.exists():
         raise QueryError(f"{file}: there is no index; `mplab results index` makes it")
-    # Extensions are never fetched: everything that is needed is built in.
+    # Never download extensions: everything needed is built in.
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,
@@ -296,7 +301,7 @@ def _explained(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 @contextmanager
 def _parquet(frame: pl.DataFrame) -> Iterator[str]:
-    """A frame as a file that lives as long as the block: DuckDB reads polars by itself with pyarrow alone."""
+    """Yield the path of a frame's temporary Parquet file: without pyarrow, DuckDB cannot read polars frames."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "frame.parquet"
         frame.write_parquet(path)

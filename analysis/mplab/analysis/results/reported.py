@@ -1,4 +1,4 @@
-"""Reads ``report/summary.json`` and checks it: another user may have made the run."""
+"""Read and validate ``report/summary.json``: another user may have made the run."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ class _Part(Record):
 
 
 class SummaryComparison(_Part):
-    """One transport against the best single path."""
+    """A transport compared with the best single path."""
 
     baseline: str | None = None
     gain: float | None = None
@@ -30,7 +30,7 @@ class SummaryComparison(_Part):
 
 
 class SummarySeries(_Part):
-    """What one transport reached."""
+    """Values of a transport."""
 
     transport: RecordName
     cells: Whole = 0
@@ -47,7 +47,7 @@ class SummarySeries(_Part):
 
 
 class SummaryContrast(_Part):
-    """One transport against another."""
+    """A transport compared with another."""
 
     transport: str
     reference: str
@@ -63,7 +63,7 @@ class SummaryContrast(_Part):
 
 
 class SummaryGroup(_Part):
-    """One metric with its labels, in one scenario under one link condition."""
+    """A metric with its labels, in one scenario under one link condition."""
 
     scenario: RecordName
     link: RecordName
@@ -85,7 +85,7 @@ class SummaryAnswer(_Part):
 
 
 class SummaryBudget(_Part):
-    """A limit of a budget, kept or broken."""
+    """A limit of a budget, met or not."""
 
     about: str
     text: str
@@ -93,7 +93,7 @@ class SummaryBudget(_Part):
 
 
 class Summary(_Part):
-    """``report/summary.json``, as far as mplab reads it."""
+    """Content of ``report/summary.json`` that mplab reads."""
 
     format: int = FORMAT
     metrics: tuple[SummaryGroup, ...] = ()
@@ -104,7 +104,7 @@ class Summary(_Part):
 
 @lru_cache(maxsize=256)
 def _parsed(path: Path, _mtime_ns: int, _size: int) -> Summary:
-    """Parse a file once for each state of it: several tables are made of one summary."""
+    """Parse a file; cached by modification time and size, since several tables are made of one summary."""
     return Summary.model_validate(parse_json(path.read_bytes()))
 
 
@@ -113,7 +113,7 @@ def read_summary(run_dir: Path) -> Summary:
 
     Raises:
         NotAnalysedError: the run has no report.
-        TablesError: it is damaged, or from a newer mplab.
+        TablesError: the report is damaged, or from a newer mplab.
     """
     path = run_dir / "report" / "summary.json"
     try:

@@ -1,4 +1,4 @@
-"""What was made to happen to the paths during a cell, and how long nothing came because of it.
+"""Score hand-overs: the silences in a cell's traffic that scheduled changes of its paths cause.
 
 The changes are observations of the cell (``change`` in scenario.jsonl, docs/experiment-files.md).
 """
@@ -17,10 +17,10 @@ from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.plugins import ScoringPlugin
 
 MOMENT_S = 5.0
-"""A hand-over that takes no path away (another default route) is looked at for so long."""
+"""Duration of a hand-over that removes no path (such as another default route)."""
 
 BEFORE_S = 0.5
-"""A silence that begins so little before an outage belongs to it: with low rates packets are far apart."""
+"""A silence that begins at most this long before an outage belongs to it: at low rates, packets are far apart."""
 
 METRICS = (
     Metric(
@@ -46,12 +46,12 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Change:
-    """One change that happened."""
+    """A change of a path that was made."""
 
     time_s: float
-    """When it began, unix seconds."""
+    """Start of the change, Unix seconds."""
     at_s: float
-    """When it was to begin, since the scenario began."""
+    """Planned start, seconds since the start of the scenario."""
     interface: str
     what: str
     outage: str = ""
@@ -60,27 +60,27 @@ class Change:
 
     @property
     def network(self) -> str:
-        """``wifi`` or ``cellular``."""
+        """Return ``wifi`` or ``cellular``."""
         return NETWORKS.get(self.interface, self.interface)
 
     @property
     def title(self) -> str:
-        """``15 s wifi interface down``."""
+        """Return ``15 s wifi interface down``."""
         return f"{self.at_s:g} s {self.network} {self.what}"
 
 
 @dataclass(frozen=True)
 class Handover:
-    """A time in which connections had to leave a path, or the path was not there at all; unix seconds."""
+    """A time in which connections had to leave a path, or in which the path was down; Unix seconds."""
 
     change: Change
     end_s: float
     gone: bool
-    """The path could not be used; without, another one was to be used."""
+    """True: the path was down; False: another path was to be used."""
 
 
 def read_changes(observations: Iterable[Observation]) -> tuple[Change, ...]:
-    """The changes of a cell that were made, first one first."""
+    """Return the changes that were made in a cell, the earliest first."""
     return tuple(sorted(_changes(observations), key=lambda change: change.time_s))
 
 
@@ -98,7 +98,7 @@ def _changes(observations: Iterable[Observation]) -> Iterator[Change]:
 
 
 def handovers(changes: Sequence[Change], end_s: float) -> list[Handover]:
-    """Outages until their ends (the last ones until `end_s`), and what else moves connections for `MOMENT_S`."""
+    """Return the hand-overs: outages until their ends (or `end_s`), and other moves of connections for `MOMENT_S`."""
     found = []
     for place, change in enumerate(changes):
         if change.outage == "begins":
@@ -121,12 +121,12 @@ def _moves(change: Change) -> bool:
 def score(
     observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], used: Collection[str]
 ) -> list[Value]:
-    """The silences of a cell at each of its hand-overs; none where nothing was being received.
+    """Return the silence at each hand-over of a cell, and the longest; hand-overs without traffic have no value.
 
     Args:
         observations: of the cell.
-        tables: those of the phone's loopback, where the application gets and gives its payload.
-        used: interfaces that carried payload: an outage of another one is no hand-over.
+        tables: of the phone's loopback, where the application sends and receives its payload.
+        used: interfaces that carried payload; an outage of another interface is no hand-over.
     """
     changes = read_changes(observations)
     if not changes:
@@ -141,7 +141,7 @@ def score(
 
 
 def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
-    """When payload passed, in the direction that carried more of it; unix seconds, sorted."""
+    """Return the times of payload in the direction that carried more of it; Unix seconds, sorted."""
     points = tables["points"].filter(pl.col("kind") == "data")
     if points.is_empty():
         return np.empty(0)
@@ -151,9 +151,10 @@ def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
 
 
 def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
-    """The longest time without payload that begins with a hand-over or during it, and lasts until the next payload.
+    """Return the longest time without payload that begins at or during a hand-over.
 
-    None: nothing had come before, or all silence of that time had begun long before.
+    The silence begins at the earliest `BEFORE_S` before the hand-over, and lasts until the next payload or `end_s`.
+    Return None if no payload came before it, or if the only silence began earlier.
     """
     begin_s = handover.change.time_s - BEFORE_S
     last, following = times, np.append(times[1:], max(end_s, times[-1])) if times.size else times
@@ -162,12 +163,12 @@ def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float
 
 
 def _used(tables: Mapping[str, pl.DataFrame]) -> set[str]:
-    """The interfaces that carried payload."""
+    """Return the interfaces that carried payload."""
     return set(tables["subflows"].filter(pl.col("used"))["interface"])
 
 
 def extended(plugin: ScoringPlugin) -> ScoringPlugin:
-    """A scenario's plug-in that scores the hand-overs of its cells, too."""
+    """Return a scenario's plug-in that also scores the hand-overs of its cells."""
 
     def both(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], cell: Path) -> list[Value]:
         loopback = Tables(cell / FOLDER / LOOPBACK)

@@ -1,7 +1,7 @@
-"""How long pages take: what the scenarios with a browser score.
+"""Score page loads, for the scenarios with a browser.
 
-An observation ``page`` is one load: ``site`` and what the browser says of it, times in seconds from the start of the
-navigation. What was not seen is None.
+An observation ``page`` is one load: ``site`` and the browser's measurements, times in seconds from the start of the
+navigation. Missing measurements are None.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1", limits=NOT_NEGATIVE),
     LOOK_RESOLUTION,
 )
-"""Of every scenario that loads pages."""
+"""Metrics of every scenario that loads pages."""
 
 FIELDS: Mapping[str, str] = {
     "page_load_time": "page_load_time_s",
@@ -54,13 +54,13 @@ FIELDS: Mapping[str, str] = {
 
 
 def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELDS) -> list[Value]:
-    """One value of each metric per site, the mean over its loads; and the mean of the sites' page load times.
+    """Return the mean over a site's loads of each metric, and the mean of the sites' page load times.
 
-    Page load time is navigation start → load event (han2015 §3.3). A paint that was not seen gives no value.
+    Page load time is navigation start → load event (han2015 §3.3). A missing measurement gives no value.
 
     Args:
         observations: of a cell.
-        fields: `FIELDS`, and those of the scenario's own metrics per site.
+        fields: `FIELDS`, and those of additional metrics of the scenario per site.
     """
     pages: dict[str, list[Observation]] = defaultdict(list)
     for observation in observations:

@@ -1,7 +1,7 @@
-"""What was seen of a video player: clips with segments, stalls and buffer; and the scores of scenarios with video.
+"""Reconstruct the clips of a video player, with segments, stalls and buffer, and score the scenarios with video.
 
 Observations are those of the scenarios `youtube` and `dailymotion`; each has the clip's place in the test
-(``visit``), its name (``clip``) and the time of the event (``at``, unix seconds).
+(``visit``), its name (``clip``) and the time of the event (``at``, Unix seconds).
 """
 
 from collections import defaultdict
@@ -95,21 +95,22 @@ METRICS: tuple[Metric, ...] = (
 )
 
 _END_S = 0.1
-"""So close to a clip's end, what the player waits for is the end."""
+"""A player that waits at most this long before a clip's end waits for the end."""
 _HOST_BUFFER_S = 1.0
-"""With so much in the buffer, what the player waits for is the host: the network's stalls begin below 0.3 s."""
+"""A player that waits with this much in the buffer waits for the host: stalls by the network begin below 0.3 s."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A piece of video as it was loaded.
+    """A segment of video that was loaded.
 
     Attributes:
         number: its place in the clip, from 0.
         height: its quality, lines.
-        rate_kbps: what the manifest says that its quality needs.
-        start_s: where it begins in the clip.
-        done: when all of it had come, unix seconds.
+        rate_kbps: bitrate of its quality, from the manifest.
+        start_s: its start in the clip.
+        duration_s: its length.
+        done: time at which its last byte had arrived, Unix seconds.
     """
 
     number: int
@@ -120,20 +121,20 @@ class Segment:
     done: float
 
     def shown_s(self, until_s: float) -> float:
-        """How much of it is before the place `until_s` of the clip."""
+        """Return the length of its part before the place `until_s` of the clip."""
         return min(max(until_s - self.start_s, 0.0), self.duration_s)
 
 
 @dataclass(frozen=True)
 class PlayerSample:
-    """The player at one moment.
+    """State of the player at one time.
 
     Attributes:
-        at: unix seconds.
+        at: Unix seconds.
         media_s: place in the clip.
-        buffer_s: what is there to be played without the network.
-        frames: shown or dropped so far.
-        dropped: of these, those that came too late for the screen.
+        buffer_s: length of the buffered video.
+        frames: number of frames shown or dropped until then.
+        dropped: number of these frames that were too late for the screen.
     """
 
     at: float
@@ -145,16 +146,19 @@ class PlayerSample:
 
 @dataclass(frozen=True)
 class Clip:
-    """A clip from the tap on it to the way back to the list; times are unix seconds.
+    """A clip from the tap on it to the return to the list; times are Unix seconds.
 
     Attributes:
-        playing: when the picture began to move.
-        end: when the user left it, or it was over.
-        shown_s: how much of it was played.
-        stalls: begin and end of each that an empty buffer made; all of them, where the player tells of no buffer.
-        host_stalls: number of those with a full one; None where the player tells of no buffer.
-        segments: those of the video, in the order of the clip, each as it was loaded last.
-        heights: the qualities offered, lines, the least first.
+        name: the clip's name.
+        tapped: time of the tap.
+        playing: time at which the picture began to move.
+        end: time at which the clip ended or the user left it.
+        shown_s: length of the part that was played.
+        stalls: (start, end) of the stalls with an empty buffer; of all stalls if the player reports no buffer.
+        host_stalls: number of stalls with video in the buffer; None if the player reports no segments.
+        segments: segments of the video in the order of the clip; of one loaded twice, the last load.
+        samples: samples of the player.
+        heights: offered qualities, lines, the smallest first.
     """
 
     name: str
@@ -170,34 +174,34 @@ class Clip:
 
     @property
     def startup_delay_s(self) -> float:
-        """From the tap to motion."""
+        """Return the time from the tap to motion."""
         return self.playing - self.tapped
 
     @property
     def stalled_s(self) -> float:
-        """Time in stalls."""
+        """Return the total length of the stalls."""
         return sum(end - begin for begin, end in self.stalls)
 
     @property
     def watched_s(self) -> float:
-        """From the first motion to the end, stalls included."""
+        """Return the time from the first motion to the end, stalls included."""
         return self.end - self.playing
 
     @property
     def shown(self) -> list[tuple[Segment, float]]:
-        """Segments that were played, with how much of each."""
+        """Return the segments that were played, each with the length of its played part, seconds."""
         found = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
         return [(segment, seconds) for segment, seconds in found if seconds > 0]
 
     @property
     def switches(self) -> int:
-        """Changes of quality from one segment shown to the next."""
+        """Return the number of changes of quality between consecutive segments that were shown."""
         heights = [segment.height for segment, _ in self.shown]
         return sum(one != other for one, other in pairwise(heights))
 
 
 def clips_of(observations: Iterable[Observation]) -> list[Clip]:
-    """The clips of a test that began to play, in their order."""
+    """Return the clips of a test that began to play, in their order."""
     visits: dict[int, list[Observation]] = defaultdict(list)
     for observation in observations:
         if "visit" in observation and "at" in observation:
@@ -236,7 +240,7 @@ def _first(records: Sequence[Observation], event: str) -> Observation | None:
 
 
 def _stalls(records: Sequence[Observation], begin: float, over: Observation) -> Iterable[tuple[float, float, float]]:
-    """Begin, end, and seconds in the buffer at the begin: from each ``waiting`` to the next ``playing``, or the end."""
+    """Yield (start, end, buffer at the start in s) of stalls: from a ``waiting`` to the next ``playing`` or the end."""
     end = float(over["at"])
     since: tuple[float, float] | None = None
     for record in records:
@@ -285,14 +289,14 @@ def _samples(records: Sequence[Observation]) -> Iterable[PlayerSample]:
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Values of `METRICS`; none when no clip began to play.
+    """Return the values of `METRICS`; an empty list when no clip began to play.
 
     - Startup delay: tap → first ``playing`` of the media element.
-    - A stall is ``waiting`` → ``playing`` after that, or → the end, with next to nothing in the buffer; the ratio is
-      the time in stalls to the time from the first motion to the end.
-    - Bitrates are those that the manifest states, weighted by the time that each segment was shown.
-    - A player that is seen from outside (Android) tells of no segments and no buffer: bitrates, qualities and the check
-      of the host have no values.
+    - A stall lasts from ``waiting`` to the next ``playing`` or the end, and starts with less than 1 s in the buffer.
+      The ratio is the time in stalls divided by the time from the first motion to the end.
+    - Bitrates are those of the manifest, weighted by the time for which each segment was shown.
+    - A player that is observed only on the screen (Android) reports no segments and no buffer. It has no values of
+      bitrates, qualities and the check of the host.
     """
     clips = clips_of(observations)
     if not clips:
@@ -315,7 +319,7 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
 
 
 def _quality(clips: Sequence[Clip]) -> Iterable[Value]:
-    """Mean bitrate, and the share of each quality; one that was offered and not shown has 0 %."""
+    """Yield the mean bitrate, and the share of each quality; one that was offered but not shown has 0 %."""
     shown = [pair for clip in clips for pair in clip.shown]
     seconds = sum(part for _, part in shown)
     if seconds == 0:

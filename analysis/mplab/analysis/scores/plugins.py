@@ -1,4 +1,4 @@
-"""What a scenario's module ``scores`` gives the analysis, by the scenario's name."""
+"""Load a scenario's module ``scores`` by the scenario's name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Score: TypeAlias = Callable[[Sequence[Observation], Mapping[str, pl.DataFrame], 
 
 @dataclass(frozen=True)
 class ScoringPlugin:
-    """What a scenario gives the analysis."""
+    """Metrics and score function of a scenario."""
 
     name: str
     metrics: tuple[Metric, ...]
@@ -27,10 +27,10 @@ class ScoringPlugin:
 
 
 def load(name: str) -> ScoringPlugin:
-    """Load one scenario's scores.
+    """Load a scenario's scores.
 
     Args:
-        name: looked up among the registered scenarios; it is never used as a path, since a manifest may hold any.
+        name: name of a registered scenario. It is never used as a path, since it can come from anyone's manifest.
 
     Raises:
         InputError: two distributions register the same name.

@@ -1,4 +1,4 @@
-"""Units of metrics, and what one is in another."""
+"""Convert values between the units of metrics."""
 
 _KINDS = (
     {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0},
@@ -8,7 +8,7 @@ _KINDS = (
 
 
 def in_unit(value: float, unit: str, wanted: str) -> float | None:
-    """``value`` in another unit; None when they are not of one kind."""
+    """Return ``value`` in another unit; None when the units are of different kinds."""
     if unit == wanted:
         return value
     for kind in _KINDS:
@@ -18,5 +18,5 @@ def in_unit(value: float, unit: str, wanted: str) -> float | None:
 
 
 def units_like(unit: str) -> list[str]:
-    """All units in which such a quantity can be said, itself included."""
+    """Return all units of the same kind, including ``unit`` itself."""
     return next((list(kind) for kind in _KINDS if unit in kind), [unit] if unit else [])

@@ -1,4 +1,4 @@
-"""All metrics of several scenarios: a name means one thing."""
+"""Collect the metrics of several scenarios; each name must have one meaning."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from mplab.base.plugins import SCENARIOS
 
 @dataclass(frozen=True)
 class RegisteredMetric:
-    """One metric, with the scenarios that score it."""
+    """A metric, with the scenarios that score it."""
 
     metric: Metric
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Scenario → names of the labels that the metric's values carry there."""
+    """Scenario → names of the labels of the metric's values there."""
 
 
 def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
-    """Name → metric, over all `plugins`. Labels and headlines may differ between scenarios, meanings may not.
+    """Return name → metric for all `plugins`. Labels and headlines may differ between scenarios, meanings may not.
 
     Raises:
         MetricConflictError: two metrics of one name differ in title, unit, direction, source or limits, or one
@@ -51,7 +51,7 @@ def load_registry() -> dict[str, RegisteredMetric]:
 
 
 def _differences(one: Metric, other: Metric) -> str:
-    """How two metrics of one name differ, for people; "" when they mean the same."""
+    """Return a text with the differences of two metrics of one name; "" when they mean the same."""
     parts = (
         ("title", one.title, other.title),
         ("unit", one.unit, other.unit),

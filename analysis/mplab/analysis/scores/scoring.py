@@ -1,4 +1,4 @@
-"""Observations and tables → ``scores.json`` of a cell."""
+"""Make ``scores.json`` of a cell from its observations and tables."""
 
 import math
 import os
@@ -21,12 +21,12 @@ from mplab.format.scores import FORMAT, ScoreRow, Scores
 
 _FILE = "scores.json"
 _MOST = 1e15
-"""Size of a value, in any unit: figures and statistics of larger ones overflow."""
+"""Largest absolute value, in any unit: figures and statistics of larger ones overflow."""
 
 
 @dataclass(frozen=True)
 class CellScores:
-    """The values of one cell, and what kept it from having them."""
+    """The values of a cell, or the problem with scoring it."""
 
     cell: str
     values: tuple[Value, ...] = ()
@@ -34,7 +34,7 @@ class CellScores:
 
 
 def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
-    """Score a cell and write its ``scores.json``; what the plug-in does wrong becomes an `AnalysisProblem`."""
+    """Score a cell and write its ``scores.json``; an error of the plug-in becomes an `AnalysisProblem`."""
     values: list[Value] = []
     problem = ""
     try:
@@ -62,17 +62,17 @@ class WrongValueError(ValueError):
 def checked_values(
     plugin: ScoringPlugin, observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path
 ) -> list[Value]:
-    """Return the values of one cell, by a scenario's ``score``.
+    """Return the values of a cell by a scenario's ``score``.
 
     Args:
-        plugin: the scenario.
+        plugin: the scenario's plug-in.
         observations: lines of ``scenario.jsonl``.
-        tables: of the cell's traces, by name.
-        folder: of the cell.
+        tables: name → table of the cell's traces.
+        folder: folder of the cell.
 
     Raises:
-        WrongValueError: a value has no metric, other labels than its metric, or a number that cannot be.
-        Exception: whatever `score` raises.
+        WrongValueError: a value has no metric or the wrong labels, is not finite, or is outside of the metric's limits.
+        Exception: any exception of `score`.
     """
     values = plugin.score(observations, tables, folder)
     for value in values:
@@ -82,18 +82,22 @@ def checked_values(
 
 
 def read_scores(path: Path) -> list[Value]:
-    """The values in a ``scores.json``."""
+    """Return the values in a ``scores.json``. Raises TablesError as `read_cell_values`."""
     return [_value(row) for row in _rows(path)]
 
 
 def read_cell_scores(directory: Path) -> list[Value]:
-    """The values of the cell in a folder; none when it was not scored."""
+    """Return the values of the cell in a folder; an empty list when it was not scored.
+
+    Raises:
+        TablesError: as `read_cell_values`.
+    """
     path = directory / _FILE
     return read_scores(path) if path.is_file() else []
 
 
 def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
-    """As `read_cell_scores`, with their units.
+    """Return the rows of the cell in a folder, which have units; an empty tuple when it was not scored.
 
     Raises:
         TablesError: the file is damaged, or from a newer mplab.
@@ -103,7 +107,7 @@ def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
 
 
 def has_scores(cell: Cell) -> bool:
-    """Whether a cell was scored."""
+    """Return whether a cell was scored."""
     return cell.directory is not None and _scores_path(cell).is_file()
 
 

@@ -1,4 +1,4 @@
-"""Which interface carried how much, from the subflows."""
+"""Compute each interface's share of the bytes, from the subflows."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -12,10 +12,10 @@ from mplab.analysis.record.tables import read_tables
 
 @dataclass(frozen=True)
 class InterfaceShare:
-    """Unique payload bytes of one interface, summed over the ok cells of a transport in a scenario and link.
+    """Unique payload bytes of an interface, summed over the ok cells of a transport in a scenario and link.
 
-    ``share`` is the mean over cells of the cell's own share, so that each cell weighs the same; ``lowest``
-    and ``highest`` are its extremes.
+    ``share`` is the mean of the cells' shares (0 … 1), so that all cells have the same weight; ``lowest`` and
+    ``highest`` are the smallest and the largest share of a cell.
     """
 
     scenario: str
@@ -31,7 +31,7 @@ class InterfaceShare:
 
 
 def interface_shares(run: Run) -> list[InterfaceShare]:
-    """Shares in the order of the plan; cells without tables or without a byte have no part in it."""
+    """Return the shares in the order of the plan; cells without tables or without bytes are left out."""
     by_group: dict[tuple[str, str, str], list[dict[str, tuple[int, int]]]] = defaultdict(list)
     for cell in run.cells:
         if cell.ok and cell.spec is not None and (bytes_of := _bytes(read_tables(cell)["subflows"])):

@@ -1,4 +1,4 @@
-"""How well uploads went: time, goodput, and how much was there in the end."""
+"""Score uploads: time, goodput, and the share that arrived."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     LOOK_RESOLUTION,
 )
-"""Of every scenario that uploads."""
+"""Metrics of every scenario that uploads."""
 
 WINDOW_PACKETS = 250
 SMALLEST_CONNECTION_BYTES = 1_000_000
@@ -44,12 +44,12 @@ SMALLEST_CONNECTION_BYTES = 1_000_000
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: object) -> list[Value]:
-    """Values of each file, and one for all files together of the share that arrived and of the windows.
+    """Return the values of each file, and for all files together the share that arrived and the goodput in windows.
 
-    ``upload_time`` is from the tap until the app shows that the server has all, and exists for whole files alone.
-    ``goodput`` is the file's bytes over that time; of a file that was cancelled, the bytes that the server had by then.
-    An app of Android's does not tell what the server has confirmed: without the server's log, a cancelled file has no
-    goodput, and the files no share.
+    ``upload_time`` is the time from the tap until the app shows that the server has the whole file; a cancelled file
+    has none. ``goodput`` is the file's bytes divided by that time; for a cancelled file, the bytes that the server had
+    received. An Android app does not report the confirmed bytes. Without the server's log, its cancelled file has no
+    goodput, and the files have no share.
     """
     timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
     values, begun, arrived = look_resolution(observations), 0, 0
@@ -75,7 +75,7 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
 
 
 def _arrived_bytes(upload: Observation, timeline: Sequence[Sequence[float]]) -> int:
-    """What the server had when the upload ended; without its log, what it had confirmed."""
+    """Return the bytes at the server at the end of an upload: the larger of those confirmed and those in its log."""
     if upload["state"] == "done":
         return int(upload["size_bytes"])
     confirmed: int = sum(block["bytes"] for block in upload["blocks"] or ())
@@ -91,17 +91,17 @@ class _Window:
     packets: int
 
     def bytes_between(self, start_s: float, end_s: float) -> float:
-        """What it carried in a stretch of time, if it was steady."""
+        """Return its bytes in an interval, assuming a constant rate."""
         common_s = min(end_s, self.end_s) - max(start_s, self.start_s)
         return self.bytes * common_s / (self.end_s - self.start_s) if common_s > 0 else 0.0
 
 
 def window_goodput_mbps(tables: Mapping[str, pl.DataFrame]) -> list[float]:
-    """Throughput of what the phone sent, Mbit/s, in each window of 250 packets with payload.
+    """Return the phone's sending throughput, Mbit/s, in each window of 250 packets with payload.
 
-    As baerts2015 §4.7.2 (T*), on connections that carry at least 1 MB, at the level of Multipath TCP where there is
-    one; but in windows that do not overlap. What other connections carried during a window counts in it, so that it is
-    the throughput of the phone also where a session uses one connection per path.
+    The method is T* of baerts2015 §4.7.2, on connections that carry at least 1 MB, at the level of Multipath TCP if the
+    connection has it, but in windows that do not overlap. A window includes the bytes that other such connections
+    carried during it, so it measures the phone even when a session uses one connection per path.
 
     Args:
         tables: ``connections`` and ``throughput`` of mptrace.

@@ -1,4 +1,4 @@
-"""How long bytes waited at the receiver for bytes before them: the reordering delay of nikravesh2016 §3.3."""
+"""Compute how long bytes waited at the receiver for earlier bytes: the reordering delay of nikravesh2016 §3.3."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,17 +15,17 @@ Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 
 _LOGS: Mapping[Direction, str] = {"down": "logs/agent.jsonl", "up": "logs/proxy.jsonl"}
-"""Who receives a direction, and has logged how long the bytes of a session's streams waited."""
+"""Direction → log of its receiver, which has the waiting times of a session's streams."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """From the arrival of a byte until all bytes before it had arrived, 0 for those that did not wait.
+    """Time from the arrival of a byte until all earlier bytes have arrived; 0 for bytes in order.
 
     Attributes:
-        mean_ms: over all bytes.
-        p95_ms: 95 % quantile over all bytes, of several connections their mean by bytes; None where only means are
-            known.
+        mean_ms: mean over all bytes.
+        p95_ms: 95 % quantile over all bytes; of several connections, their mean weighted by bytes; None if only means
+            are known.
     """
 
     mean_ms: float
@@ -33,19 +33,20 @@ class Wait:
 
 
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
-    """What the bytes between the phone and a port of the servers waited, at the phone (``down``) or the proxy (``up``).
+    """Return the wait of bytes to or from a port of the servers, at the phone (``down``) or at the proxy (``up``).
 
-    TCP and MPTCP: by the captures of both ends (table ``reordering`` of ``mptrace ends``), at the level of MPTCP where
-    there is one. A session (mpflex): what bytes waited within the TCP of its paths, which carry all streams, and what
-    those of the port's streams then waited in the session for another path, by the log of who received them.
+    For TCP and MPTCP, it comes from the captures of both ends (table ``reordering`` of ``mptrace ends``), at the level
+    of MPTCP if the connection has it. For a session (mpflex), it is a sum of two waits: that within the TCP connections
+    of its paths, which carry all streams, and that of the port's streams for another path, from the receiver's log.
 
     Args:
         tables: ``connections`` of the phone's captures.
-        folder: the cell's.
-        port: of the destination behind the proxy.
+        folder: folder of the cell.
+        direction: ``up`` or ``down``.
+        port: port of the destination behind the proxy.
 
     Returns:
-        None when the captures or the log do not tell.
+        None when the captures or the log lack the data.
     """
     path = folder / FOLDER / ENDS / "reordering.parquet"
     if not path.is_file():
@@ -60,7 +61,7 @@ def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Directi
 
 
 def _weighted(rows: pl.DataFrame) -> Wait | None:
-    """Over the bytes of several rows of which it is known how long they waited."""
+    """Return the wait over several rows, weighted by the bytes whose wait is known; None without such bytes."""
     rows = rows.drop_nulls("delay_mean_ms").with_columns(known=pl.col("bytes") - pl.col("unknown_bytes"))
     known = int(rows["known"].sum())
     if not known:
@@ -70,7 +71,7 @@ def _weighted(rows: pl.DataFrame) -> Wait | None:
 
 
 def _in_session(log: Path, direction: Direction, port: int) -> float | None:
-    """Mean over the bytes of the streams to a port."""
+    """Return the mean wait of the streams to a port, ms, weighted by bytes; None without such streams."""
     streams = [record for record in _records(log) if str(record.get("dst", "")).endswith(f":{port}")]
     weights = [
         (float(record["waited_ms"]), record[f"bytes_{direction}"]) for record in streams if "waited_ms" in record
@@ -84,7 +85,7 @@ def _records(log: Path) -> Iterator[Event]:
         for line in log.read_text(encoding="utf-8").splitlines():
             try:
                 record = json.loads(line)
-            except ValueError:  # a cut last line
+            except ValueError:  # the last line was cut off
                 continue
             if record.get("event") == "connection":
                 yield record

@@ -1,1 +1,1 @@
-"""Summarize scores over cells: intervals, effect sizes, contrasts. Reads no file and draws nothing."""
+"""Summarise scores over cells: intervals, effect sizes, contrasts. This package reads no files and draws nothing."""

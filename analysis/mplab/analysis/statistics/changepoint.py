@@ -1,4 +1,4 @@
-"""When the level of a series of runs changed, and whether it did at all."""
+"""Find the runs at which the level of a series changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ import numpy as np
 from mplab.analysis.statistics.effects import Sample
 
 LEVEL = 0.01
-"""Of each test: a trend page looks at many series every night."""
+"""Significance level of each test; low, since a trend page tests many series every night."""
 
 FEWEST = 2
-"""Runs on each side of a change."""
+"""Minimum number of runs on each side of a change."""
 
 SHUFFLES = 1999
 
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """The level is another one from run number ``index`` (from 0) on; medians of the runs up to the next changes."""
+    """A change of level at run ``index`` (from 0); ``before`` and ``after`` are medians up to the adjacent changes."""
 
     index: int
     before: float
@@ -27,12 +27,12 @@ class ChangePoint:
 
 
 def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> list[ChangePoint]:
-    """Where the level changes, oldest first.
+    """Return the changes of level, oldest first.
 
-    Binary segmentation (Vostrikova 1981) by the largest standardised difference of the means before and after, the
-    likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random orders of the same values
-    with a statistic as large: nothing is assumed of their distribution, only that without a change their order
-    means nothing. A drift looks like one or several changes.
+    The method is binary segmentation (Vostrikova 1981) by the largest standardised difference of the means before and
+    after a place, the likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random permutations
+    of the values with a statistic as large. The test assumes no distribution, only that the values are exchangeable
+    without a change. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
     found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
@@ -63,7 +63,10 @@ def _split(sample: Sample, start: int, end: int, rng: np.random.Generator, level
 
 
 def _scores(rows: Sample) -> Sample:
-    """Of each row: the standardised difference at each place that leaves `FEWEST` values on both sides."""
+    """Return the standardised difference of each row at each place that leaves `FEWEST` values on both sides.
+
+    Shape: (rows, n) → (rows, n - 2 * FEWEST + 1).
+    """
     n = rows.shape[1]
     before = np.arange(FEWEST, n - FEWEST + 1)
     sums = np.cumsum(rows - rows.mean(axis=1, keepdims=True), axis=1)[:, before - 1]

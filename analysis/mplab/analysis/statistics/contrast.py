@@ -1,4 +1,4 @@
-"""One transport beside another, block by block: everything that is said of the two."""
+"""Compare two transports block by block, and define the numbers that the report shows of the comparison."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spre
 
 SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
 MOST_NEEDED = 999
-"""More repetitions than that are no advice."""
+"""Largest number of needed repetitions that the report shows."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """``transport`` against ``reference``: differences are of the former less the latter, in the metric's unit.
+    """A comparison of two transports; differences are ``transport`` minus ``reference``, in the metric's unit.
 
     Blocks in which one of them has no value are left out.
     """
@@ -37,9 +37,9 @@ class Contrast:
     shift: float
     """Hodges and Lehmann's estimate of the difference."""
     signed_rank: Interval | None
-    """From six pairs on; see `mplab.analysis.statistics.paired.signed_rank_interval`."""
+    """Needs six pairs; see `mplab.analysis.statistics.paired.signed_rank_interval`."""
     bootstrap: Interval | None
-    """BCa, from three pairs on."""
+    """BCa interval; needs three pairs."""
     test: Significance | None
     dominance: float
     cliffs_delta: float
@@ -47,7 +47,7 @@ class Contrast:
     """Kolmogorov and Smirnov's distance, and its p."""
     quantiles: tuple[QuantileShift, ...]
     needed: int | None
-    """Repetitions with which such an effect is seen with 80 % at the level of 5 %; None: there is no effect."""
+    """Number of repetitions that detects such an effect with a power of 80 % at the level of 5 %; None: no effect."""
     ratio: tuple[float, Interval | None] | None
     """Geometric mean of the blocks' ratios, with its interval; None unless all values are positive."""
     p_holm: float | None = None
@@ -55,26 +55,26 @@ class Contrast:
 
     @property
     def interval(self) -> Interval | None:
-        """The one to read: of the signed ranks where there is one."""
+        """Return the signed-rank interval, or the bootstrap interval if there are too few pairs for the former."""
         return self.signed_rank or self.bootstrap
 
     @property
     def interval_method(self) -> str:
-        """Which one `interval` is."""
+        """Return the method of `interval`; "" without an interval."""
         if self.signed_rank is not None:
             return SIGNED_RANK
         return BCA if self.bootstrap is not None else ""
 
     @property
     def p(self) -> float | None:
-        """Of the signed-rank test, for this contrast alone."""
+        """Return the p of the signed-rank test, not corrected for other contrasts."""
         return self.test.p if self.test else None
 
 
 def contrast(
     labels: tuple[str, str], sample: Mapping[int, float], reference: Mapping[int, float], seed: int
 ) -> Contrast | None:
-    """What two transports' values by block say of each other; None when they share no block."""
+    """Compare two transports' values by block; return None when they share no block."""
     blocks = sorted(set(sample) & set(reference))
     if not blocks:
         return None
@@ -98,7 +98,7 @@ def contrast(
 
 
 def corrected(family: Sequence[Contrast]) -> list[Contrast]:
-    """The same, each with its p corrected for all that have one."""
+    """Return the contrasts with their p-values corrected for the number of tests in the family."""
     tested = [place for place, one in enumerate(family) if one.p is not None]
     values = [one.p for one in family if one.p is not None]
     found = list(family)
@@ -118,7 +118,7 @@ class PageColumn:
 
 @dataclass(frozen=True)
 class Word:
-    """An entry of the report's list of words."""
+    """An entry of the report's glossary."""
 
     word: str
     meaning: str
@@ -127,7 +127,7 @@ class Word:
 
 @dataclass(frozen=True)
 class ContrastField:
-    """One number of a contrast, with every place where the report shows it.
+    """A number of a contrast, with every place where the report shows it.
 
     ``value`` is a number, a text, a list for JSON, or an `Interval`: two ends in JSON, two columns in CSV.
     """

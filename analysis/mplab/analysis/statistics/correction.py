@@ -1,4 +1,4 @@
-"""p-values of many contrasts, corrected for their number."""
+"""Correct the p-values of a family of tests for their number."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from scipy import stats
 
 
 def holm(values: Sequence[float]) -> list[float]:
-    """Adjusted so that no true null hypothesis of the family is rejected with more than the level (Holm 1979)."""
+    """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
     found = np.asarray(values, dtype=float)
     order = np.argsort(found, kind="stable")
     steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
@@ -17,5 +17,5 @@ def holm(values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(values: Sequence[float]) -> list[float]:
-    """Adjusted so that of those rejected the level at most is wrong, on average (Benjamini & Hochberg 1995)."""
+    """Return adjusted p-values that control the false discovery rate (Benjamini & Hochberg 1995)."""
     return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []

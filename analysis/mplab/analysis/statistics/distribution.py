@@ -1,4 +1,4 @@
-"""How two distributions differ beyond their middles."""
+"""Compare two distributions by more than their medians."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Inte
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 FEWEST_FOR_INTERVALS = 10
-"""With fewer pairs the outer quantiles are interpolated between the last two values: there is nothing to resample."""
+"""Minimum number of pairs; with fewer, the outer quantiles are interpolations between the last two values."""
 
 _RESAMPLES = 1999
 
 
 @dataclass(frozen=True)
 class QuantileShift:
-    """By how much one quantile of a sample is above that of the reference."""
+    """A quantile of a sample and of the reference."""
 
     quantile: float
     value: float
@@ -27,29 +27,30 @@ class QuantileShift:
 
     @property
     def shift(self) -> float:
-        """In the unit of the values."""
+        """Return value - reference, in the unit of the values."""
         return self.value - self.reference
 
 
 def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, float] | None:
-    """The greatest distance of the two cumulative distributions, and its two-sided p; None below three values.
+    """Return the largest distance of the two cumulative distributions, and its two-sided p; None below three values.
 
-    Of independent samples: pairing is not used. With ties p is too large, never too small.
+    The test treats the samples as independent and ignores pairing. With ties, it is conservative: p is too large.
     """
     if min(len(sample), len(reference)) < MIN_FOR_INTERVAL:
         return None
     with warnings.catch_warnings():
-        # Where the exact p is 1, rounding may pass it by the last digit: scipy then warns and approximates, to 1.
+        # When the exact p is 1, rounding can exceed it; scipy then warns, and approximates it as 1.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         found = stats.ks_2samp(sample, reference)
     return float(found.statistic), float(found.pvalue)
 
 
 def quantile_shifts(sample: Sequence[float], reference: Sequence[float], seed: int) -> tuple[QuantileShift, ...]:
-    """The shift at each of `QUANTILES` (Doksum 1974): is it the slow tail or everything that got slower?
+    """Return the shift at each of `QUANTILES` (Doksum 1974), which shows whether only the slow tail became slower.
 
     ``sample`` and ``reference`` are pairs: the percentile bootstrap of the intervals resamples whole pairs.
-    Quantiles by linear interpolation (type 7). None for fewer than three pairs.
+    Quantiles use linear interpolation (type 7). The result is empty for fewer than three pairs; intervals need
+    `FEWEST_FOR_INTERVALS` pairs.
     """
     own, other = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
     if len(own) < MIN_FOR_INTERVAL:

@@ -1,4 +1,4 @@
-"""Statistics of plain lists of numbers: intervals, effect sizes, the gain of multipath."""
+"""Compute intervals, effect sizes and the gain of multipath from lists of numbers."""
 
 import hashlib
 import math
@@ -14,10 +14,10 @@ from scipy import stats
 CONFIDENCE = 0.95
 RESAMPLES = 9999
 MIN_FOR_INTERVAL = 3
-"""Below this many values there is no interval: the resamples are too few to mean anything."""
+"""Minimum number of values for an interval; fewer give too few different resamples."""
 
 SMALL_SAMPLE = 6
-"""Below this many values even [min, max] covers the median with less than 95 %: 1 - 2 · 0.5^n."""
+"""Minimum number of values for which [min, max] covers the median with at least 95 %: 1 - 2 · 0.5^n."""
 
 MAGNITUDES = ((0.147, "negligible"), (0.33, "small"), (0.474, "medium"))
 """Bounds of |Cliff's delta| (Romano et al. 2006); above the last: large."""
@@ -35,13 +35,13 @@ class Interval:
     high: float
 
     def __contains__(self, value: float) -> bool:
-        """Whether ``value`` lies in it, ends included."""
+        """Return whether ``value`` lies in the interval, ends included."""
         return self.low <= value <= self.high
 
 
 @dataclass(frozen=True)
 class Description:
-    """What describes one sample; ``sd`` is None for one value, ``interval`` for fewer than three."""
+    """Descriptive statistics of a sample; ``sd`` needs two values, ``interval`` three."""
 
     n: int
     median: float
@@ -72,21 +72,21 @@ def describe(values: Sequence[float], seed: int) -> Description:
 
 
 def median_interval(values: Sequence[float], seed: int) -> Interval | None:
-    """95 % percentile bootstrap interval of the median; None for fewer than three values."""
+    """Return the 95 % percentile bootstrap interval of the median; None for fewer than three values."""
     if len(values) < MIN_FOR_INTERVAL:
         return None
     interval = _bootstrap((values,), np.median, seed)
     if interval is None:
         return None
-    median = float(np.median(values))  # interpolation may pass an end by its last digit
+    median = float(np.median(values))  # interpolation can exceed an end by rounding
     return Interval(min(max(interval.low, min(values)), median), max(min(interval.high, max(values)), median))
 
 
 def gain(single_paths: Sequence[float], multipath: float, better: Better) -> float | None:
-    """G of han2015 §4: what multipath saves against the best single path, as a fraction of the latter.
+    """Return G of han2015 §4: the gain of multipath over the best single path, as a fraction of the latter.
 
-    (min(P) - P_mptcp) / min(P) where less is better, (P_mptcp - max(P)) / max(P) where more is. None when the
-    best single path is not positive, or the metric has no better side.
+    G is (min(P) - P_mptcp) / min(P) if lower is better, and (P_mptcp - max(P)) / max(P) if higher is better. Return
+    None without a single path, when the best one is not positive, or when the metric has no better side.
     """
     if better == "neither" or not single_paths:
         return None
@@ -99,7 +99,10 @@ def gain(single_paths: Sequence[float], multipath: float, better: Better) -> flo
 def gain_interval(
     single_paths: Sequence[Sequence[float]], multipath: Sequence[float], better: Better, seed: int
 ) -> Interval | None:
-    """95 % percentile bootstrap interval of G from medians; each resample picks its own best single path."""
+    """Return the 95 % percentile bootstrap interval of G from medians; each resample selects its best single path.
+
+    None when the metric has no better side, a sample has fewer than three values, or a resample has no G.
+    """
     samples = (*single_paths, multipath)
     if better == "neither" or not single_paths or min(map(len, samples)) < MIN_FOR_INTERVAL:
         return None
@@ -117,31 +120,34 @@ def gain_interval(
 
 
 def cliffs_delta(sample: Sequence[float], baseline: Sequence[float]) -> float:
-    """P(x > y) - P(x < y) for x of ``sample``, y of ``baseline``: -1 (all smaller) … 1 (all greater)."""
+    """Return P(x > y) - P(x < y) for x of ``sample``, y of ``baseline``: -1 (all smaller) … 1 (all greater)."""
     difference = np.sign(np.subtract.outer(np.asarray(sample), np.asarray(baseline)))
     return float(difference.mean())
 
 
 def magnitude(delta: float) -> str:
-    """The word for the size of a Cliff's delta."""
+    """Return the word for the size of a Cliff's delta."""
     return next((word for bound, word in MAGNITUDES if abs(delta) < bound), "large")
 
 
 def mann_whitney_p(sample: Sequence[float], baseline: Sequence[float]) -> float | None:
-    """Two-sided p of the Mann-Whitney U test; None when a sample has fewer than three values."""
+    """Return the two-sided p of the Mann-Whitney U test; None when a sample has fewer than three values."""
     if min(len(sample), len(baseline)) < MIN_FOR_INTERVAL:
         return None
     return float(stats.mannwhitneyu(sample, baseline, alternative="two-sided").pvalue)
 
 
 def seed_of(run_seed: int, *key: object) -> int:
-    """A seed for one statistic, from the run's seed and what it is about, whatever the order of the work."""
+    """Return a seed for a statistic from the run's seed and its key, independent of the order of computation."""
     text = repr((run_seed, *(str(part) for part in key)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
 def _bootstrap(samples: Sequence[Sequence[float]], statistic: Statistic, seed: int) -> Interval | None:
-    """None when a resample has no value of the statistic, which scipy warns of and we say by the absence."""
+    """Return a percentile bootstrap interval, or None when an end is not finite.
+
+    That happens when the statistic is undefined for a resample; scipy's warning is suppressed.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         result = stats.bootstrap(

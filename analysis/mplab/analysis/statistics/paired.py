@@ -1,7 +1,7 @@
-"""Statistics of paired differences: the shift, its interval and its test.
+"""Compute the shift of paired differences, with its interval and its test.
 
-Two transports of one block met the same losses and the same hour: what they share goes out in the difference of
-their values. All functions take these differences, one per block.
+The transports of a block met the same losses at nearly the same time, so shared effects cancel out in the differences
+of their values. Most functions take these differences, one per block.
 """
 
 import math
@@ -16,13 +16,13 @@ from scipy import stats
 from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Interval, Sample, Statistic
 
 MOST_EXACT = 50
-"""Up to so many pairs without ties the null distribution of the signed ranks is counted out, as in scipy and R."""
+"""Maximum number of pairs without ties for the exact null distribution of the signed ranks, as in scipy and R."""
 
 MOST_SIGN_FLIPS = 13
-"""Up to so many pairs with ties all 2ⁿ signs are tried."""
+"""Maximum number of pairs with ties for which all 2ⁿ signs are enumerated."""
 
 BCA_RESAMPLES = 1999
-"""Of the averages of all pairs of differences: n² / 2 numbers each."""
+"""Number of resamples; each needs the averages of all pairs of differences, about n² / 2 numbers."""
 
 _KEPT_DIGITS = 9
 _MOST_LOG = 100.0
@@ -31,7 +31,7 @@ _BATCH = 250
 
 @dataclass(frozen=True)
 class Significance:
-    """A two-sided p-value; ``least_p`` is the smallest that so many values can give, whatever they are."""
+    """A two-sided p-value and its test; ``least_p`` is the smallest p possible with this number of values."""
 
     p: float
     name: str
@@ -39,7 +39,7 @@ class Significance:
 
 
 def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
-    """``sample - reference``, pair by pair, without the rounding noise that would hide zeros and ties."""
+    """Return ``sample - reference``, pair by pair, rounded so that noise does not hide zeros and ties."""
     first, second = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
     scale = max(np.abs(first).max(initial=0.0), np.abs(second).max(initial=0.0))
     digits = _KEPT_DIGITS - math.ceil(math.log10(scale)) if scale > 0 else 0
@@ -48,16 +48,16 @@ def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
 
 
 def hodges_lehmann(found: Sample) -> float:
-    """The median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
+    """Return the median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
     return float(np.median(_averages(found)))
 
 
 def signed_rank_interval(found: Sample) -> Interval | None:
-    """The shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
+    """Return the shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
 
-    It covers the true shift with at least 95 % wherever the differences are symmetric. None for fewer than six
-    pairs: not even the whole range of their averages does. Up to `MOST_EXACT` pairs exact, beyond by the normal
-    approximation.
+    The interval covers the true shift with at least 95 % if the differences are symmetric. It is exact up to
+    `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for fewer than six pairs, where even the
+    whole range of the averages covers less.
     """
     rank = _rejected_ranks(len(found))
     if rank < 1:
@@ -67,10 +67,10 @@ def signed_rank_interval(found: Sample) -> Interval | None:
 
 
 def bca_interval(found: Sample, seed: int) -> Interval | None:
-    """The bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993, §14.3).
+    """Return the bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993 §14.3).
 
-    None for fewer than three pairs, and for more than `MOST_EXACT`: there `signed_rank_interval` says the same.
-    Equal differences have an interval without width.
+    None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` suffices.
+    The interval of equal differences has no width.
     """
     if not MIN_FOR_INTERVAL <= len(found) <= MOST_EXACT:
         return None
@@ -78,9 +78,9 @@ def bca_interval(found: Sample, seed: int) -> Interval | None:
 
 
 def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: float = CONFIDENCE) -> Interval:
-    """BCa interval of a statistic that takes ``axis``; the percentile interval where the jackknife says nothing.
+    """Return the BCa interval of a statistic that takes ``axis``; the percentile interval if BCa is not finite.
 
-    Two different resamples at least are needed to say anything: equal values give an interval without width.
+    The interval of equal values has no width.
     """
     if np.ptp(values) == 0:
         value = float(statistic(values, axis=-1))
@@ -105,11 +105,11 @@ def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: f
 
 
 def signed_rank_test(found: Sample) -> Significance | None:
-    """Wilcoxon's signed-rank test, two-sided; None for fewer than three pairs.
+    """Return the result of Wilcoxon's two-sided signed-rank test; None for fewer than three pairs.
 
-    Differences of zero are left out (Wilcoxon 1945); when there is nothing else, p is 1. Without ties the exact
-    distribution is used up to `MOST_EXACT` pairs, with ties all signs are tried up to `MOST_SIGN_FLIPS` pairs, and
-    beyond that the normal approximation with its correction for ties. ``name`` says which.
+    Differences of zero are left out (Wilcoxon 1945); if all are zero, p is 1. The exact distribution is used up to
+    `MOST_EXACT` pairs without ties, and all signs are enumerated up to `MOST_SIGN_FLIPS` pairs with ties. Beyond, the
+    normal approximation is used, corrected for ties and continuity. ``name`` contains the method.
     """
     if len(found) < MIN_FOR_INTERVAL:
         return None
@@ -128,16 +128,16 @@ def signed_rank_test(found: Sample) -> Significance | None:
 
 
 def dominance(found: Sample) -> float:
-    """Of the pairs: the share above zero less the share below (Cliff 1993, d within): -1 … 1."""
+    """Return the share of differences above zero minus the share below (Cliff 1993, d within): -1 … 1."""
     return float(np.sign(found).mean())
 
 
 def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, Interval | None] | None:
     """Return the geometric mean of the ratios ``sample / reference``, pair by pair, with its 95 % t interval.
 
-    The interval is Student's for the mean of the logarithms; None for fewer than three pairs. Ratios that are equal
-    but for rounding have an interval without width. Returns None when a value is not positive: then a ratio has no
-    logarithm; and when a ratio is beyond e^±100, which no measurement is.
+    The interval is Student's for the mean of the logarithms, or None for fewer than three pairs. Ratios that differ
+    only by rounding give an interval without width. Return None without pairs, when a value is not positive (its
+    logarithm is undefined), and when a ratio is beyond e^±100, which no measurement is.
     """
     own, other = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
     if not len(own) or min(own.min(), other.min()) <= 0:
@@ -153,7 +153,7 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
 
 
 def _averages(found: Sample) -> Sample:
-    """The averages of all pairs i ≤ j along the last axis."""
+    """Return the averages of all pairs i ≤ j along the last axis: shape (…, n) → (…, n (n + 1) / 2)."""
     first, second = np.triu_indices(found.shape[-1])
     averages: Sample = (found[..., first] + found[..., second]) / 2
     return averages
@@ -165,7 +165,7 @@ def _hodges_lehmann_of_rows(found: Sample, axis: int = -1) -> Sample:
 
 
 def _rejected_ranks(n: int) -> int:
-    """How many of the ordered Walsh averages lie outside the interval, at each end and its own included."""
+    """Return the rank of the interval's ends among the sorted Walsh averages, counted from each end; 0: no interval."""
     tail = (1 - CONFIDENCE) / 2
     if n > MOST_EXACT:
         spread = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)

@@ -1,7 +1,7 @@
-"""How many repetitions an effect as large as the one that was seen would need.
+"""Estimate the number of repetitions needed to detect an effect of the observed size.
 
-The normal approximations of Noether 1987: they need nothing but a probability, and no distribution. What was seen
-may be far from the truth when n is small, and so are these numbers then: they plan the next run, they judge none.
+The normal approximations of Noether 1987 need only a probability, and no distribution. With few values, the observed
+effect can be far from the true one, and so can these numbers: use them to plan the next run, not to judge this one.
 """
 
 import math
@@ -15,14 +15,15 @@ LEVEL = 0.05
 POWER = 0.8
 METHOD = "normal approximation (Noether 1987)"
 FEWEST_PAIRS = 6
-"""With fewer pairs the signed-rank test cannot come below 5 %: 2 · 0.5⁵ = 0.0625."""
+"""Minimum number of pairs with which p of the signed-rank test can be below 5 %; with 5: 2 · 0.5⁵ = 0.0625."""
 
 FEWEST_EACH = 4
-"""With fewer values on each side the Mann-Whitney test cannot: 2 / (6 over 3) = 0.1."""
+"""Minimum number of values on each side with which p of the Mann-Whitney test can be below 5 %; with 3:
+2 / (6 over 3) = 0.1."""
 
 
 def needed_pairs(differences: Sample, level: float = LEVEL, power: float = POWER) -> int | None:
-    """Pairs for the two-sided signed-rank test; None without an effect, and for fewer than two pairs."""
+    """Return the pairs needed by the two-sided signed-rank test; None without an effect or for fewer than two pairs."""
     if len(differences) < 2:
         return None
     first, second = np.triu_indices(len(differences), k=1)
@@ -31,18 +32,18 @@ def needed_pairs(differences: Sample, level: float = LEVEL, power: float = POWER
 
 
 def needed_each(sample: Sample, reference: Sample, level: float = LEVEL, power: float = POWER) -> int | None:
-    """Values on each side for the two-sided Mann-Whitney test; None without an effect."""
+    """Return the values on each side that the two-sided Mann-Whitney test needs; None without an effect."""
     above = probability(np.sign(np.subtract.outer(sample, reference)).ravel())
     return _needed(6.0, above, FEWEST_EACH, level, power)
 
 
 def needed_for(above: float, level: float = LEVEL, power: float = POWER) -> int | None:
-    """As `needed_each`, from P(x > y) + P(x = y) / 2."""
+    """Return the same as `needed_each`, from ``above`` = P(x > y) + P(x = y) / 2."""
     return _needed(6.0, above, FEWEST_EACH, level, power)
 
 
 def probability(signs: Sample) -> float:
-    """The share of 1, and half of the share of 0."""
+    """Return the share of 1 plus half of the share of 0."""
     return float((signs > 0).mean() + (signs == 0).mean() / 2)
 
 

@@ -1,4 +1,4 @@
-"""Everything that figures and report are made from."""
+"""Input of the figures and the report."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Analysis:
     problems: tuple[AnalysisProblem, ...] = ()
 
     def panels(self) -> list[tuple[Group, ...]]:
-        """The groups that differ by their labels alone, together: what one figure or table shows."""
+        """Return the groups by scenario, link and metric: a panel is the content of one figure or table."""
         panels: dict[tuple[str, str, str], list[Group]] = {}
         for group in self.groups:
             panels.setdefault((group.scenario, group.link, group.metric.name), []).append(group)
@@ -26,5 +26,5 @@ class Analysis:
 
     @property
     def several_links(self) -> bool:
-        """Whether a scenario's name alone does not say which condition is meant."""
+        """Return whether there are several link conditions, so that titles must name them."""
         return len(self.run.manifest.experiment.links) > 1 or len({group.link for group in self.groups}) > 1

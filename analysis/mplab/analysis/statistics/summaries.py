@@ -1,4 +1,4 @@
-"""Scores of cells → one summary per scenario, link, metric and labels, compared with the best single path."""
+"""Summarise the scores of cells by scenario, link, metric and labels, and compare them with the best single path."""
 
 import statistics as plain
 from collections import Counter, defaultdict
@@ -28,20 +28,20 @@ from mplab.format.experiment import Transport
 
 @dataclass(frozen=True)
 class CellValue:
-    """The one value that a cell contributes to a metric with its labels."""
+    """The single value of a cell for a metric with its labels."""
 
     cell: str
     repetition: int
     value: float
     block: int = 0
-    """What it is paired by: in a block every transport runs once, under the same losses."""
+    """Key of the pairing: in a block, every transport runs once under the same losses."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One transport against the best single path.
+    """A transport compared with the best single path.
 
-    ``gain`` (G) is of transports that use more than one path; other fields are of every transport.
+    Only transports with more than one path have a ``gain`` (G); all have the other fields.
     """
 
     baseline: str
@@ -55,9 +55,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Series:
-    """What one transport reached.
+    """Values of a transport.
 
-    ``cells`` counts its ok cells: more than there are values when some cells lack one.
+    ``cells`` counts its ok cells, including those without a value.
     """
 
     transport: Transport
@@ -68,18 +68,18 @@ class Series:
 
     @property
     def numbers(self) -> list[float]:
-        """The values alone."""
+        """Return the values as numbers."""
         return [value.value for value in self.values]
 
     @property
     def by_block(self) -> dict[int, float]:
-        """The value of each block."""
+        """Return block → value."""
         return {value.block: value.value for value in self.values}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Every transport's series of one metric with its labels, in one scenario under one link condition."""
+    """All transports' series of a metric with its labels, in a scenario under a link condition."""
 
     scenario: str
     link: str
@@ -91,34 +91,34 @@ class Group:
     baseline: str | None
     """Label of the best single path."""
     contrasts: tuple[Contrast, ...] = ()
-    """Every transport against the best single path, and the multipath transports among each other."""
+    """Contrasts of every transport with the best single path, and of the multipath transports with each other."""
 
     @property
     def label_text(self) -> str:
-        """``1 MB``; with several labels ``1 MB · down``; empty without."""
+        """Return ``1 MB``, with several labels ``1 MB · down``, and "" without labels."""
         return " · ".join(value for _, value in self.labels)
 
     @property
     def measured(self) -> tuple[Series, ...]:
-        """The series that have values."""
+        """Return the series that have values."""
         return tuple(series for series in self.series if series.values)
 
     @property
     def smallest_n(self) -> int:
-        """The fewest values that a transport of it has."""
+        """Return the smallest number of values of a transport."""
         return min((len(series.values) for series in self.series), default=0)
 
     @property
     def smallest_measured(self) -> int:
-        """As `smallest_n`, of the transports that have values at all."""
+        """Return the smallest number of values of a transport that has values."""
         return min((len(series.values) for series in self.measured), default=0)
 
     def of(self, label: str | None) -> Series | None:
-        """The series of one transport, if it has values."""
+        """Return the series of a transport, or None if it has no values."""
         return next((series for series in self.measured if series.transport.label == label), None)
 
     def against_baseline(self, label: str) -> Contrast | None:
-        """The contrast of one transport with the best single path."""
+        """Return the contrast of a transport with the best single path, or None."""
         return next((c for c in self.contrasts if (c.transport, c.reference) == (label, self.baseline)), None)
 
 
@@ -130,12 +130,12 @@ class _Key(NamedTuple):
 
 
 def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterable[CellScores]) -> list[Group]:
-    """Summaries of the ok cells, in the order scenario, link, metric (headlines first), labels.
+    """Summarise the ok cells, sorted by scenario, link, metric (headlines first) and labels.
 
     Args:
         run: the run.
-        metrics: of each scenario label, the metrics of its plug-in.
-        scores: those of the ok cells; cells of other outcomes are left out whatever is given.
+        metrics: scenario label → metrics of its plug-in.
+        scores: scores of cells; those of cells that are not ok are left out.
     """
     specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
     ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
@@ -161,7 +161,7 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
 
 
 class _Order:
-    """The order of the experiment file and of the plug-ins' METRICS; what they do not name comes last."""
+    """Sorts groups by the experiment file and the plug-ins' METRICS; names that are in neither come last."""
 
     def __init__(self, run: Run, metrics: Mapping[str, Sequence[Metric]]) -> None:
         self.metrics = {
@@ -232,7 +232,7 @@ def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Gro
 def _contrasts(
     seed: int, key: _Key, metric: Metric, series: Sequence[Series], base: Series | None
 ) -> Iterator[Contrast]:
-    """None of a metric without a better side: nobody asks who won."""
+    """Yield the contrasts of a group; a metric without a better side has none."""
     if metric.better == "neither":
         return
     measured = [s for s in series if s.values]
@@ -247,7 +247,7 @@ def _contrasts(
 
 
 def _corrected(groups: list[Group]) -> list[Group]:
-    """With p-values corrected in two families: the headline metrics, which answer, and the others, which explain."""
+    """Correct the p-values of the contrasts in two families: of headline metrics, and of the others."""
     for headline in (True, False):
         places = [place for place, group in enumerate(groups) if group.metric.headline is headline]
         family = iter(corrected([one for place in places for one in groups[place].contrasts]))

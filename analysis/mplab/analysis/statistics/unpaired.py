@@ -1,4 +1,4 @@
-"""Statistics of two independent samples: the values of one run beside those of others."""
+"""Compare two independent samples: the values of a run with those of other runs."""
 
 import math
 import warnings
@@ -10,19 +10,19 @@ from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Inte
 from mplab.analysis.statistics.paired import MOST_EXACT, Significance
 
 MOST_ARRANGEMENTS = 20_000
-"""With ties, up to so many ways to deal the values out are tried, all of them."""
+"""Maximum number of arrangements of the values that are enumerated when there are ties."""
 
 
 def shift(sample: Sample, reference: Sample) -> float:
-    """The median of all differences x - y (Hodges & Lehmann 1963)."""
+    """Return the median of all differences x - y (Hodges & Lehmann 1963)."""
     return float(np.median(np.subtract.outer(sample, reference)))
 
 
 def shift_interval(sample: Sample, reference: Sample) -> Interval | None:
-    """The shifts that the Mann-Whitney test does not reject at 5 % (Hollander & Wolfe 1999, §4.3).
+    """Return the shifts that the Mann-Whitney test does not reject at 5 % (Hollander & Wolfe 1999, §4.3).
 
-    None when there are too few values for any such interval. Exact up to `MOST_EXACT` values on each side, beyond
-    by the normal approximation.
+    The interval is exact up to `MOST_EXACT` values on each side, and uses the normal approximation beyond. With too
+    few values, the result is ``None``.
     """
     rank = _rejected_ranks(len(sample), len(reference))
     if rank < 1:
@@ -32,10 +32,11 @@ def shift_interval(sample: Sample, reference: Sample) -> Interval | None:
 
 
 def rank_sum_test(sample: Sample, reference: Sample) -> Significance | None:
-    """Mann and Whitney's test, two-sided; None when a sample has fewer than three values.
+    """Return the result of the two-sided Mann-Whitney test; None when a sample has fewer than three values.
 
-    Exact up to `MOST_EXACT` values on each side without ties, all arrangements with ties where they are few enough,
-    the normal approximation with corrections for ties and continuity elsewhere. ``name`` says which.
+    The test is exact without ties up to `MOST_EXACT` values on each side. Otherwise all arrangements are enumerated if
+    there are at most `MOST_ARRANGEMENTS`; beyond, the normal approximation is used, corrected for ties and continuity.
+    ``name`` contains the method.
     """
     m, n = len(sample), len(reference)
     if min(m, n) < MIN_FOR_INTERVAL:
@@ -59,7 +60,7 @@ def rank_sum_test(sample: Sample, reference: Sample) -> Significance | None:
 
 
 def _rejected_ranks(m: int, n: int) -> int:
-    """How many of the ordered differences lie outside the interval, at each end and its own included."""
+    """Return the rank of the interval's ends among the ordered differences, counted from each end; 0: no interval."""
     tail = (1 - CONFIDENCE) / 2
     if max(m, n) > MOST_EXACT:
         spread = math.sqrt(m * n * (m + n + 1) / 12)
@@ -69,7 +70,7 @@ def _rejected_ranks(m: int, n: int) -> int:
 
 
 def _arrangements(m: int, n: int) -> Sample:
-    """How many ways to deal m + n ranks out give each value of U: the Gaussian binomial coefficients."""
+    """Return the number of arrangements of m + n ranks for each value of U: the Gaussian binomial coefficients."""
     counts = np.zeros(m * n + 1)
     counts[0] = 1
     for k in range(1, m + 1):

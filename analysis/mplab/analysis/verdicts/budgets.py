@@ -1,4 +1,4 @@
-"""What the experiment file demands of metrics, and whether it was kept."""
+"""Judge the limits (budgets) that an experiment file sets for metrics."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ STATISTICS: Mapping[str, Callable[[Sequence[float], str], float]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The values of one transport for one metric with its labels."""
+    """Values of a transport for a metric with its labels."""
 
     scenario: str
     link: str
@@ -38,19 +38,19 @@ class Measured:
 
     @property
     def name(self) -> str:
-        """``web · mptcp · baseline · page_load_time · wiki``."""
+        """Return ``web · mptcp · baseline · page_load_time · wiki``."""
         return " · ".join((self.scenario, self.transport, self.link, self.metric.name, *self.labels))
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One budget beside what was found of it. ``certain``: the whole interval is on the same side of the limit."""
+    """A budget with the measured value. ``certain``: the whole interval is on the same side of the limit."""
 
     budget: Budget
     about: str
     verdict: Verdict
     text: str
-    """One sentence: asked and found, with units."""
+    """Measured value and limit in one sentence, with units."""
     found: float | None = None
     limit: float | None = None
     unit: str = ""
@@ -58,7 +58,7 @@ class Kept:
 
 
 def is_about(budget: Budget, measured: Measured) -> bool:
-    """Whether a budget says something of these values."""
+    """Return whether a budget applies to these values."""
     return (
         budget.metric == measured.metric.name
         and budget.transport in {"", measured.transport}
@@ -69,7 +69,7 @@ def is_about(budget: Budget, measured: Measured) -> bool:
 
 
 def measured_in(groups: Iterable[Group]) -> list[Measured]:
-    """What a run measured, for budgets."""
+    """Return the measured series of a run, for budgets."""
     return [
         Measured(group.scenario, group.link, s.transport.label, group.metric, labels, s.numbers)
         for group in groups
@@ -79,10 +79,10 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
 
 
 def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[Kept]:
-    """Every limit of every budget beside every series that it is about; those about nothing are broken.
+    """Compare every limit with every series to which its budget applies; a budget without a series is broken.
 
     Raises:
-        BudgetError: the unit of a limit is not one of the metric's.
+        BudgetError: a limit cannot be converted to its metric's unit.
     """
     found: list[Kept] = []
     for budget in budgets:
@@ -95,7 +95,7 @@ def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: 
 
 
 def limit_in_unit(limit: Limit, metric: Metric) -> float:
-    """The limit in the metric's unit. Raises `BudgetError` when it cannot be said in it."""
+    """Return a limit in the metric's unit. Raises BudgetError when its unit cannot be converted."""
     value = in_unit(limit.value, limit.unit, metric.unit)
     if value is None:
         allowed = ", ".join(units_like(metric.unit)) or "a number alone"
@@ -119,11 +119,11 @@ def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool
 
 
 def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:
-    """What is wrong with a budget when scenarios measure these metrics; "" when nothing is.
+    """Return an error message if a budget does not fit the metrics of the scenarios, else "".
 
     Args:
         budget: as in the manifest.
-        metrics: of each scenario label.
+        metrics: scenario label → metrics of the scenario.
     """
     about = [label for label in metrics if not budget.scenarios or label in budget.scenarios]
     found = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]

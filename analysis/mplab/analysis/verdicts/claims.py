@@ -1,4 +1,4 @@
-"""What an experiment's paper claims, beside what came out here."""
+"""Compare the claims of an experiment's paper with the results of the run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Verdict = Literal["as claimed", "more", "less", "not seen"]
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """One value of a claim: of one metric with its labels, in one scenario under one link condition.
+    """A value of a claim: of a metric with its labels, in a scenario under a link condition.
 
-    ``gain`` is G of the claim's transport, not against the best single path but against the one of the claim's
-    ``against`` with the best median, which is ``baseline``. Its ``interval`` picks that one anew in each resample;
-    the verdict is ``certain`` when it holds for the whole of it.
+    ``gain`` is G of the claim's transport. It is computed against ``baseline``, which is the best by median of the
+    claim's ``against``, rather than against the best single path. ``interval`` selects the baseline again in each
+    resample; the verdict is ``certain`` when it holds for both ends of the interval.
     """
 
     group: Group
@@ -32,7 +32,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim with all that was found of it; nothing when a part of it was not measured."""
+    """A claim with its findings; there are none when a part of the claim was not measured."""
 
     claim: Claim
     claimed: Interval
@@ -40,18 +40,18 @@ class Outcome:
 
     @property
     def spread(self) -> Interval | None:
-        """The least and the greatest gain that were found."""
+        """Return the smallest and the largest gain of the findings; None without findings."""
         gains = [finding.gain for finding in self.findings]
         return Interval(min(gains), max(gains)) if gains else None
 
 
 def outcomes(analysis: Analysis) -> list[Outcome]:
-    """Each claim of the experiment, in its order."""
+    """Return the outcome of each claim of the experiment, in the order of its file."""
     return [_outcome(analysis, claim) for claim in analysis.run.manifest.experiment.claims]
 
 
 def judge(found: float, claimed: Interval) -> Verdict:
-    """What a gain is by the range that was claimed."""
+    """Return the verdict on a gain, given the claimed range."""
     if found < claimed.low:
         return "less" if found > 0 else "not seen"
     return "more" if found > claimed.high else "as claimed"
@@ -94,7 +94,7 @@ def _finding(analysis: Analysis, group: Group, claim: Claim, claimed: Interval) 
 
 
 def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | None:
-    """The group itself, or the same one under the condition that the claim names for the others."""
+    """Return the group with the transports to compare with: ``group``, or its counterpart under ``against_link``."""
     if not claim.against_link:
         return group
     wanted = (group.scenario, claim.against_link, group.metric.name, group.labels)

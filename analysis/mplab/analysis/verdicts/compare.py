@@ -1,4 +1,4 @@
-"""One run beside a baseline of one or several others: what got better, what got worse, what cannot be told."""
+"""Compare a run with a baseline of other runs: which metrics became better or worse, and which cannot be judged."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,11 +23,11 @@ Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen
 Correction: TypeAlias = Literal["holm", "bh", "none"]
 
 RUNS_FOR_RANGE = 3
-"""From so many runs in the baseline on, a change must also be larger than runs differ from each other."""
+"""Minimum number of baseline runs for `usual_range`; a change must then also lie outside of that range."""
 
 
 class SeriesKey(NamedTuple):
-    """A combination of an experiment, by labels."""
+    """A combination of an experiment's scenario, link and transport, by labels."""
 
     scenario: str
     link: str
@@ -35,7 +35,7 @@ class SeriesKey(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What is compared: the same of both sides."""
+    """Names the values to compare; equal on both sides."""
 
     scenario: str
     link: str
@@ -45,26 +45,26 @@ class Key(NamedTuple):
 
     @property
     def series(self) -> SeriesKey:
-        """The combination that it was measured in."""
+        """Return the combination of scenario, link and transport."""
         return SeriesKey(self.scenario, self.link, self.transport)
 
 
 @dataclass(frozen=True)
 class Side:
-    """The values on one side; ``medians`` are those of its runs, oldest first."""
+    """The values on one side; ``medians`` has the median of each run, oldest first."""
 
     values: tuple[float, ...]
     medians: tuple[float, ...]
 
     @property
     def median(self) -> float | None:
-        """Of all values; None without any."""
+        """Return the median of all values; None without values."""
         return float(np.median(self.values)) if self.values else None
 
 
 @dataclass(frozen=True)
 class MetricChange:
-    """From the baseline to the run. ``relative`` is of the baseline's median, None where that is 0."""
+    """A change from the baseline to the run; ``relative`` is a fraction of the baseline's median, None if that is 0."""
 
     key: Key
     metric: Metric
@@ -79,18 +79,18 @@ class MetricChange:
     least_p: float | None = None
     cliffs_delta: float | None = None
     needed: int | None = None
-    """Values on each side with which such a change is seen with 80 %."""
+    """Number of values on each side that detects such a change with a power of 80 %."""
     usual: Interval | None = None
-    """Where the median of another run like those of the baseline lies with 95 %; from `RUNS_FOR_RANGE` runs on."""
+    """95 % prediction interval of a further baseline run's median; needs `RUNS_FOR_RANGE` runs."""
 
     @property
     def relative(self) -> float | None:
-        """The shift as a fraction of the baseline's median."""
+        """Return the shift as a fraction of the baseline's median."""
         return self._fraction(self.shift)
 
     @property
     def relative_interval(self) -> Interval | None:
-        """The interval of the shift as fractions of the baseline's median."""
+        """Return the interval of the shift as fractions of the baseline's median."""
         if self.interval is None:
             return None
         low, high = self._fraction(self.interval.low), self._fraction(self.interval.high)
@@ -110,14 +110,14 @@ class ComparedRuns:
     changes: tuple[MetricChange, ...]
     correction: Correction
     warnings: tuple[str, ...] = field(default=())
-    """Why the two sides may differ for other reasons."""
+    """Differences of the settings, which can explain a change, and damaged files of the baseline."""
     missing: tuple[SeriesKey, ...] = field(default=())
-    """Combinations that the baseline measured and that the run did not plan."""
+    """Combinations that the baseline measured but the run did not plan."""
     no_common_values: bool = False
-    """Whether no change has values on both sides: nothing was compared."""
+    """True: no metric has values on both sides, so nothing was compared."""
 
     def of(self, verdict: Verdict, *, headline: bool = True) -> list[MetricChange]:
-        """The changes with a verdict; of headline metrics alone, or of all."""
+        """Return the changes with a verdict, of headline metrics only or of all."""
         return [c for c in self.changes if c.verdict == verdict and (c.metric.headline or not headline)]
 
 
@@ -125,7 +125,8 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
     """Compare a run with others, metric by metric.
 
     Raises:
-        NotAnalysedError: the run, or all of the baseline, have no report.
+        NotAnalysedError: the run, or every run of the baseline, has no report with values.
+        TablesError: a report or scores of the run, or of a baseline of one run, are damaged.
     """
     after, before = Results((run,)), Results(tuple(baseline))
     for side, name in ((after, run.manifest.run_id), (before, "the baseline")):
@@ -160,7 +161,7 @@ def _place(change: MetricChange) -> tuple[object, ...]:
 
 
 def usual_range(medians: Sequence[float]) -> Interval | None:
-    """The 95 % prediction interval of one more run's median, after Student's t; None for fewer than three runs."""
+    """Return the 95 % prediction interval (Student's t) of a further run's median; None for fewer than three runs."""
     n = len(medians)
     if n < RUNS_FOR_RANGE:
         return None
@@ -173,7 +174,7 @@ _NOTHING = Side((), ())
 
 
 def _sides(results: Results) -> dict[Key, Side]:
-    """Values and medians by what they are of, in the order of the runs' tables."""
+    """Return the values and the runs' medians by key, in the order of the runs' tables."""
     found: dict[Key, dict[str, list[float]]] = {}
     columns = [*Key._fields, "run_id", "value"]
     for *key, run_id, value in results.values.select(columns).iter_rows():
@@ -218,7 +219,7 @@ def _change(key: Key, metric: Metric, before: Side, after: Side) -> MetricChange
 
 
 def _decided(changes: Sequence[MetricChange], correction: Correction) -> Iterator[MetricChange]:
-    """With corrected p-values, headline metrics and others each as a family, and with verdicts."""
+    """Yield the changes with verdicts and corrected p-values; headline metrics and the others are two families."""
     corrected: dict[int, float] = {}
     for headline in (True, False):
         places = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
@@ -251,13 +252,13 @@ def _verdict(change: MetricChange, p: float | None) -> Verdict:
 
 
 def _vary(change: MetricChange) -> bool:
-    """Whether not all values of both sides are equal: of those that are, few are enough to see no difference."""
+    """Return whether the values of both sides are not all equal. If they are, few suffice to see no difference."""
     together: Sample = np.asarray([*change.before.values, *change.after.values])
     return bool(np.ptp(together))
 
 
 def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
-    """State a different experiment, then every setting that is different under the same name."""
+    """Yield a sentence if the experiments differ, then one for each setting that differs under the same name."""
     new = _asked(run.manifest.experiment)
     name = run.manifest.experiment.name
     names = sorted({other.manifest.experiment.name for other in baseline} - {name})

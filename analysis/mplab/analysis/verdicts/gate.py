@@ -1,4 +1,4 @@
-"""Whether a comparison may pass: budgets, what got worse, and what is no longer measured."""
+"""Decide whether a comparison passes: check budgets, metrics that became worse, and series that are missing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ State: TypeAlias = Literal["passed", "failed", "not judged"]
 
 @dataclass(frozen=True)
 class GateCheck:
-    """One check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
+    """A check; ``kind`` is ``series``, ``limit``, ``no worse than``, ``change`` or ``level``."""
 
     kind: str
     about: str
@@ -25,13 +25,16 @@ class GateCheck:
 
 
 def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[GateCheck]:
-    """Return the checks: the series of the baseline, the run's own budgets, each headline metric without a budget.
+    """Return the checks of the baseline's series, the run's budgets, the other headline metrics, and the levels.
 
-    A series that the baseline measured and the run did not plan fails, and so do runs without a common series:
-    otherwise a renamed label would turn the gate off. Both come first.
+    A series that the baseline measured but the run did not plan fails. So do runs without a common series: otherwise a
+    renamed label would turn the gate off. These checks come first.
 
-    ``histories`` are those of the compared runs, the run itself last: a level that became worse among them and has
-    not become better since fails, too, although the run is then like its neighbours.
+    ``histories`` are those of the compared runs, the run itself last. A check fails when the last change of level was
+    for the worse by more than a budget allows, even if the run itself does not differ from its neighbours.
+
+    Raises:
+        BudgetError: a limit cannot be converted to its metric's unit.
     """
     experiment = compared.run.manifest.experiment
     measured = [_measured(change) for change in compared.changes if change.after.values]
@@ -52,7 +55,7 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
-    """Return a failed check for each series that cannot be compared; one for all when there is no common series."""
+    """Yield a failed check for each series that the run lacks, or a single one when there is no common series."""
     if compared.no_common_values:
         text = "the run and the baseline have no common series: nothing was compared"
         yield GateCheck("series", "all", "failed", text)
@@ -63,14 +66,14 @@ def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
 
 
 def name_of(change: MetricChange) -> str:
-    """``web · mptcp · baseline · page_load_time · wiki``."""
+    """Return ``web · mptcp · baseline · page_load_time · wiki``."""
     key = change.key
     parts = (key.scenario, key.transport, key.link, key.metric, key.labels)
     return SEPARATOR.join(part for part in parts if part)
 
 
 def change_text(change: MetricChange) -> str:
-    """``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
+    """Return ``1.42 s → 1.61 s, +13 % (95 % interval +8.1 % to +19 %), p = 0.004``."""
     unit = f" {change.metric.unit}".rstrip()
     before, after = (_number(side.median, unit) for side in (change.before, change.after))
     return ", ".join((f"{before} → {after}", *_details(change)))
@@ -86,7 +89,7 @@ def _details(change: MetricChange) -> Iterator[str]:
 
 
 def signed_percent(fraction: float) -> str:
-    """With its sign always, but for zero."""
+    """Return a percentage with its sign; zero has no sign."""
     return percent(fraction, sign=True)
 
 
@@ -105,7 +108,11 @@ def _of_limit(kept: Kept) -> GateCheck:
 
 
 def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
-    """Broken when the change is worse by more than is allowed and is more than chance; unknown with too few values."""
+    """Check a budget relative to the baseline.
+
+    It fails when the metric is gone, or significantly worse by more than the allowed fraction. Too few values and new
+    metrics are not judged.
+    """
     allowed = (budget.no_worse_than_percent or 0.0) / 100
     text = f"{change_text(change)}; allowed is {percent(allowed)} worse"
     state: State = "passed"
@@ -119,7 +126,7 @@ def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
 
 
 def _of_level(history: History, budgets: Sequence[Budget]) -> GateCheck | None:
-    """Of the last change of level alone; None when there is none."""
+    """Check the last change of level; return None if the level never changed."""
     if not history.changes:
         return None
     last = history.changes[-1]

@@ -1,4 +1,4 @@
-"""The history of an experiment's metrics over all its runs, with the places where their level changed."""
+"""Follow an experiment's metrics over all its runs, and find the runs at which their level changed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mplab.analysis.statistics.effects import Interval, seed_of
 
 @dataclass(frozen=True)
 class Point:
-    """One run's median."""
+    """The median of a run."""
 
     run_id: str
     started: datetime | None
@@ -24,7 +24,7 @@ class Point:
 
 @dataclass(frozen=True)
 class History:
-    """One transport's metric over the runs that measured it, oldest first."""
+    """A transport's metric over the runs that measured it, oldest first."""
 
     scenario: str
     link: str
@@ -35,18 +35,18 @@ class History:
     changes: tuple[ChangePoint, ...]
 
     def worse(self, change: ChangePoint) -> bool | None:
-        """Whether a change was for the worse; None when the metric has no better side."""
+        """Return whether a change was for the worse; None when the metric has no better side."""
         if self.metric.better == "neither":
             return None
         return (change.after > change.before) is (self.metric.better == "lower")
 
     def relative(self, change: ChangePoint) -> float | None:
-        """By how much of the level before; None when that was 0."""
+        """Return the change as a fraction of the level before it; None when that was 0."""
         return (change.after - change.before) / abs(change.before) if change.before else None
 
 
 def histories(results: Results, experiment: str, *, headline_only: bool = True) -> list[History]:
-    """Every history of one experiment that has two points at least, headline metrics first, by scenario and link."""
+    """Return the histories of an experiment with two points or more, headline metrics first, by scenario and link."""
     rows: dict[tuple[str, str, str, str, str], list[Point]] = {}
     metrics: dict[tuple[str, str], Metric] = {}
     started = {run.manifest.run_id: run for run in results.records if run.manifest.experiment.name == experiment}
@@ -70,7 +70,7 @@ def histories(results: Results, experiment: str, *, headline_only: bool = True) 
 
 
 def experiments(results: Results) -> list[str]:
-    """The names of all experiments, that of the newest run last."""
+    """Return the names of all experiments; the one of the newest run is last."""
     names = [run.manifest.experiment.name for run in results.records]
     return list(reversed(dict.fromkeys(reversed(names))))
 

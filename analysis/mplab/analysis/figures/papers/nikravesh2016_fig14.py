@@ -1,4 +1,4 @@
-"""One file at a time: how long it takes, by its size."""
+"""Download time of single files, by size."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "download_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Download times; the classes are sizes."""
+    """Return download times; the classes are sizes. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return several_classes(traces, METRIC, "it shows download times by size, and no scenario has two sizes or more")
 

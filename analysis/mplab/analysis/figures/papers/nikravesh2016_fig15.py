@@ -1,4 +1,4 @@
-"""Bundles of short flows: how long all of them take."""
+"""Total time of bundles of short flows."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "bundle_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Times of bundles; the classes are patterns."""
+    """Return times of bundles; the classes are patterns. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

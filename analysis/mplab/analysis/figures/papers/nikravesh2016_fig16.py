@@ -1,4 +1,4 @@
-"""Pages: how long they take to load, by site."""
+"""Page load time, by site."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ METRIC = "page_load_time"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Page load times; the classes are sites."""
+    """Return page load times; the classes are sites. Raises NoDataError without data to compare."""
     compares(traces, METRIC)
     return by_label(traces, METRIC)
 

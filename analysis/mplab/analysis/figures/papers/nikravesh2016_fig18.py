@@ -1,4 +1,4 @@
-"""Policies: what each app's use costs on each interface."""
+"""Bytes on each interface, by app and policy."""
 
 import polars as pl
 
@@ -14,7 +14,11 @@ KILO = 1000.0
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Bytes of both interfaces; a facet per scenario, which stands for an app."""
+    """Return the bytes of both interfaces, with a facet per scenario, which represents an app.
+
+    Raises:
+        NoDataError: no transport with ok cells has a policy.
+    """
     needs(traces, lambda transport: bool(transport.options.get("policy")), "no transport with ok cells has a policy")
     found = traces.scores.filter(pl.col("metric").is_in(list(PARTS)))
     several = found["link"].n_unique() > 1

@@ -1,4 +1,4 @@
-"""Where the proxy stands: how long downloads take, by its distance."""
+"""Download time by the proxy's distance."""
 
 import polars as pl
 
@@ -13,7 +13,11 @@ METRICS = ("download_time", "bundle_time")
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Times of files and bundles, a facet each; the classes are link conditions, in the order of the experiment."""
+    """Return times of files and bundles in separate facets; the classes are link conditions in the experiment's order.
+
+    Raises:
+        NoDataError: all link conditions have the same round-trip times, or there are no data to compare.
+    """
     found = traces.scores.filter(pl.col("metric").is_in(METRICS))
     links = [link for link in traces.links if link.name in set(found["link"])]
     if len({(link.wifi.rtt_ms, link.lte.rtt_ms, link.core_rtt_ms) for link in links}) < 2:
@@ -35,7 +39,7 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _place(link: LinkCondition) -> str:
-    """``proxy-a · 27 / 49 ms``: round trips over WiFi and LTE, and beyond the proxy where that is part of it."""
+    """Return ``proxy-a · 27 / 49 ms``: round trips over WiFi and LTE, plus the part beyond the proxy if set."""
     text = f"{link.wifi.rtt_ms:g} / {link.lte.rtt_ms:g} ms"
     return f"{link.name} · {text}" + (f" + {link.core_rtt_ms:g} ms" if link.core_rtt_ms else "")
 

@@ -1,4 +1,4 @@
-"""Smart reinjection: how long a file takes with it and without, and what it costs."""
+"""Download time with and without smart reinjection, and the share of copied bytes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ METRIC = "download_time"
 
 @dataclass(frozen=True)
 class Reinjection:
-    """Two figures: times, and copied bytes where the cells' records have them."""
+    """Two figures: times, and copied bytes if the cells' records have them."""
 
     times: Classes
     copies: Classes
 
     @property
     def title(self) -> str:
-        """Of the first."""
+        """Return the title of the first figure."""
         return self.times.title
 
     @property
     def paper(self) -> str:
-        """What both are drawn after."""
+        """Return the paper's section that both reproduce."""
         return self.times.paper
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Raises `NoDataError` when there are no times; copies may be missing."""
+        """Yield the drawings of both figures. Raises NoDataError without times; copies may be missing."""
         yield from self.times.draw(name, traces)
         try:
             yield from self.copies.draw(f"{name}-copies", traces)
@@ -43,7 +43,11 @@ class Reinjection:
 
 
 def times(traces: Traces) -> pl.DataFrame:
-    """Download times; the classes are link conditions."""
+    """Return download times; the classes are link conditions.
+
+    Raises:
+        NoDataError: there are no ok cells with reinjection, or none without.
+    """
     for word, wanted in (("with", _reinjects), ("without", _never_reinjects)):
         needs(traces, wanted, f"it compares mpflex with reinjection and without, and no ok cell is {word} it")
     found = traces.scores.filter(pl.col("metric") == METRIC)
@@ -53,7 +57,7 @@ def times(traces: Traces) -> pl.DataFrame:
 
 
 def copies(traces: Traces) -> pl.DataFrame:
-    """Copied bytes by those of the streams; the classes are link conditions."""
+    """Return copied bytes as a fraction of the streams' bytes; the classes are link conditions."""
     shares = ((cell, _copied(cell)) for cell in traces.scored)
     rows = [("", cell.link, cell.transport, cell.name, share) for cell, share in shares if share is not None]
     return pl.DataFrame(

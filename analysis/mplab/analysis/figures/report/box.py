@@ -31,7 +31,7 @@ ROW_SPREAD = 0.5
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """One figure per scenario, link and metric."""
+    """Yield a figure per scenario, link and metric."""
     for panel in analysis.panels():
         many = len(panel) > MAX_FACETS
         first = panel[0]

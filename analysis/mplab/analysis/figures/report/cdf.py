@@ -1,4 +1,4 @@
-"""Empirical distribution of a metric, one step curve per transport."""
+"""Empirical distribution of a metric, with a step curve per transport."""
 
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +29,7 @@ Curve = tuple[Transport, list[float]]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """One figure per scenario, link and metric; a facet per label, or one curve over many labels' medians."""
+    """Yield a figure per scenario, link and metric: a facet per label, or a single one of many labels' medians."""
     for panel in analysis.panels():
         yield _pooled(panel) if len(panel) > MAX_FACETS else _facets(panel)
 

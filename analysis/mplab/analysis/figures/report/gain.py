@@ -1,4 +1,4 @@
-"""The gain of multipath over the best single path, with its interval: one row per headline metric."""
+"""Gain of multipath over the best single path, with its interval: a row per headline metric."""
 
 from collections.abc import Iterable, Sequence
 from statistics import median
@@ -21,7 +21,7 @@ Row: TypeAlias = tuple[Group, Series, Comparison]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """One figure of all headline metrics with few labels, and one of each that has many."""
+    """Yield one figure of all headline metrics with few labels, and one for each metric with many."""
     together: list[Row] = []
     for panel in analysis.panels():
         if not panel[0].metric.headline:

@@ -1,4 +1,4 @@
-"""Links asked and measured: the deviation of every cell's probe, with the tolerance as a band."""
+"""Requested and measured links: the deviation of every cell's probe, with the tolerance as a band."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ POINT_SPREAD = 0.25
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Nothing when no cell has a probe."""
+    """Yield the figure, or nothing when no cell has a probe."""
     found = measurements(analysis.run)
     if found:
         yield Drawing(

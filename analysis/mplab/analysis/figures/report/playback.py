@@ -1,4 +1,4 @@
-"""Clips as they played: quality and buffer over time, stalls marked; the first ok cell of each transport."""
+"""Playback of clips in the first ok cell of each transport: quality and buffer over time, with stalls."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from mplab.format.experiment import Transport
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
 TITLE = "One test as it played"
 METRIC = "mean_bitrate"
-"""The figure stands beside this metric's table."""
+"""The figure is shown with this metric's table."""
 
 _STALL, _STARTUP, _BUFFER = "#d1495b", "#f0c24b", "#9aa4b2"
 _ROW_IN = 1.25
@@ -25,7 +25,7 @@ _ROW_IN = 1.25
 
 @dataclass(frozen=True)
 class Played:
-    """The test of one cell; times count from its first tap."""
+    """The test of a cell; the figure's times are relative to its first tap."""
 
     transport: Transport
     cell: str
@@ -33,12 +33,12 @@ class Played:
 
     @property
     def began(self) -> float:
-        """The first tap, unix seconds."""
+        """Return the time of the first tap, Unix seconds."""
         return self.clips[0].tapped
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """One figure per scenario and link; nothing without a scenario that plays video."""
+    """Yield a figure per scenario and link; nothing without a scenario that plays video."""
     metrics = [metric for metric in METRICS if metric.name == METRIC]
     places = dict.fromkeys((group.scenario, group.link) for group in analysis.groups if group.metric in metrics)
     for scenario, link in places:
@@ -81,7 +81,7 @@ def _tests(analysis: Analysis, scenario: str, link: str) -> Iterator[Played]:
 
 
 def _height(clip: Clip, media_s: float) -> int | None:
-    """The quality that is shown at a place of the clip, lines."""
+    """Return the quality shown at a place of the clip, lines; None if no segment covers it."""
     shown = [segment for segment in clip.segments if segment.start_s <= media_s < segment.start_s + segment.duration_s]
     return shown[0].height if shown else None
 

@@ -1,7 +1,7 @@
-"""What was heard, and what came meanwhile, on one time axis: a waveform and the bytes of each network per transport.
+"""Recorded sound and received bytes on one time axis: a waveform and the bytes of each network per transport.
 
-Silences and skips are marked, requests for the stream, what was sent again, and what happened to the paths
-(baerts2015 fig 6.4-6.12; its §6.2.2 could not align the two, as it could not look into the app).
+Marks show silences, skips, requests for the stream, retransmissions, reinjections, and changes of the paths
+(baerts2015 fig 6.4-6.12; in its §6.2.2, the two could not be aligned for lack of data from the app).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,31 +29,31 @@ from mplab.format.experiment import Transport
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
 POINTS = 600
-"""A waveform is drawn as the least and the largest sample of so many equal parts."""
+"""Number of equal parts of a waveform; the smallest and the largest sample of each part are drawn."""
 SILENCE, SKIP, FIRST, REQUEST = "#d1495b", "#7b2d8b", "#1b7f5c", "#1b7f5c"
 WAVE_IN, BYTES_IN = 0.75, 1.3
-"""Heights of the two rows of a transport."""
+"""Heights of the two rows of a transport, inches."""
 
 BYTES = Axis("Payload", "bytes")
 
 
 @dataclass(frozen=True)
 class CellSound:
-    """What was heard in one cell."""
+    """Recorded sound and traffic of a cell."""
 
     cell: Cell
     transport: Transport
     playback: Playback
     envelope: NDArray[np.float64]
-    """A row per part: start and end, s from the tap; least and largest sample."""
+    """Rows (start_s, end_s, smallest sample, largest sample); times are relative to the tap."""
     story: FacetData | None
-    """What the networks carried; None without captures."""
+    """Bytes of the networks; None without captures."""
     requests_s: tuple[float, ...]
-    """When the app asked for the stream, s from the tap."""
+    """Times of the app's requests for the stream, s from the tap."""
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """A figure per scenario and link; nothing for scenarios that record no sound."""
+    """Yield a figure per scenario and link; nothing for scenarios that record no sound."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
         title = f"{scenario} · {link} · What was heard and carried"
@@ -78,7 +78,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 
 def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
-    """(scenario, link) → the first ok cell of each transport that has a recording."""
+    """Return (scenario, link) → the first ok cell with a usable recording of each transport."""
     groups: dict[tuple[str, str], list[CellSound]] = {}
     for transport in analysis.run.transports:
         seen: set[tuple[str, str]] = set()
@@ -93,7 +93,7 @@ def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
 
 
 def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
-    """None without a recording that can be used."""
+    """Return sound and traffic of a cell; None without a usable recording."""
     playback = _playback(cell)
     if playback is None:
         return None
@@ -106,7 +106,7 @@ def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
 
 
 def _playback(cell: Cell) -> Playback | None:
-    """None without a recording, and with one that cannot be used: its scores say why."""
+    """Return the playback of a cell; None without a usable recording (scoring reports the problem)."""
     for observation in cell.observations():
         if observation["event"] == "sound" and cell.directory is not None:
             try:
@@ -117,7 +117,7 @@ def _playback(cell: Cell) -> Playback | None:
 
 
 def envelope(playback: Playback, points: int = POINTS) -> NDArray[np.float64]:
-    """Columns start_s, end_s, least, most of up to `points` equal parts of a recording."""
+    """Return rows (start_s, end_s, smallest, largest sample) of up to `points` equal parts: shape (parts, 4)."""
     samples, rate = playback.recording.samples, playback.recording.rate_hz
     edges = np.unique(np.linspace(0, len(samples), points + 1).astype(int))
     parts = [

@@ -1,1 +1,1 @@
-"""The shapes that trace figures are made of: a figure says what is shown, its shape how."""
+"""Shapes of trace figures: a figure selects the data, and its shape draws them."""

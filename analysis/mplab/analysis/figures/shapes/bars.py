@@ -1,4 +1,4 @@
-"""Stacked bars of shares: one bar per transport, scenario and link."""
+"""Stacked bars of shares: a bar per transport, scenario and link."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,15 @@ from mplab.analysis.text import percent, slug
 
 COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
 LABEL_FROM = 0.08
-"""A narrower part of a bar bears no number: it would not fit."""
+"""Narrower parts of a bar have no number: it would not fit."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """``values`` gives ``part`` and ``amount``; ``look`` the title and colour of each part, in their order."""
+    """A figure of stacked bars.
+
+    ``values`` returns columns ``part`` and ``amount``; ``look`` returns title and colour of each part, in order.
+    """
 
     title: str
     paper: str
@@ -29,7 +32,7 @@ class Bars:
     nothing: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing; raises `NoDataError`."""
+        """Yield one drawing. Raises NoDataError when the amounts are zero or missing."""
         frame = self.values(traces)
         if frame.is_empty() or not frame["amount"].sum():
             raise NoDataError(self.nothing)

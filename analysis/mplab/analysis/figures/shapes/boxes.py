@@ -14,7 +14,7 @@ COLUMNS = ("scenario", "link", "transport", "class", "cell", "connection_id", "v
 
 @dataclass(frozen=True)
 class Boxes:
-    """A box per transport and class (``variant``); ``values`` gives ``connection_id``, ``value``, maybe ``variant``."""
+    """A box per transport and class; ``values`` returns ``connection_id``, ``value``, and optionally ``variant``."""
 
     title: str
     paper: str
@@ -24,7 +24,7 @@ class Boxes:
     caption: str = "Box: quartiles and median; whiskers: within 1.5 times their distance. In brackets: connections."
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
         for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
             yield self._page(stem, panels)
 
@@ -56,5 +56,5 @@ class Boxes:
 
 
 def _name(series: FigureSeries) -> str:
-    """The class may bear a key for its order, before a bar: ``1|below 10 kB``."""
+    """Return the title without the key before a bar in the class, which sorts the classes: ``1|below 10 kB``."""
     return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title

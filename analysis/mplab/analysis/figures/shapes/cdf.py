@@ -30,7 +30,7 @@ DENSITY_COLUMNS = ("scenario", "link", "transport", "variant", "value", "density
 
 
 def weighted_cdf(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Each value once, ascending, and the share of weight at or below it."""
+    """Return the distinct values, ascending, and the share of weight at or below each."""
     order = np.argsort(values, kind="stable")
     unique, first = np.unique(values[order], return_index=True)
     weight = np.add.reduceat(weights[order], first)
@@ -39,7 +39,7 @@ def weighted_cdf(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def thin_steps(x: Floats, y: Floats, most: int = MAX_STEPS) -> tuple[Floats, Floats]:
-    """At most ``most`` steps of a curve, evenly over its shares; the first and the last stay."""
+    """Return about ``most`` steps of a curve, evenly over its shares; the first and the last are kept."""
     if x.size <= most:
         return x, y
     keep = np.unique(np.searchsorted(y, np.linspace(y[0], y[-1], most)).clip(0, x.size - 1))
@@ -48,7 +48,10 @@ def thin_steps(x: Floats, y: Floats, most: int = MAX_STEPS) -> tuple[Floats, Flo
 
 
 def density(values: Floats, weights: Floats, *, log: bool) -> tuple[Floats, Floats]:
-    """A histogram of `DENSITY_BINS` classes, as (middle, share of weight per class); ``log``: values above 0."""
+    """Return a histogram of `DENSITY_BINS` classes, as (middle, share of weight per class).
+
+    ``log`` makes the classes logarithmic; all values must then be above 0.
+    """
     numbers = np.log10(values) if log else values
     counts, edges = np.histogram(numbers, np.linspace(*_limits(numbers), DENSITY_BINS + 1), weights=weights)
     middles = (edges[1:] + edges[:-1]) / 2
@@ -64,8 +67,8 @@ def _limits(values: Floats) -> tuple[float, float]:
 class Cdf:
     """A figure of distributions: a curve per transport and variant, a facet per scenario and link.
 
-    ``values`` gives columns ``value``, and ``weight`` and ``variant`` where there are such, with the labels of
-    `Traces.pooled`. Raise `NoDataError`, or give no row, when there is nothing.
+    ``values`` returns a column ``value``, optionally ``weight`` and ``variant``, with the labels of `Traces.pooled`. It
+    raises `NoDataError`, or returns no row, when there are no data.
     """
 
     title: str
@@ -75,11 +78,11 @@ class Cdf:
     caption: str
     values: Callable[[Traces], pl.DataFrame]
     nothing: str
-    """Why the figure is left out when there are no values."""
+    """Reason to report when the figure is left out for lack of values."""
     kind: Literal["cdf", "density"] = "cdf"
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
         for stem, panels in pages(name, self.values(traces), traces, {"value": self.axis}, self.nothing):
             yield self._page(stem, panels)
 

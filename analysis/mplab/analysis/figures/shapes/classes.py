@@ -1,4 +1,4 @@
-"""One quantity by classes (file sizes, sites, places of the proxy) and transports: medians, quartiles, every value."""
+"""A quantity by classes (file sizes, sites, places of the proxy) and transports: medians, quartiles, every value."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ COLUMNS = ("facet", "class", "transport", "cell", "value")
 READING = "{mark}: median; line: quartiles; points: cells ({cells} each)."
 LEGEND_COLUMNS = 3
 ROW_IN, GAP_IN = 0.115, 0.12
-"""Height of a transport's mark, and between two classes."""
+"""Height of a transport's mark, and of the gap between two classes, inches."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """A row per class, a mark per transport in it: bars from zero, or marks alone on a logarithmic axis.
+    """A row per class, with a mark per transport: bars from zero, or only marks on a logarithmic axis.
 
-    ``values`` gives the columns of `COLUMNS`, facets and classes in the order in which they are to stand; raise
-    `NoDataError`, or give no row, when there is nothing.
+    ``values`` returns the columns of `COLUMNS`, with facets and classes in the order of the figure. It raises
+    `NoDataError`, or returns no row, when there are no data.
     """
 
     title: str
@@ -46,10 +46,10 @@ class Classes:
     values: Callable[[Traces], pl.DataFrame]
     nothing: str
     one_scale: bool = True
-    """All facets have the same axis of values."""
+    """True: all facets have the same axis of values."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
         frame = self.values(traces)
         shown = frame if frame.is_empty() else frame.filter(self.axis.shows("value"))
         if shown.is_empty():
@@ -112,6 +112,6 @@ class Classes:
 
 
 def _offsets(count: int) -> list[float]:
-    """Places of the transports within the row of a class, the first at the top."""
+    """Return the places of the transports within the row of a class, the first at the top."""
     step = 0.8 / count
     return [step * (place - (count - 1) / 2) for place in range(count)]

@@ -1,4 +1,4 @@
-"""What all shapes share: panels, series, axes, and the reason why a figure is left out."""
+"""Common parts of the shapes: panels, series, axes, and the reason why a figure is left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ from mplab.format.experiment import Transport
 Facet = TypeVar("Facet")
 Scale = Literal["linear", "log"]
 NARROW, WIDE = 10.0, 200.0
-"""The largest value by the smallest: below, ticks are evenly apart; above, powers of ten are enough of them."""
+"""Ratios of an axis' largest to its smallest value: below `NARROW`, ticks are evenly spaced; above `WIDE`, ticks at
+powers of ten suffice."""
 
 LONG_TITLE = 26
-"""Characters of a legend's entry beyond which two stand side by side, not three."""
+"""Length of a legend's entry above which the legend has two columns instead of three."""
 
 DASHES = ("-", "--", ":", "-.")
 NETWORK_COLOURS = {"wifi": "#0072B2", "cellular": "#E69F00", "ethernet": "#009E73", "loopback": "#999999"}
@@ -29,12 +30,12 @@ OTHER_COLOURS = ("#CC79A7", "#56B4E9", "#009E73", "#D55E00", "#999999")
 
 
 class NoDataError(Exception):
-    """There is nothing to draw; the text says what was looked for."""
+    """There is nothing to draw; the text names the missing data."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity: ``unit`` "bytes" is written with prefixes, "share" in percent."""
+    """A quantity on an axis; the unit "bytes" is shown with prefixes, "share" in percent."""
 
     title: str
     unit: str = ""
@@ -42,16 +43,16 @@ class Axis:
 
     @property
     def label(self) -> str:
-        """``Duration (s)``."""
+        """Return ``Duration (s)``; without the unit for bytes and shares."""
         return f"{self.title} ({self.unit})" if self.unit not in {"", "bytes", "share"} else self.title
 
     def shows(self, column: str) -> pl.Expr:
-        """Which values of a column it can show: those that are finite, and above 0 when it is logarithmic."""
+        """Return a condition for the values that the axis can show: finite, and above 0 if it is logarithmic."""
         value = pl.col(column)
         return value.is_finite() & (value > 0) if self.scale == "log" else value.is_finite()
 
     def text(self, value: float) -> str:
-        """A value on the axis."""
+        """Return a value in the form of the axis' tick labels."""
         if self.unit == "share":
             return percent(round(value, 6))
         if self.unit != "bytes":
@@ -61,7 +62,7 @@ class Axis:
         return f"{_short(value / size)} {name}"
 
     def dress(self, axes: Axes, side: Literal["x", "y"]) -> None:
-        """Scale, title and ticks."""
+        """Set scale, title and ticks."""
         axis = axes.xaxis if side == "x" else axes.yaxis
         axes.set(**{f"{side}label": self.label})
         if self.scale == "log":
@@ -79,20 +80,20 @@ class Axis:
 
 @dataclass(frozen=True)
 class FigureSeries:
-    """One curve, box or cloud: a transport, and what it is of it (``variant``, "" where there is one alone)."""
+    """A curve, box or cloud of a transport; ``variant`` distinguishes several of a transport, "" for a single one."""
 
     transport: Transport
     variant: str
 
     @property
     def title(self) -> str:
-        """``Multipath TCP, wifi``."""
+        """Return ``Multipath TCP, wifi``."""
         return f"{self.transport.title}, {self.variant}" if self.variant else self.transport.title
 
 
 @dataclass(frozen=True)
 class FigurePanel:
-    """The rows of one scenario and link, by series."""
+    """The rows of a scenario and link, by series."""
 
     title: str
     scenario: str
@@ -103,9 +104,12 @@ class FigurePanel:
 def pages(
     name: str, frame: pl.DataFrame, traces: Traces, axes: Mapping[str, Axis], nothing: str
 ) -> Iterator[tuple[str, Sequence[FigurePanel]]]:
-    """The panels of a figure page by page, in the order of the traces, with the stem of each page.
+    """Return (stem, panels) of each page of a figure, in the order of the traces.
 
-    Left out are rows that ``axes`` (by column) cannot show; raises `NoDataError` with ``nothing`` when none is left.
+    Rows that ``axes`` (by column) cannot show are left out.
+
+    Raises:
+        NoDataError: no row is left; the text is ``nothing``.
     """
     shown = frame if frame.is_empty() else frame.filter(*(axis.shows(column) for column, axis in axes.items()))
     if shown.is_empty():
@@ -114,35 +118,35 @@ def pages(
 
 
 def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[tuple[str, Sequence[Facet]]]:
-    """At most `MAX_FACETS` at a time, with the stems ``trace-NAME``, ``trace-NAME-2``."""
+    """Yield pages of at most `MAX_FACETS` facets, with the stems ``trace-NAME``, ``trace-NAME-2``."""
     for page, start in enumerate(range(0, len(facets), MAX_FACETS)):
         yield slug(kind, name, str(page + 1) if page else ""), facets[start : start + MAX_FACETS]
 
 
 def variants(all_series: Sequence[FigureSeries]) -> dict[str, str]:
-    """The dashes of each variant."""
+    """Return variant → line style."""
     names = list(dict.fromkeys(series.variant for series in all_series))
     return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
 
 
 def series_of(panels: Sequence[FigurePanel]) -> list[FigureSeries]:
-    """Every series of some panels, once."""
+    """Return the distinct series of the panels."""
     return list({(s.transport.label, s.variant): s for panel in panels for s, _ in panel.series}.values())
 
 
 def handle(series: FigureSeries, dash: str, *, marker: bool = False) -> Line2D:
-    """A series in the legend."""
+    """Return the legend entry of a series."""
     look = {"linestyle": "none", "marker": series.transport.marker} if marker else {"linestyle": dash}
     return Line2D([], [], color=series.transport.colour, linewidth=LINE_WIDTH, label=series.title, **look)  # type: ignore[arg-type]
 
 
 def legend_columns(handles: Sequence[Line2D]) -> int:
-    """How many entries of a legend fit side by side."""
+    """Return the number of columns of a legend."""
     return 2 if max((len(str(h.get_label())) for h in handles), default=0) > LONG_TITLE else 3
 
 
 def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
-    """One title for the x axes of several facets: the own ones of narrow facets would run into each other."""
+    """Replace the x axis titles of several facets by a common one: in narrow facets they would overlap."""
     if len(all_axes) > 1:
         for axes in all_axes:
             axes.set_xlabel("")
@@ -150,28 +154,28 @@ def title_below(canvas: Canvas, axis: Axis, all_axes: Sequence[Axes]) -> None:
 
 
 def named_networks(column: str = "network") -> pl.Expr:
-    """The networks of a column with their titles."""
+    """Return an expression that replaces the networks of a column by their titles."""
     return pl.col(column).replace(NETWORK_TITLES)
 
 
 def network_colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each network; the known ones have theirs in every figure."""
+    """Return network → colour; known networks have the same colour in every figure."""
     others = [name for name in dict.fromkeys(names) if name not in NETWORK_COLOURS]
     return NETWORK_COLOURS | {name: OTHER_COLOURS[i % len(OTHER_COLOURS)] for i, name in enumerate(others)}
 
 
 def network_title(name: str) -> str:
-    """``wifi`` → ``WiFi``."""
+    """Return the title of a network: ``WiFi`` for ``wifi``."""
     return NETWORK_TITLES.get(name, name.capitalize())
 
 
 def thinned(frame: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Every n-th row, so that no more than ``most`` are left."""
+    """Return every n-th row, so that at most ``most`` rows are left."""
     return frame.gather_every(-(-frame.height // most)) if frame.height > most else frame
 
 
 def _short(value: float) -> str:
-    """As few digits as tell it: ``0.1``, ``50``, ``20 000``."""
+    """Return a number with up to three significant digits, from 100 on as an integer: ``0.1``, ``50``, ``20 000``."""
     text = f"{value:,.0f}".replace(",", THIN_SPACE) if abs(value) >= 100 else f"{value:.3g}"
     mantissa, _, exponent = text.partition("e")
     return (f"{mantissa}e{int(exponent)}" if exponent else text).replace("-", MINUS)

@@ -1,4 +1,4 @@
-"""Figures of one connection over time: the Multipath TCP connection with two subflows or more that carried most."""
+"""Figures of one connection over time: the Multipath TCP connection with two or more subflows that carried most."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from mplab.analysis.text import slug
 
 NS = 1e9
 MAX_POINTS = 2500
-"""Points of each kind that are drawn; the CSV has them all."""
+"""Maximum number of points of each kind that are drawn; the CSV has all points."""
 
 SUBFLOW_COLOURS = ("#0072B2", "#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#D55E00")
 AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
-"""Marker and colour of what was sent again."""
+"""Markers and colours of data that was sent again."""
 
 
 @dataclass(frozen=True)
 class PlottedConnection:
-    """One connection with its points, in the direction that carried more; times in seconds since its beginning."""
+    """A connection with its points in the direction that carried more; times in seconds since its start."""
 
     trace: CellTrace
     number: int
@@ -33,33 +33,37 @@ class PlottedConnection:
 
     @property
     def text(self) -> str:
-        """Which one it is."""
+        """Return a sentence that identifies the connection."""
         return f"Cell {self.trace.name}, connection {self.number}, {self.direction}."
 
     def of(self, *kinds: str) -> pl.DataFrame:
-        """The points of some kinds, in time order."""
+        """Return the points of some kinds, sorted by time."""
         return self.points.filter(pl.col("kind").is_in(kinds)).sort("time_s", maintain_order=True)
 
     @property
     def subflows(self) -> list[int]:
-        """Subflows that have points."""
+        """Return the subflows that have points."""
         return sorted(self.points["subflow_id"].unique())
 
     def colour(self, subflow: int) -> str:
-        """That of its network, when no other subflow has the same."""
+        """Return the colour of the subflow's network, or another one if several subflows use that network."""
         own = self.networks.get(subflow, "")
         if own and list(self.networks.values()).count(own) == 1:
             return network_colours([own])[own]
         return SUBFLOW_COLOURS[subflow % len(SUBFLOW_COLOURS)]
 
     def title(self, subflow: int) -> str:
-        """``Subflow 0, WiFi``."""
+        """Return ``Subflow 0, WiFi``."""
         network = self.networks.get(subflow, "")
         return f"Subflow {subflow}, {network_title(network)}" if network else f"Subflow {subflow}"
 
 
 def largest(traces: Traces) -> PlottedConnection:
-    """The MPTCP connection with two subflows or more that carried most; raises `NoDataError`."""
+    """Return the MPTCP connection with two subflows or more that carried most bytes.
+
+    Raises:
+        NoDataError: there is no such connection, or it has no points.
+    """
     found = traces.largest_mptcp
     if found is None:
         raise NoDataError("no Multipath TCP connection has two subflows")
@@ -79,8 +83,8 @@ def largest(traces: Traces) -> PlottedConnection:
 class OneConnection:
     """A figure of the largest MPTCP connection, with time on the x axis.
 
-    ``values`` gives what is drawn, which is also the figure's CSV behind the columns ``cell`` and ``connection_id``;
-    ``paint`` draws it, and returns the entries of the legend.
+    ``values`` returns the data of the figure, which are also its CSV after the columns ``cell`` and ``connection_id``.
+    ``paint`` draws them, and returns the entries of the legend.
     """
 
     title: str
@@ -90,12 +94,12 @@ class OneConnection:
     values: Callable[[PlottedConnection], pl.DataFrame]
     paint: Callable[[Axes, PlottedConnection, pl.DataFrame], list[Line2D]]
     nothing: str
-    """What the connection lacks when there are no values."""
+    """Name of the missing data, for the reason when there are no values."""
     height_in: Callable[[pl.DataFrame], float]
     legend_columns: int = 3
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing; raises `NoDataError`."""
+        """Yield one drawing. Raises NoDataError when there is nothing to draw."""
         connection = largest(traces)
         frame = self.values(connection)
         if frame.is_empty():

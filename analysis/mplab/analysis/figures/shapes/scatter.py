@@ -1,4 +1,4 @@
-"""Clouds of connections: two quantities of each."""
+"""Scatter plots of two quantities of connections."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ COLUMNS = ("scenario", "link", "transport", "cell", "connection_id", "x", "y")
 
 @dataclass(frozen=True)
 class Scatter:
-    """A point per connection; ``values`` gives the columns ``connection_id``, ``x`` and ``y``."""
+    """A figure with a point per connection; ``values`` returns the columns ``connection_id``, ``x`` and ``y``."""
 
     title: str
     paper: str
@@ -26,7 +26,7 @@ class Scatter:
     nothing: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when there is nothing to draw."""
         for stem, panels in pages(name, self.values(traces), traces, {"x": self.x, "y": self.y}, self.nothing):
             yield self._page(stem, panels)
 

@@ -1,4 +1,4 @@
-"""Stacked bars of amounts: a bar per transport, a facet with an axis of its own per use."""
+"""Stacked bars of amounts: a bar per transport, a facet per use; each facet has its own axis."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,15 @@ from mplab.analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, fa
 
 COLUMNS = ("facet", "transport", "part", "cell", "value")
 ROOM = 1.95
-"""The axis goes on so far behind the longest bar, for the numbers there."""
+"""Length of the axis relative to the longest bar; the numbers are behind the bars."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """``values`` gives the columns of `COLUMNS`; ``look`` is the title and colour of each part, in their order."""
+    """A figure of stacked bars.
+
+    ``values`` returns the columns of `COLUMNS`; ``look`` has title and colour of each part, in order.
+    """
 
     title: str
     paper: str
@@ -29,7 +32,7 @@ class Stacks:
     nothing: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when the values are zero or missing."""
         frame = self.values(traces)
         if frame.is_empty() or not frame["value"].sum():
             raise NoDataError(self.nothing)

@@ -1,1 +1,1 @@
-"""Figures from mptrace's tables. What is drawn after which figure of which paper: docs/figures.md."""
+"""Figures from mptrace's tables; docs/figures.md lists the papers' figures that they reproduce."""

@@ -1,4 +1,4 @@
-"""How much an acknowledgement acknowledges, on the subflow and of the connection's data."""
+"""Bytes per acknowledgement, on the subflow and of the connection's data."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ LEVELS = {"tcp": "TCP", "mptcp": "data"}
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Sizes of acknowledgements of downloaded data, each weighing as many bytes as it acknowledged."""
+    """Return the sizes of acknowledgements of downloaded data, weighted by the bytes that they acknowledged."""
     return traces.each(
         lambda trace: (
             trace.read("acks")

@@ -1,4 +1,4 @@
-"""How much is sent on one subflow before another one is used."""
+"""Bytes sent on one subflow before another one is used."""
 
 import polars as pl
 

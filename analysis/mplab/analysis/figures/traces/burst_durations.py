@@ -1,4 +1,4 @@
-"""How long one subflow is used before another one is."""
+"""Time for which one subflow is used before another one is."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""How much each network has carried by when: one cell of each transport, with what happened to the paths meanwhile."""
+"""Bytes of each network over time, in one cell of each transport, with the changes of the paths."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ COLUMNS = ("cell", "scenario", "link", "transport", "network", "kind", "time_s",
 NS = 1e9
 MAX_STEPS = 300
 MAX_MARKS = 150
-"""Marks of a kind in a facet; the CSV has them all."""
+"""Maximum number of marks of a kind in a facet; the CSV has all."""
 
 OUTAGE_ALPHA = 0.13
 Curves = dict[str, tuple[Floats, Floats]]
@@ -32,20 +32,20 @@ TIME, BYTES = Axis("Time", "s"), Axis("New payload so far", "bytes")
 
 
 def begin_ns(trace: CellTrace) -> int:
-    """The first packet of the cell."""
+    """Return the time of the cell's first packet, Unix nanoseconds; 0 without packets."""
     return int(trace.tables["connections"].select(pl.col("start_ns").min()).item() or 0)
 
 
 def curves(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> Curves:
-    """Per network, times (s) and bytes of all its subflows until then.
+    """Return network → (times in s, cumulative bytes of all its subflows).
 
-    From the points of time-sequence diagrams, which show when nothing came; without them from the windows of the
-    throughput table, within which bytes are spread evenly.
+    The source is the points of time-sequence diagrams, which show when nothing arrived. Without points, it is the
+    windows of the throughput table, within which bytes are spread evenly.
 
     Args:
-        trace: of one cell.
-        zero_ns: where the times begin; the first packet of the cell when left out.
-        until_s: they last at least until then.
+        trace: the cell.
+        zero_ns: zero of the times; by default the first packet of the cell.
+        until_s: minimum of the last time.
     """
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     return _stepped(trace, zero, until_s) or _ramped(trace, zero, until_s)
@@ -85,20 +85,20 @@ def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
 
 
 def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
-    """Evenly spaced times over all that there is."""
+    """Return `MAX_STEPS` evenly spaced times, from the first start or 0 to the last end or ``until_s``."""
     first, last = starts.to_numpy().min(), ends.to_numpy().max()
     return np.linspace(min(0.0, first), max(last, until_s), MAX_STEPS)
 
 
 def _networks(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each network, WiFi first."""
+    """Yield the rows of each network, WiFi first."""
     ordered = rows.sort(pl.col("network") != "wifi", "network")
     for (network,), own in ordered.group_by("network", maintain_order=True):
         yield str(network), own
 
 
 def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
-    """Bytes until each time: the sum of windows' ramps, as the integral of the rates that begin and end."""
+    """Return the bytes until each time: the integral of the sum of the windows' rates."""
     edges = np.concatenate((start, end))
     rates = np.concatenate((size / (end - start), -size / (end - start)))
     order = np.argsort(edges, kind="stable")
@@ -108,10 +108,12 @@ def _spread(times: Floats, start: Floats, end: Floats, size: Floats) -> Floats:
 
 
 def sent_again(trace: CellTrace, zero_ns: int | None = None) -> pl.DataFrame:
-    """What was sent again and when: ``network``, ``kind`` (of `AGAIN`), ``cause``, ``time_s``, ``bytes``.
+    """Return retransmissions and reinjections, sorted by time.
 
-    Each direction as its sender saw it: the phone may get neither the first nor the second of two copies. Without
-    tables of the proxy's side both are as the phone saw them.
+    Columns: ``network``, ``kind`` (of `AGAIN`), ``cause``, ``time_s``, ``bytes``, ``direction``.
+
+    Each direction comes from its sender's capture: the phone can miss the first or the second copy. Without tables of
+    the proxy, both directions come from the phone's capture.
     """
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     proxy = _at_proxy(trace)
@@ -135,9 +137,9 @@ def _at_proxy(trace: CellTrace) -> Tables | None:
 
 
 def _flows(tables: Tables, phone: Tables | None = None) -> pl.DataFrame:
-    """``connection_id``, ``subflow_id`` and ``network`` of each subflow.
+    """Return ``connection_id``, ``subflow_id`` and ``network`` of each subflow.
 
-    With those of the ``phone`` the network is the one over which it left the phone.
+    With the tables of the ``phone``, the network is the one that the phone used.
     """
     if phone is None:
         return tables["subflows"].select("connection_id", "subflow_id", "network")
@@ -159,7 +161,7 @@ def _again(read: Callable[[str], pl.DataFrame], flows: pl.DataFrame, zero_ns: in
 
 @dataclass(frozen=True)
 class FacetData:
-    """What a facet shows of one cell; its times count from ``zero_ns``."""
+    """Content of a cell's facet; its times are relative to ``zero_ns``."""
 
     trace: CellTrace
     curves: Curves
@@ -168,21 +170,21 @@ class FacetData:
 
     @property
     def last_s(self) -> float:
-        """The end of the curves."""
+        """Return the end of the curves."""
         return max(float(times[-1]) for times, _ in self.curves.values())
 
     def since_begin_s(self, unix_s: float) -> float:
-        """A time of the lab's clock on the axis."""
+        """Convert a time of the lab's clock to the axis."""
         return unix_s - self.zero_ns / NS
 
     @property
     def handovers(self) -> list[Handover]:
-        """Within the curves."""
+        """Return the hand-overs that start before the end of the curves."""
         end_s = self.last_s + self.zero_ns / NS
         return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
 
     def rows(self) -> Iterator[tuple[object, ...]]:
-        """Of the CSV: the curves, what was sent again, and the changes."""
+        """Yield the rows of the CSV: the curves, retransmissions and reinjections, and the changes."""
         trace = self.trace
         place = (trace.name, trace.scenario, trace.link, trace.transport)
         for network, (x, y) in self.curves.items():
@@ -195,14 +197,14 @@ class FacetData:
 
 
 def story_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
-    """The story of a cell, None when its subflows carried nothing; arguments as of `curves`."""
+    """Return the facet of a cell, or None when its subflows carried nothing; arguments as for `curves`."""
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     made = curves(trace, zero, until_s)
     return FacetData(trace, made, sent_again(trace, zero), zero) if made else None
 
 
 def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
-    """The curves, with crosses where something was sent again, over what happened to the paths."""
+    """Draw the changes of the paths, and the curves with crosses at retransmissions and reinjections."""
     paint_changes(axes, story, colours)
     for network, (x, y) in story.curves.items():
         axes.plot(x, y, color=colours[network], linewidth=LINE_WIDTH)
@@ -213,7 +215,7 @@ def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
 
 
 def paint_changes(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
-    """Outages as bands in the colour of their network, other changes as lines."""
+    """Draw outages as bands in the colour of their network, and other changes as lines."""
     for found in story.handovers:
         begin_s, end_s = story.since_begin_s(found.change.time_s), story.since_begin_s(found.end_s)
         colour = colours[found.change.network]
@@ -226,13 +228,13 @@ def paint_changes(axes: Axes, story: FacetData, colours: dict[str, str]) -> None
 
 
 def colours_of(stories: Sequence[FacetData]) -> dict[str, str]:
-    """Of every network that carried something, or that something happened to."""
+    """Return the colours of all networks that carried bytes or that were changed."""
     carried = [network for story in stories for network in story.curves]
     return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
 
 
 def legend(stories: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]:
-    """What the facets show."""
+    """Return the legend entries of the facets."""
     shown = list(dict.fromkeys(network for story in stories for network in story.curves))
     handles: list[Artist] = [
         Line2D([], [], color=colours[name], linewidth=LINE_WIDTH, label=network_title(name)) for name in shown
@@ -257,14 +259,14 @@ def legend(stories: Sequence[FacetData], colours: dict[str, str]) -> list[Artist
 
 @dataclass(frozen=True)
 class BytesOverTime:
-    """A facet per example cell, a curve per network."""
+    """A figure with a facet per example cell, and a curve per network."""
 
     title: str
     paper: str
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing per page of facets; raises `NoDataError`."""
+        """Yield a drawing per page of facets. Raises NoDataError when no subflow carried payload."""
         found = [made for trace in traces.one_per_transport() if (made := story_of(trace)) is not None]
         if not found:
             raise NoDataError("no subflow carried payload")

@@ -1,4 +1,4 @@
-"""Which part of what a connection uploads takes the cellular network."""
+"""Fraction of a connection's uploaded bytes on the cellular network."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.scatter import Scatter
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per MPTCP connection: bytes up, and their fraction on cellular."""
+    """Return the uploaded bytes of each MPTCP connection, and their fraction on the cellular network."""
     cellular = pl.col("unique_up").filter(pl.col("network") == CELLULAR).sum()
     return traces.each(
         lambda trace: (

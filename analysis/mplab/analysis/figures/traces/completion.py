@@ -1,4 +1,4 @@
-"""How long long transfers take."""
+"""Duration of long transfers."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Durations of large connections."""
+    """Return the durations of large connections."""
     return traces.applications.pooled(
         "connections",
         "connection_id",

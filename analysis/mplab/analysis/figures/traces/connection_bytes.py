@@ -1,4 +1,4 @@
-"""How much connections carry."""
+"""Bytes of connections."""
 
 from mplab.analysis.figures.connections import APPLICATIONS, BYTES, OPENED
 from mplab.analysis.figures.kinds import TraceFigure

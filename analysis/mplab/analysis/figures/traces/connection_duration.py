@@ -1,4 +1,4 @@
-"""How long connections last."""
+"""Duration of connections."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Duration against bytes of each connection."""
+"""Duration and bytes of each connection."""
 
 import polars as pl
 

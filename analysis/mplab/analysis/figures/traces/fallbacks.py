@@ -20,7 +20,7 @@ TITLES = {
 
 
 def look(parts: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Title and colour of each cause, those without a fallback first."""
+    """Return title and colour of each cause; connections without a fallback are first."""
     known = {part: TITLES[part] for part in TITLES if part in parts}
     return known | {part: (part, "#999999") for part in parts if part not in TITLES}
 

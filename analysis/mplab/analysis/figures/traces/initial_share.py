@@ -1,4 +1,4 @@
-"""How much of a connection stays on its first subflow."""
+"""Share of a connection's bytes on its initial subflow."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection, unique payload of the initial subflow by that of all."""
+    """Return, for each connection, the unique payload of the initial subflow divided by that of all subflows."""
     first = UNIQUE.filter(pl.col("role") == "initial").sum()
     return traces.each(
         lambda trace: (

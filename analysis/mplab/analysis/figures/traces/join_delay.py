@@ -1,4 +1,4 @@
-"""How long after the first subflow the second one is asked for."""
+"""Time from the request of the first subflow to that of the second."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What part of all bytes each network carried."""
+"""Share of all bytes on each network."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from mplab.analysis.figures.shapes.common import network_colours, network_title
 
 
 def look(networks: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Title and colour of each network, WiFi first."""
+    """Return title and colour of each network, WiFi first."""
     colours = network_colours(networks)
     ordered = sorted(networks, key=lambda name: (name != "wifi", name != "cellular", name))
     return {name: (network_title(name), colours[name]) for name in ordered}

@@ -1,4 +1,4 @@
-"""Which part of a connection's bytes was sent again."""
+"""Retransmitted and reinjected fraction of a connection's bytes."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection and direction: retransmitted and reinjected bytes by the bytes of the application."""
+    """Return, for each connection and direction, retransmitted and reinjected bytes divided by the application's."""
     return traces.each(_fractions)
 
 

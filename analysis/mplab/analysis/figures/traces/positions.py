@@ -1,4 +1,4 @@
-"""When in the life of a connection data is sent again."""
+"""Times of retransmissions and reinjections within a connection's duration."""
 
 import polars as pl
 
@@ -12,7 +12,7 @@ NS = 1e9
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Times of retransmissions and reinjections as fractions of the connection's duration."""
+    """Return times of retransmissions and reinjections as fractions of the connection's duration."""
     return traces.each(_fractions)
 
 

@@ -1,4 +1,4 @@
-"""Where round trips of uploaded data lie, at the level that the application sees."""
+"""Density of round-trip times of uploaded data, at the application's level."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Samples of plain TCP by sequence number, of MPTCP by data sequence number."""
+    """Return the samples: of TCP by sequence number, of MPTCP by data sequence number."""
     return traces.each(
         lambda trace: (
             trace.read("rtt")

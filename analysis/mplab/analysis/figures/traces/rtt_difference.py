@@ -1,4 +1,4 @@
-"""How far apart the subflows of a connection are."""
+"""Difference of the round-trip times of a connection's subflows."""
 
 import polars as pl
 
@@ -8,11 +8,11 @@ from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
 ENOUGH_SAMPLES = 3
-"""A mean of fewer says little (the scripts behind the paper ask for as many)."""
+"""Minimum number of samples for a mean (the same as in the scripts of the paper)."""
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection, largest less smallest mean round trip of what the phone sent."""
+    """Return, for each connection, the largest minus the smallest mean round-trip time of data from the phone."""
     means = traces.pooled(
         "directions",
         "connection_id",

@@ -1,4 +1,4 @@
-"""Mean round trip of each subflow."""
+"""Mean round-trip time of each subflow."""
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Means by network and direction."""
+    """Return the means by network and direction."""
     return traces.each(
         lambda trace: (
             trace.tables["directions"]

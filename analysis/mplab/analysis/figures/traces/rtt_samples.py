@@ -1,4 +1,4 @@
-"""Round trips of what the phone sent."""
+"""Round-trip times of data from the phone."""
 
 import polars as pl
 
@@ -10,7 +10,10 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Samples of subflows, by network. At the phone, what it receives is answered at once: no path is in that."""
+    """Return samples of the subflows' uploads, by network.
+
+    Downloads are left out: the phone acknowledges received data at once, so that their samples do not include the path.
+    """
     return traces.each(
         lambda trace: (
             trace.read("rtt")

@@ -1,4 +1,4 @@
-"""How often data changes the subflow."""
+"""Changes of the subflow per second."""
 
 import polars as pl
 

@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Directions of 1 MB or more, as a whole."""
+    """Return the throughput of each direction of a connection with 1 MB or more, Mbit/s."""
     return traces.applications.each(
         lambda trace: (
             trace.tables["directions"]

@@ -1,4 +1,4 @@
-"""What the largest MPTCP connection sent when, on which subflow, and what of it was sent again."""
+"""Time-sequence diagram of the largest MPTCP connection: data by subflow, retransmissions and reinjections."""
 
 from typing import Any
 
@@ -17,14 +17,17 @@ BYTES = Axis("Data sequence number", "bytes")
 
 
 def points(connection: PlottedConnection) -> pl.DataFrame:
-    """Every point, with the network of its subflow."""
+    """Return all points, with the network of their subflow."""
     subflows, names = list(connection.networks), list(connection.networks.values())
     network = pl.col("subflow_id").replace_strict(subflows, names, default="", return_dtype=pl.String)
     return connection.points.with_columns(network=network).select(COLUMNS)
 
 
 def paint(axes: Axes, connection: PlottedConnection, _: pl.DataFrame) -> list[Line2D]:
-    """Data as strokes in the colours of subflows, what was sent again as crosses, acknowledgements as a line."""
+    """Draw the diagram, and return the legend entries.
+
+    Data are strokes in the subflows' colours, data sent again are crosses, and acknowledgements are a line.
+    """
     handles = []
     acked = connection.of("ack").with_columns(pl.col("offset").cum_max())
     if not acked.is_empty():

@@ -1,4 +1,4 @@
-"""Web objects of one cell: when each was asked for, when it came, and over which network."""
+"""Web objects of one cell: times of request and response, and the networks of each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,21 +36,21 @@ TIME = Axis("Time since the first request", "ms")
 
 
 def shares(text: str) -> dict[str, int]:
-    """``wifi:1234,cellular:567`` as bytes per network."""
+    """Parse ``wifi:1234,cellular:567`` to network → bytes."""
     parts = (part.rpartition(":") for part in text.split(",") if part)
     return {name: int(size) for name, _, size in parts}
 
 
 @dataclass(frozen=True)
 class Waterfall:
-    """A row per object: waiting, then the response in the colours of its networks, each as wide as its share."""
+    """A figure with a row per object: the wait, then the response, divided by the networks' shares of its bytes."""
 
     title: str
     paper: str
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """One drawing, of the cell with most objects over several networks; raises `NoDataError`."""
+        """Yield a drawing of the cell with most objects over several networks. Raises NoDataError without objects."""
         found = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
         if not found:
             raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
@@ -82,7 +82,7 @@ class Waterfall:
 
 
 def _interest(trace: CellTrace) -> tuple[int, int]:
-    """Objects that came over several networks, then all objects."""
+    """Return the number of objects that came over several networks, and of all objects."""
     objects = trace.tables["objects"]
     return objects.filter(pl.col("networks").str.contains(",")).height, objects.height
 
@@ -102,12 +102,12 @@ def _bar(axes: Axes, row: int, item: Row, colours: dict[str, str]) -> None:
 
 
 def _response(network: str) -> str:
-    """Of the legend; what a session carried says nothing of networks."""
+    """Return the legend's text of a network; in a session, the network of an object is unknown."""
     return "Response" if network == LOOPBACK else f"Response over {network_title(network)}"
 
 
 def _label(item: Row) -> str:
-    """``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``: han2015's words of figure 5."""
+    """Return ``…image.png · 200 (8.0 kB, 21 % WiFi) [3]``, as in han2015 fig. 5."""
     url = item["url"] or ""
     short = url if len(url) <= URL_CHARACTERS else "…" + url[-URL_CHARACTERS:]
     parts = shares(item["networks"] or "")

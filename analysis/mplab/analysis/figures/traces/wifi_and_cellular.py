@@ -1,4 +1,4 @@
-"""Bytes of each connection on WiFi against those on the cellular network."""
+"""Bytes of each connection on WiFi and on the cellular network."""
 
 import polars as pl
 
@@ -10,9 +10,9 @@ from mplab.analysis.figures.shapes.scatter import Scatter
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection, unique payload of both directions by network; a byte at least, for the axes are logarithmic.
+    """Return, for each connection, the unique payload of both directions by network.
 
-    Of a session, its paths are one connection.
+    The minimum is 1 byte, since the axes are logarithmic. The paths of a session count as one connection.
     """
     return traces.each(
         lambda trace: (

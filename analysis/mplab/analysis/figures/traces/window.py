@@ -1,4 +1,4 @@
-"""Receive window and data in flight of the largest MPTCP connection, and where it reinjected."""
+"""Receive window and data in flight of the largest MPTCP connection, with its reinjections."""
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ SIZE = Axis("Bytes", "bytes")
 
 
 def windows(connection: PlottedConnection) -> pl.DataFrame:
-    """At each point: bytes sent and not acknowledged, and how much the receiver would take beyond that number."""
+    """Return, over time, the bytes in flight (sent but not acknowledged) and the window beyond the last ACK."""
     ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
     return (
         connection.points.sort("time_s", maintain_order=True)
@@ -30,13 +30,13 @@ def windows(connection: PlottedConnection) -> pl.DataFrame:
             in_flight=(pl.col("sent").fill_null(0) - pl.col("acked")).clip(lower_bound=0),
             window=(pl.col("edge") - pl.col("acked")).clip(lower_bound=0),
         )
-        # An acknowledgement and the window that it told are two points of one moment.
+        # An acknowledgement and its window are two points with the same time.
         .unique("time_s", keep="last", maintain_order=True)
     )
 
 
 def paint(axes: Axes, connection: PlottedConnection, curves: pl.DataFrame) -> list[Line2D]:
-    """Two curves over time, and crosses on top where data was reinjected."""
+    """Draw two curves over time, with crosses at the top for reinjections, and return the legend entries."""
     shown = thinned(curves, MAX_POINTS)
     handles = []
     for column, colour, label in (("window", WINDOW, "Receive window"), ("in_flight", FLIGHT, "In flight")):

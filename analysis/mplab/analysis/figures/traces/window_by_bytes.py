@@ -1,4 +1,4 @@
-"""The largest receive window that was announced, by how much a connection carried."""
+"""Largest announced receive window of a connection, by its bytes."""
 
 import polars as pl
 
@@ -13,7 +13,7 @@ ABOVE = "10 MB or more"
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Per connection the largest window that either side announced, by class of its bytes."""
+    """Return, for each connection, the largest window that either side announced, by class of its bytes."""
     return traces.each(
         lambda trace: (
             trace.tables["directions"]
@@ -26,7 +26,7 @@ def values(traces: Traces) -> pl.DataFrame:
 
 
 def _class() -> pl.Expr:
-    """The class, with its place before a bar."""
+    """Return an expression of the class, with its place before a bar."""
     found = pl.lit(f"{len(CLASSES)}|{ABOVE}")
     for place, (limit, name) in reversed(list(enumerate(CLASSES))):
         found = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{place}|{name}")).otherwise(found)

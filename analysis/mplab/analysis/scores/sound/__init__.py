@@ -1,4 +1,4 @@
-"""Recordings of what a phone played: silences in them, skips, the waveform."""
+"""Score recordings of a phone's sound: silences and skips."""
 
 from mplab.analysis.scores.sound.melody import Melody
 from mplab.analysis.scores.sound.playback import METRICS, Playback, listen, playback, score, values, waits

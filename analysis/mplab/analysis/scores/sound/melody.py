@@ -1,7 +1,7 @@
-"""Finds out which part of what was sent is heard, and so where playback has jumped.
+"""Align a recording with the melody that was sent, and find jumps of the playback.
 
-What is sent is a melody: notes of equal length, each one of a few tones, in an order of which a second is found once
-only. A scenario observes it as ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``, a hexadecimal digit per note.
+The melody has notes of equal length; each note is one of a few tones. Any second of the melody occurs only once in it.
+A scenario observes it as ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``, with a hexadecimal digit per note.
 """
 
 import itertools
@@ -16,20 +16,20 @@ from mplab.analysis.scores.sound.recording import FRAME_S, Recording
 from mplab.analysis.scores.sound.silence import Pause
 
 SKIP_S = 0.1
-"""A jump of the source time by less than this is not told from a pause's inexact ends."""
+"""Smallest jump of the source time; smaller ones cannot be distinguished from the inexact ends of a pause."""
 
 _WINDOW_FRAMES = 100
-"""8.3 notes of 0.12 s: the same eight of sixteen tones are not found again in minutes."""
+"""8.3 notes of 0.12 s: a sequence of eight notes of sixteen tones does not recur within minutes."""
 _LEAST_FRAMES = 40
 _STEP_FRAMES = 10
 _SPECTRUM_S = 0.04
 _PURITY = 0.4
-"""Least share of a frame's energy that its tone has; what has less is no note of a melody."""
+"""Smallest share of a frame's energy in its tone; a frame below it has no note of a melody."""
 _MATCH = 0.75
-"""Least share of a window's frames that have the tone they should: it is 1/16 where they have nothing in common."""
+"""Smallest share of a window's frames that must match; unrelated sequences match in 1/16 of the frames."""
 _CERTAIN = 0.9
-"""A window that fits so well where it is expected is not looked for elsewhere. A note has twelve frames: a place
-that is off by two fits less."""
+"""A window that matches this well at the expected place is not searched elsewhere. A note has twelve frames, so that a
+place that is off by two frames matches less."""
 _NEAR = (0, 1, -1, 2, -2)
 _COARSE = 4
 _TIE = 0.05
@@ -38,7 +38,7 @@ _NO_TONE = 255
 
 @dataclass(frozen=True)
 class Melody:
-    """Notes that are played again and again."""
+    """Notes that are played in an endless loop."""
 
     note_s: float
     tones_hz: tuple[float, ...]
@@ -46,15 +46,15 @@ class Melody:
 
     @classmethod
     def from_observation(cls, described: Observation) -> "Melody":
-        """As a scenario has observed it."""
+        """Return the melody in a scenario's observation."""
         return cls(float(described["note_s"]), tuple(described["tones_hz"]), str(described["notes"]))
 
     def then(self, other: "Melody") -> "Melody":
-        """This one, followed by another of the same kind."""
+        """Return this melody followed by another with the same tones and note length."""
         return Melody(self.note_s, self.tones_hz, self.notes + other.notes)
 
     def frames(self) -> NDArray[np.uint8]:
-        """The tone of each frame of one round."""
+        """Return the tone (an index) of each frame of one round."""
         tones = np.array([int(note, 16) for note in self.notes], dtype=np.uint8)
         count = round(len(tones) * self.note_s / FRAME_S)
         return np.asarray(tones[(np.arange(count) * FRAME_S / self.note_s + 1e-9).astype(int)])
@@ -62,7 +62,7 @@ class Melody:
 
 @dataclass(frozen=True)
 class Position:
-    """What is heard at a time: both in seconds, `source_s` from the melody's start, within one round."""
+    """The place `source_s` in one round of the melody that is heard at `at_s` of the recording, both in seconds."""
 
     at_s: float
     source_s: float
@@ -73,8 +73,8 @@ class Skip:
     """A jump of the source time that no pause explains.
 
     Attributes:
-        at_s: when, from the recording's start.
-        jump_s: how much of the source was left out; negative: was played again.
+        at_s: its time from the recording's start.
+        jump_s: length of the skipped part of the source; negative: length of the part that was repeated.
     """
 
     at_s: float
@@ -83,10 +83,10 @@ class Skip:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Where in the source the recording is.
+    """Places of the recording in the source.
 
     Attributes:
-        positions: over time, wherever it is certain.
+        positions: the places that are certain, over time.
         skips: the jumps between them.
         recognised: share of the sounding time in which the melody was found, 0 … 1.
     """
@@ -97,11 +97,11 @@ class Alignment:
 
 
 def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alignment:
-    """Compare a recording with what was sent.
+    """Align a recording with the melody that was sent.
 
     Args:
-        recording: what was heard.
-        melody: what was sent; it is taken as endless.
+        recording: the recorded sound.
+        melody: the melody, which repeats endlessly.
         silent: the recording's pauses, `mplab.analysis.scores.sound.silence.pauses` of all lengths.
     """
     heard = _tones(recording, melody.tones_hz)
@@ -124,17 +124,17 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
 
 
 def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]:
-    """The tone of each frame, an index; `_NO_TONE` where there is none."""
+    """Return the tone (an index) of each frame; `_NO_TONE` for a frame without a pure tone."""
     size, hop = round(_SPECTRUM_S * recording.rate_hz), recording.frame_samples
     count = len(recording.samples) // hop
-    # Each spectrum is of the samples around its frame's middle.
+    # Each spectrum covers the samples around the middle of its frame.
     margin = (size - hop) // 2
     padded = np.pad(recording.samples, (margin, size))
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[: count * hop : hop] * np.hanning(size)
     times = np.arange(size) / recording.rate_hz
     waves = np.exp(-2j * np.pi * np.outer(times, np.array(tones_hz)))
     power = np.abs(frames @ waves) ** 2
-    # A pure tone has this much energy for its peak: what a Hann window makes of it.
+    # Peak power of a pure tone with this energy, after the Hann window.
     total = np.sum(frames**2, axis=1) * size / 3
     best = np.argmax(power, axis=1).astype(np.uint8)
     pure = power.max(axis=1, initial=0.0) >= _PURITY * np.maximum(total, 1e-12)
@@ -142,7 +142,7 @@ def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]
 
 
 def _between(silent: Sequence[Pause], count: int) -> Iterator[tuple[int, int]]:
-    """Frames from, to: the parts without a pause."""
+    """Yield (first, end) frames of the parts without a pause."""
     first = 0
     for pause in silent:
         start, end = round(pause.start_s / FRAME_S), round(pause.end_s / FRAME_S)
@@ -163,7 +163,10 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: int | None) -> int | None:
-    """Where in the source a window begins, frames; None: nowhere. Of places that are as good, the expected one."""
+    """Return the frame of the source at which a window begins; None if it matches nowhere.
+
+    Among places that match equally well, prefer the one nearest to ``expected``.
+    """
     doubled = np.concatenate([sent, sent])
 
     def share(place: int) -> float:
@@ -185,7 +188,7 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Places at which about as many frames fit as anywhere, by one frame in `_COARSE`; none where few fit."""
+    """Return the places with about the best match, testing one frame in `_COARSE`; empty if all matches are poor."""
     looked_at = range(0, len(heard), _COARSE)
     picked = [place for place in looked_at if heard[place] != _NO_TONE]
     matches = np.zeros(len(sent), dtype=np.int16)
@@ -196,7 +199,7 @@ def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDAr
 
 
 def _expected(positions: Sequence[Position], at_s: float, silent: Sequence[Pause], melody: Melody) -> int:
-    """The frame that is heard at `at_s` when nothing has been skipped since the last position."""
+    """Return the frame of the source at `at_s`, assuming no skip since the last position."""
     last = positions[-1]
     played = at_s - last.at_s - _silent_between(silent, last.at_s, at_s)
     return round((last.source_s + played) / FRAME_S) % round(len(melody.notes) * melody.note_s / FRAME_S)

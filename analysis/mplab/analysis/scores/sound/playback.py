@@ -1,4 +1,4 @@
-"""From a recording to what the listener noticed.
+"""Score a recording by the listener's experience.
 
 A scenario observes one ``sound``::
 
@@ -25,7 +25,7 @@ from mplab.analysis.scores.sound.recording import Recording, read_wav
 from mplab.analysis.scores.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
 
 _NOTICE_S = 0.5
-"""A player notices that it has run out this long, at most, before that is heard: the sound card has a latency."""
+"""Maximum time from a player's report that it ran out of sound to the audible silence: the sound card's latency."""
 
 _BLANKS = "baerts2015 §6.2.2, figures 6.6, 6.7 and 6.12"
 _SKIPS = "baerts2015 §6.2.1"
@@ -92,17 +92,17 @@ METRICS: tuple[Metric, ...] = (
     ),
     LOOK_RESOLUTION,
 )
-"""The metrics of `values`."""
+"""The metrics of `values`, and `LOOK_RESOLUTION`."""
 
 
 @dataclass(frozen=True)
 class Playback:
-    """What was heard since the tap; all times in seconds from it.
+    """Audible playback after the tap; all times in seconds from the tap.
 
     Attributes:
-        recording: from the tap on.
-        first_sound_s: when the first sound came.
-        silences: of `SILENCE_S` or longer, after it; one that never ended lasts to the recording's end.
+        recording: the recording from the tap on.
+        first_sound_s: time of the first sound.
+        silences: pauses of `SILENCE_S` or longer after the first sound; one can last to the recording's end.
         glitches: shorter pauses.
         skips: jumps of the source.
         recognised: share of the sounding time in which the source was found, 0 … 1.
@@ -117,15 +117,15 @@ class Playback:
 
     @property
     def silence_s(self) -> float:
-        """Length of all silences together."""
+        """Return the total length of the silences."""
         return sum(pause.duration_s for pause in self.silences)
 
 
 def playback(recording: Recording, melody: Melody) -> Playback:
-    """Listen to a recording that begins with the tap.
+    """Analyse a recording that begins with the tap.
 
     Raises:
-        ValueError: there is no sound in it.
+        ValueError: the recording has no sound.
     """
     first = first_sound_s(recording)
     if first is None:
@@ -144,15 +144,15 @@ def playback(recording: Recording, melody: Melody) -> Playback:
 
 
 def listen(sound: Observation, file: Path) -> Playback:
-    """What was heard according to an observation ``sound``, from the tap on.
+    """Analyse the recording of an observation ``sound``, from the tap on.
 
     Args:
         sound: the observation.
         file: its recording.
 
     Raises:
-        ValueError: there is no sound in the recording, or it ends before what was listened to.
-        FileNotFoundError: there is no recording.
+        ValueError: the file is no 16-bit WAV file, has no sound, or is shorter than ``listened_s``.
+        FileNotFoundError: the recording is missing.
     """
     start_s = sound["tapped"] - sound["began"]
     recording = read_wav(file).between(start_s, start_s + sound["listened_s"])
@@ -163,17 +163,18 @@ def listen(sound: Observation, file: Path) -> Playback:
 
 
 def waits(observations: Sequence[Observation], sound: Observation) -> list[float]:
-    """When the player had nothing to play, by its own observations ``player``; seconds from the tap."""
+    """Return the times at which the player reported (``player``) that it ran out of sound; seconds from the tap."""
     players = [item for item in observations if item["event"] == "player"]
     return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
 
 
 def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
-    """One value of each of `METRICS`.
+    """Return a value of each of `METRICS` except `LOOK_RESOLUTION`.
 
     Args:
-        found: what was heard.
-        waits_s: when the player ran out of sound, s from the tap: a silence without such a time was not its doing.
+        found: the audible playback.
+        waits_s: times at which the player ran out of sound, s from the tap. A silence without such a time counts as
+            stutter, which the host caused.
     """
     stutters = [
         pause.duration_s
@@ -197,10 +198,9 @@ def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
 
 
 def seen(listened: Observation) -> list[Value]:
-    """What can be said of an app that was seen and not heard (Android): when it played, by its own screen.
+    """Return the values for an app that was observed on the screen but not recorded (Android).
 
-    Of glitches, skips and what was recognised there is nothing; a silence that is shorter than the resolution may have
-    been missed.
+    Glitches, skips, stutter and recognition have no values. Silences shorter than the resolution can be missed.
     """
     startup_s = listened["startup_s"]
     if startup_s is None:
@@ -218,15 +218,15 @@ def seen(listened: Observation) -> list[Value]:
 
 
 def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
-    """One value of each of `METRICS` and of `INTERFACE_BYTES`.
+    """Return the values of `METRICS` and of `INTERFACE_BYTES`.
 
     Args:
-        observations: of a cell, with one ``sound``, or one ``listened`` from an app of Android's.
-        folder: the cell's, where the recording is.
+        observations: of a cell, with one ``sound``, or one ``listened`` from an Android app.
+        folder: folder of the cell, which has the recording.
 
     Raises:
-        ValueError: see `listen`.
-        FileNotFoundError: there is no recording.
+        ValueError: as `listen`, or the recording is outside of ``folder``.
+        FileNotFoundError: the recording is missing.
     """
     found = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
     for item in observations:

@@ -1,4 +1,4 @@
-"""WAV files, and how loud they are over time."""
+"""Read WAV files, and compute their level over time."""
 
 import wave
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FRAME_S = 0.01
-"""Recordings are looked at in frames of this length."""
+"""Length of the frames in which recordings are analysed."""
 
 _SAMPLE_BYTES = 2
 _FULL_SCALE = 32768.0
@@ -29,21 +29,21 @@ class Recording:
 
     @property
     def duration_s(self) -> float:
-        """How long it is."""
+        """Return the length."""
         return len(self.samples) / self.rate_hz
 
     @property
     def frame_samples(self) -> int:
-        """Samples of a frame."""
+        """Return the number of samples in a frame."""
         return round(FRAME_S * self.rate_hz)
 
     def between(self, start_s: float, end_s: float) -> "Recording":
-        """A part of it; times before its start or behind its end are cut off."""
+        """Return a part of the recording; times outside of it are cut off."""
         first, last = (max(0, round(time * self.rate_hz)) for time in (start_s, end_s))
         return Recording(self.samples[first:last], self.rate_hz)
 
     def level_db(self) -> NDArray[np.float64]:
-        """RMS of each whole frame, dB of full scale; −120 for perfect silence."""
+        """Return the RMS level of each whole frame, dB relative to full scale; −120 for digital silence."""
         size = self.frame_samples
         frames = self.samples[: len(self.samples) // size * size].reshape(-1, size).astype(np.float64)
         power = np.mean(frames**2, axis=1)
@@ -54,7 +54,8 @@ def read_wav(path: Path) -> Recording:
     """Read 16-bit PCM; channels are averaged.
 
     Raises:
-        ValueError: it is not such a file.
+        ValueError: the file is no WAV file, or has samples of another size.
+        FileNotFoundError: the file is missing.
     """
     try:
         with wave.open(str(path), "rb") as file:
