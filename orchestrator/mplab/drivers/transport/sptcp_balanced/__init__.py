@@ -1,1 +1,1 @@
-"""TCP over one network or the other, a connection each in turn."""
+"""Single-path TCP whose connections alternate between the networks."""

@@ -1,4 +1,4 @@
-"""The driver of ``sptcp-balanced``: TCP over one network or the other, a connection each in turn."""
+"""Driver of ``sptcp-balanced``: single-path TCP whose connections alternate between the networks."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from mplab.drivers.transport.sptcp_balanced.balanced import BalancedTcp
 
 
 class BalancedDriver(TransportDriver):
-    """See `BalancedTcp`."""
+    """Driver of `BalancedTcp`."""
 
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None

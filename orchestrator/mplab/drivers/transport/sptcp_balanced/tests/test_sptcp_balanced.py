@@ -1,4 +1,4 @@
-"""The transport `sptcp-balanced`: what it asks of the agent, and how each connection is verified."""
+"""The transport `sptcp-balanced`: its settings for the agent, and the verification of each connection."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
