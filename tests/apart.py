@@ -1,8 +1,8 @@
-"""Runs the files of test folders side by side, each in namespaces of its own, so that no lab meets another's.
+"""Run the files of test folders in parallel, each in its own namespaces, so that their labs do not interfere.
 
-``python -m tests.apart tests/integration [OPTION…]``: options are pytest's. What fails is run once more when all have
-run, one file after the other, and what fails then a last time: another program of the host can spoil a measurement;
-what is wrong fails again.
+``python -m tests.apart tests/integration [OPTION…]``; options are those of pytest. Failed tests run again at the end,
+one file at a time, and a last time if they fail again: another program of the host can disturb a measurement, but a
+real error fails each time.
 """
 
 import os
@@ -24,11 +24,11 @@ _REPEATS = 2
 
 
 class Runner:
-    """Runs test files.
+    """Runner of test files.
 
     Args:
-        state: folder for what their labs keep of themselves, and for pytest's lists of what failed.
-        options: for pytest.
+        state: folder for the state of their labs and for pytest's lists of failed tests.
+        options: options for pytest.
     """
 
     def __init__(self, state: Path, options: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ class Runner:
         self.apart = _can_be_apart()
 
     def run(self, file: Path, *more: str) -> int:
-        """Run one file, then print what it said; pytest's exit code."""
+        """Run one file, print its output, and return pytest's exit code; 0 if the file has no tests to run."""
         argv = [sys.executable, "-m", "pytest", str(file), *self._options, *more]
         argv += ["-o", f"cache_dir={self._state / file.stem}"]
         if self.apart:
@@ -61,7 +61,7 @@ class Runner:
 
 
 def _can_be_apart() -> bool:
-    """Root alone may have these namespaces and mount there."""
+    """Return whether this user can create the namespaces and mount in them; only root can."""
     try:
         return subprocess.run([*_APART, _OWN_LOCKS, "sh", "true"], capture_output=True, check=False).returncode == 0
     except OSError:
@@ -69,12 +69,12 @@ def _can_be_apart() -> bool:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run them; the worst exit code."""
-    # What is started in the background of a shell ignores it, and so would all that the tests interrupt.
+    """Run the test files; return the largest exit code."""
+    # A background process of a shell ignores SIGINT; so would its children, some of which the tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     folders = [Path(word) for word in arguments if Path(word).exists()]
     options = [word for word in arguments if not Path(word).exists()]
-    # The largest first: the last ones shall not keep one processor waiting for the other.
+    # Largest file first, so that at the end no processor is idle while another one runs a long file.
     files = sorted(
         (file for folder in folders for file in (folder.glob("test_*.py") if folder.is_dir() else (folder,))),
         key=lambda file: (-file.stat().st_size, file),

@@ -1,4 +1,4 @@
-"""For all tests: property tests have no deadline, since a busy host is no fault of what they test; tables are wide."""
+"""Settings of all tests: no deadline for property tests, because the host may be busy; wide tables."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The distribution of ``examples/plugin``, built and installed as its author would."""
+"""Build and install the distribution of ``examples/plugin`` as its author would."""
 
 import shutil
 import subprocess
@@ -9,12 +9,12 @@ from mplab.base.programs import CHECKOUT
 
 
 def install(target: Path) -> Path:
-    """Build its wheel and install it in a folder; return the folder, for ``PYTHONPATH``.
+    """Build the wheel and install it in a folder; return the folder, for ``PYTHONPATH``.
 
     Args:
-        target: a folder that is not there yet.
+        target: a folder that does not exist.
     """
-    source = target.with_name(f"{target.name}-source")  # a build leaves files beside the code
+    source = target.with_name(f"{target.name}-source")  # a build leaves files next to the code
     shutil.copytree(CHECKOUT / "examples" / "plugin", source)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*pip, "--target", str(target), str(source)], check=True)

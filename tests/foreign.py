@@ -1,4 +1,4 @@
-"""Plug-ins of distributions other than mplab, installed for a test: in this process and in its children."""
+"""Install plug-ins of other distributions for a test, in this process and in its children."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ _PACKAGES = itertools.count(1)
 
 
 class Foreign:
-    """A folder on the search path that holds distributions, each with the plug-ins of one name.
+    """Folder on the search path with distributions, each with the plug-ins of one name.
 
     Args:
         folder: see `installed`.
@@ -24,17 +24,17 @@ class Foreign:
         self.folder = folder
 
     def add(self, group: str, name: str, modules: Mapping[str, str]) -> Path:
-        """Install a distribution that registers a package with one plug-in; an earlier one of this name is replaced.
+        """Install a distribution that registers a package with one plug-in, and replace an earlier one of this name.
 
         Args:
-            group: of entry points: ``mplab.scenarios``.
-            name: of the plug-in and of the distribution, whose version is 1.0.
+            group: group of entry points, for example ``mplab.scenarios``.
+            name: name of the plug-in and of the distribution, whose version is 1.0.
             modules: name of a module → its text.
 
         Returns:
-            The folder of the plug-in.
+            Folder of the plug-in.
         """
-        package = f"{name}_{next(_PACKAGES)}"  # a name of its own, since Python imports a module only once
+        package = f"{name}_{next(_PACKAGES)}"  # a unique name, because Python imports a module only once
         folder = self.folder / package / name
         folder.mkdir(parents=True)
         for module, text in {"__init__": "", **modules}.items():
@@ -43,7 +43,7 @@ class Foreign:
         return folder
 
     def module(self, group: str, name: str, text: str) -> Path:
-        """As `add`, for groups whose plug-ins are single modules; returns the file."""
+        """Install a plug-in that is a single module, and return its file. See `add`."""
         package = f"{name}_{next(_PACKAGES)}"
         path = self.folder / package / f"{name}.py"
         path.parent.mkdir()
@@ -52,11 +52,11 @@ class Foreign:
         return path
 
     def figure(self, name: str, text: str) -> Path:
-        """Install a figure."""
+        """Install a figure, and return its file."""
         return self.module("mplab.figures", name, text)
 
     def register(self, group: str, name: str, value: str) -> None:
-        """Install a distribution with one entry point; an earlier one of this name is replaced."""
+        """Install a distribution with one entry point, and replace an earlier one of this name."""
         metadata = self.folder / f"{name}-1.0.dist-info"
         metadata.mkdir(exist_ok=True)
         (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -64,13 +64,13 @@ class Foreign:
         refresh()
 
     def scenario(self, name: str, scores: str, **modules: str) -> Path:
-        """Install a scenario that has nothing but its scores; returns its folder."""
+        """Install a scenario that has only scores, and return its folder."""
         return self.add("mplab.scenarios", name, {"scores": scores, **modules})
 
 
 @contextmanager
 def installed(folder: Path) -> Iterator[Foreign]:
-    """Put a folder before all others on the search path; a distribution in it hides those of the same name."""
+    """Put a folder first on the search path; a distribution in it hides others of the same name."""
     folder.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
@@ -81,6 +81,6 @@ def installed(folder: Path) -> Iterator[Foreign]:
 
 
 def refresh() -> None:
-    """Have every registry read the entry points again."""
+    """Make every registry read the entry points again."""
     for registry in REGISTRIES:
         registry.refresh()

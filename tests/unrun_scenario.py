@@ -1,4 +1,4 @@
-"""A scenario that is planned and never run: what tests of files and plans need."""
+"""Scenario for tests of files and plans: it is planned and never run."""
 
 from contextlib import AbstractContextManager
 
@@ -8,7 +8,7 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 
 class UnrunScenario(Scenario[BaseModel]):
-    """`Scenario` of a given name, parameters and time limit; estimated at a quarter of its limit."""
+    """`Scenario` with a given name, parameters and time limit (seconds); its estimate is a quarter of the limit."""
 
     def __init__(self, name: str, parameters: type[Parameters], limit_s: float) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""The command line for curl on the phone, and the reading of what it reports."""
+"""Command line for curl on the phone, and parser of its reports."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 HOST, PATH = "img1.search.lab", "/i/1.png"
-"""An object of one of the lab's web sites; its server keeps connections open."""
+"""Object of one of the lab's web sites; its server keeps connections open."""
 _IDLE = "file:///dev/null"
-"""curl has no pause between two requests but its pace. An empty file takes up a place in it and leaves the connection
-as it is."""
+"""Transfer that fills the idle time between rounds. curl waits only by its rate, and an empty file takes one slot of
+the rate; the connection stays open."""
 _MARK = "mplab-curl "
 _FIELDS = {
     "exit_code": "%{exitcode}",
@@ -32,7 +32,16 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What is requested: `rounds` rounds of `requests` requests, one every `period_s`, `idle_slots` periods apart."""
+    """Schedule of requests: `rounds` rounds of `requests` requests.
+
+    Attributes:
+        period_s: time from the start of a request to that of the next, seconds.
+        idle_slots: number of periods without a request between two rounds.
+        request_bytes: size of a request with its complete header.
+        response_bytes: size of an answer's body.
+        kept: one connection carries all requests; otherwise each has a new one.
+        patience_s: time after which curl gives up a request, seconds.
+    """
 
     rounds: int
     requests: int
@@ -44,7 +53,7 @@ class Plan:
     patience_s: float
 
     def urls(self) -> list[str]:
-        """Return the rounds, and what fills the time between two of them; numbers have leading zeros."""
+        """Return the URL patterns of the rounds and of the idle times between them; numbers have leading zeros."""
         last, urls = len(str(self.requests)), []
         for number in range(1, self.rounds + 1):
             if number > 1 and self.idle_slots:
@@ -63,11 +72,11 @@ class Plan:
 
 
 def argv(plan: Plan, *, curl: str = "curl", proxy: str = "") -> list[str]:
-    """Return the command.
+    """Return the command line.
 
     Args:
-        plan: what is requested.
-        curl: the program.
+        plan: schedule of the requests.
+        curl: name or path of the program.
         proxy: SOCKS5 server that opens the connections and resolves names; "": none.
     """
     way = ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
@@ -79,11 +88,11 @@ def argv(plan: Plan, *, curl: str = "curl", proxy: str = "") -> list[str]:
 
 
 class Request(BaseModel):
-    """One request as curl reports it; times since its start.
+    """One request as curl reports it; times are seconds since its start.
 
     Attributes:
-        connections: that were opened for it: 0 when one was kept.
-        total_s: until the last byte of the answer, or until curl gave up.
+        connections: number of connections opened for it; 0: it used a kept one.
+        total_s: time of the last byte of the answer, or time at which curl gave up.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -102,7 +111,7 @@ class Request(BaseModel):
 
 
 def parse(stderr: str) -> tuple[list[Request], str]:
-    """Return the requests in curl's error output, and its first complaint, "" when there is none."""
+    """Return the requests in curl's error output, and its first error message; "": no error message."""
     found: list[Request] = []
     complaints = []
     for line in stderr.splitlines():

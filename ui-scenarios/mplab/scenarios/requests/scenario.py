@@ -1,4 +1,4 @@
-"""An app that polls a server: small HTTP requests at a period, with idle times between rounds of them."""
+"""App that polls a server: rounds of periodic small HTTP requests, with idle times between rounds."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -14,9 +14,9 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from . import curl
 
 MAX_REQUESTS = 1000
-"""So many the server answers on one connection."""
+"""Maximum number of requests that the server answers on one connection."""
 _UNANSWERED = {5, 6, 7, 18, 28, 35, 52, 55, 56, 97}
-"""Exit codes of curl when the network, or the proxy on the way, did not do its part."""
+"""Exit codes of curl for failures of the network or of the proxy."""
 _AFTER_S = 10.0
 
 _REQUEST = between("request", 250, 4000, "{least} to {most} are needed", write=format_size)
@@ -52,11 +52,11 @@ class RequestsParameters(Parameters):
 
     @property
     def idle_slots(self) -> int:
-        """Return how many periods pass between two rounds without a request."""
+        """Return the number of periods without a request between two rounds."""
         return max(math.ceil(round(self.idle / self.period, 6)) - 1, 0)
 
     def plan(self) -> curl.Plan:
-        """Return what curl is to do."""
+        """Return the schedule for curl."""
         return curl.Plan(
             rounds=self.rounds,
             requests=self.requests,
@@ -69,7 +69,7 @@ class RequestsParameters(Parameters):
         )
 
     def duration_s(self, each_s: float) -> float:
-        """Return how long everything takes when a request takes `each_s`."""
+        """Return the duration of all rounds, seconds, if each request takes `each_s`."""
         idle_s = (self.rounds - 1) * (self.idle_slots + 1) * self.period
         return self.rounds * self.requests * max(self.period, each_s) + idle_s
 
@@ -83,11 +83,11 @@ class RequestsScenario(Scenario[RequestsParameters]):
     socks = True
 
     def time_limit_s(self, parameters: RequestsParameters) -> float:
-        """Return the time when no request is answered."""
+        """Return the duration, seconds, if no request is answered."""
         return math.ceil(parameters.duration_s(parameters.patience) + _AFTER_S)
 
     def estimate_s(self, parameters: RequestsParameters) -> float:
-        """Return the time when every request is answered within a period."""
+        """Return the duration, seconds, if every request is answered within a period."""
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
@@ -97,7 +97,7 @@ class RequestsScenario(Scenario[RequestsParameters]):
 
 class _Session(Session[RequestsParameters]):
     def run(self) -> None:
-        """Send all requests; StepError when an answer is wrong, or when there is none at all."""
+        """Send all requests. Raises StepError: an answer is wrong, or no request is answered."""
         context, parameters = self.context, self.parameters
         argv = curl.argv(parameters.plan(), curl=context.phone.program(CURL), proxy=context.app_proxy)
         answer = context.phone.shell(argv, timeout_s=context.time_limit_s, check=False)

@@ -1,4 +1,4 @@
-"""How long requests take, and which come too late."""
+"""Scores: times of requests, and answers that are late or missing."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, quantiles
@@ -26,7 +26,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def score(observations: Sequence[Observation], tables: object, folder: object) -> list[Value]:
-    """Return the values of all requests; one without an answer counts with the time after which the app gives up."""
+    """Return the values of all requests. A request without an answer counts as the time at which the app gives up."""
     return [value for observation in observations for value in _values(observation)]
 
 

@@ -1,1 +1,1 @@
-"""TCP over both networks: new connections take turns."""
+"""Single-path TCP whose connections alternate between the networks."""

@@ -1,7 +1,7 @@
-"""Single-path TCP over several networks: each new connection uses the next one, as behind a router with two uplinks.
+"""Single-path TCP over several networks: each new connection uses the next one, as on a router with two uplinks.
 
-A connection stays on its network. When a network is lost, its connections end immediately on the phone, as with
-`sptcp`, and new ones skip that network until it returns.
+A connection stays on its network. If this network is lost, the connection ends, at the phone at once, as with `sptcp`;
+new connections skip the network until it is back.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord
 
 _LOOKUPS = "mpflex"
-"""Process name of the agent's own connections, which take turns separately."""
+"""Process of the agent's own connections; they alternate separately."""
 
 
 class BalancedTcp(Transport):
     """`Transport` over all interfaces of a phone.
 
     Args:
-        interfaces: of the phone: name → address.
+        interfaces: interface of the phone → its address.
     """
 
     def __init__(self, interfaces: Mapping[str, str]) -> None:
@@ -28,15 +28,15 @@ class BalancedTcp(Transport):
 
     @property
     def expected_subflows(self) -> int:
-        """One: a plain TCP connection counts as its only subflow."""
+        """Return 1: a plain TCP connection is its only subflow."""
         return 1
 
     def agent_settings(self) -> AgentSettings:
-        """Return plain TCP bound to the interfaces in turn."""
+        """Return settings for plain TCP, bound to the interfaces in turn."""
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return why the test connections are not plain TCP, one from the address of each interface."""
+        """Return the reasons why the test connections are not plain TCP, one from the address of each interface."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])
@@ -47,7 +47,11 @@ class BalancedTcp(Transport):
         ]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check that connections left from their interfaces' addresses and took turns, and that captures agree."""
+        """Return the reasons why the proof fails.
+
+        Each connection must leave from its interface's address, the interfaces must take turns, and the captures must
+        agree with the agent's log.
+        """
         reasons = self.check_active(evidence.active)
         every = [record for record in evidence.log if record["event"] == "connection"]
         opened = [record for record in every if record.get("device")]
@@ -61,11 +65,15 @@ class BalancedTcp(Transport):
     def _from_its_interface(self, record: ConnectionRecord, story: Disturbances) -> bool:
         device = record.get("device", "")
         if any(gone.device == device and gone.begin_s <= record["opened"] for gone in story.absences):
-            return True  # the interface may have returned with another address
+            return True  # the interface may return from an absence with another address
         return device in self._interfaces and record.get("local", "").rpartition(":")[0] == self._interfaces[device]
 
     def _prove_turns(self, evidence: Evidence, records: Sequence[ConnectionRecord]) -> list[str]:
-        """Check the turns; a connection that failed, or that an outage may have redirected, has used one turn."""
+        """Return the reason why the interfaces did not take turns, if any.
+
+        A connection that was not opened, or that an outage may have moved to another interface, used a turn of an
+        unknown interface. Each one allows a difference of one more connection.
+        """
         story = evidence.disturbances
         counted: Counter[str] = Counter(dict.fromkeys(self._interfaces, 0))
         excused = 0

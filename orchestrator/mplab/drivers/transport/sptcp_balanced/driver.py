@@ -1,4 +1,4 @@
-"""Driver of ``sptcp-balanced``: TCP over both networks, new connections in turn."""
+"""Driver of ``sptcp-balanced``: single-path TCP whose connections alternate between the networks."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The scenario `requests`: curl's command line, what is read of its reports, its scores."""
+"""The scenario `requests`: curl's command line, the parser of its reports, its scores."""
 
 import json
 from collections.abc import Callable, Sequence

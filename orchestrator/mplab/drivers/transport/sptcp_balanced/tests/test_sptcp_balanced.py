@@ -1,4 +1,4 @@
-"""Test `sptcp-balanced`: its settings for the agent, and the proof of each connection."""
+"""The transport `sptcp-balanced`: its settings for the agent, and the verification of each connection."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
