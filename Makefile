@@ -27,7 +27,7 @@ test: setup  ## lint, types, unit, integration, router, device, Docker (as root)
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
 	$(VENV)/bin/tox
 
-lint: setup  ## linters only: code, imports, spelling
+lint: setup  ## linters only: code, imports, spelling, wording
 	$(VENV)/bin/tox -e lint
 
 test-docker: setup  ## tests of the containers alone, with a Docker engine of their own (root; installs docker.io where it is missing)

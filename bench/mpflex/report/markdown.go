@@ -91,7 +91,7 @@ func (p *page) targets() {
 			continue
 		}
 		any = true
-		p.line("\n%s: time of MPFlex over that of the others, with what is asked for in brackets, and the ratio of the physical limit where that is beyond it. Best yamux: the faster of cubic and bbr.", congestion)
+		p.line("\n%s: time of MPFlex over that of the others, with the target in brackets, and the ratio of the physical limit where that is beyond it. Best yamux: the faster of cubic and bbr.", congestion)
 		p.header("workload", "kernel MPTCP", "physical limit", "best yamux", "yamux, "+congestion, "met")
 		for _, v := range verdicts {
 			met := "yes"

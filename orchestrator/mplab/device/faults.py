@@ -98,7 +98,7 @@ async def _package_removed(device: EmulatedDevice, *, package: str) -> None:
 
 
 async def _airplane(device: EmulatedDevice) -> None:
-    """Somebody has switched airplane mode on."""
+    """Airplane mode is switched on by hand."""
     set_airplane(device.android, on=True)
 
 

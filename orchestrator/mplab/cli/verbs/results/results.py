@@ -84,7 +84,7 @@ def query(
     update: UpdateOption = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the index; it is brought up to date first, and cannot be changed by what is asked."""
+    """Query the index in SQL. The index is updated first; a query cannot change it."""
 
     if update:
         _update(runs, _file(runs, file))
