@@ -68,7 +68,10 @@ def link_type(path: Path) -> str:
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CaptureError(f"{Path(command[0]).name} did not read the captures within {TIMEOUT_S:g} s") from error
     if done.returncode != 0:
         words = " ".join(line for line in done.stderr.splitlines() if not line.startswith("Running as"))
         raise CaptureError(f"{Path(command[0]).name} cannot read the captures: {words or 'it said nothing'}")

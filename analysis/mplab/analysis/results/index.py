@@ -256,7 +256,7 @@ def _usable(file: Path) -> bool:
             (version,) = connection.execute("SELECT version FROM index_version").fetchone() or (None,)
             return bool(version == VERSION and set(_tables(connection)) >= {*RESULT_TABLES, *TRACES})
     except duckdb.Error as error:
-        return "lock" in str(error)
+        return str(error).startswith("IO Error: Could not set lock on file")
 
 
 def _remove(file: Path) -> None:

@@ -262,3 +262,11 @@ def test_an_empty_selection_has_all_columns() -> None:
     nothing = Results(())
     for name, table in RESULT_TABLES.items():
         assert dict(nothing.table(name).schema) == table.schema
+
+
+def test_a_damaged_index_is_made_again_in_any_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "blocks"  # DuckDB names the file in its message, which is not about a lock
+    folder.mkdir()
+    (folder / NAME).write_bytes(b"no database" * 1000)
+    assert not update(folder, folder / NAME).problems
+    assert query(folder / NAME, "SELECT count(*) FROM runs").rows == ((0,),)

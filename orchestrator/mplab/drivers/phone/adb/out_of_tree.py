@@ -63,7 +63,9 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
     for role, use in settings.uses.items():
         _set_use(phone, role, use)
     found = read_kernel(phone).sysctls
-    if wrong := [f"{name} is {found.get(name)}, not {value}" for name, value in wanted.items() if found[name] != value]:
+    if wrong := [
+        f"{name} is {found.get(name)}, not {value}" for name, value in wanted.items() if found.get(name) != value
+    ]:
         raise DeviceError(phone.label, f"its kernel did not take it: {'; '.join(wrong)}")
 
 
