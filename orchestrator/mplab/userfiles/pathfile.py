@@ -273,7 +273,10 @@ class PathFile(BaseModel):
     @field_validator("rtt", mode="wrap")
     @classmethod
     def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-        """Require an RTT, or a delay in both directions. A direction that could not be parsed counts as having one."""
+        """Require an RTT, or a delay in both directions; raise ValueError without them.
+
+        A direction that could not be parsed counts as having a delay.
+        """
         if given != _NO_RTT:
             return read(given)
         ways = [info.data[way] for way in WAYS if way in info.data]

@@ -82,7 +82,7 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @property
     def checks(self) -> bool:
-        """Whether the scenario overrides `check`."""
+        """True when the scenario overrides `check`."""
         return type(self).check is not Scenario.check
 
     def check(self, context: Context, parameters: ParametersT) -> None:
