@@ -205,7 +205,9 @@ class Setting:
 
 
 def settings(file: BaseModel, traces: Path) -> list[Setting]:
-    """Return the values that the keys of a path set. Keys of a direction come last and so override those of the path.
+    """Return the values that the keys of a path set.
+
+    Keys of a direction come last, so that they override those of the path.
 
     Args:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestDevicesWithoutNetwork checks that a device that does not exist is skipped, and
-// that the error says so if no other exists.
+// that the error reports it if no other exists.
 func TestDevicesWithoutNetwork(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -1,4 +1,4 @@
-"""Find the elements of Android's tree that a `Selector` means."""
+"""Find the elements in Android's element tree that match a `Selector`."""
 
 from collections.abc import Sequence
 

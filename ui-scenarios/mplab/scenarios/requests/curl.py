@@ -1,4 +1,4 @@
-"""Make the command line for curl on the phone, and parse its error output."""
+"""The command line for curl on the phone, and the reading of what it reports."""
 
 import json
 import re
@@ -32,10 +32,7 @@ _HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class Plan:
-    """Schedule and form of the requests: `rounds` rounds of `requests` requests, one every `period_s`.
-
-    Between two rounds, `idle_slots` periods pass without a request.
-    """
+    """What is requested: `rounds` rounds of `requests` requests, one every `period_s`, `idle_slots` periods apart."""
 
     rounds: int
     requests: int
@@ -47,10 +44,7 @@ class Plan:
     patience_s: float
 
     def urls(self) -> list[str]:
-        """Return the URL patterns of the rounds, and of the empty files that fill the time between two rounds.
-
-        Round and request numbers have leading zeros.
-        """
+        """Return the rounds, and what fills the time between two of them; numbers have leading zeros."""
         last, urls = len(str(self.requests)), []
         for number in range(1, self.rounds + 1):
             if number > 1 and self.idle_slots:

@@ -52,11 +52,11 @@ class RequestsParameters(Parameters):
 
     @property
     def idle_slots(self) -> int:
-        """Number of periods without a request between two rounds."""
+        """Return how many periods pass between two rounds without a request."""
         return max(math.ceil(round(self.idle / self.period, 6)) - 1, 0)
 
     def plan(self) -> curl.Plan:
-        """Return the schedule and form of the requests, for curl."""
+        """Return what curl is to do."""
         return curl.Plan(
             rounds=self.rounds,
             requests=self.requests,
@@ -69,7 +69,7 @@ class RequestsParameters(Parameters):
         )
 
     def duration_s(self, each_s: float) -> float:
-        """Return the duration of all rounds and pauses, in seconds, when a request takes `each_s`."""
+        """Return how long everything takes when a request takes `each_s`."""
         idle_s = (self.rounds - 1) * (self.idle_slots + 1) * self.period
         return self.rounds * self.requests * max(self.period, each_s) + idle_s
 
@@ -97,11 +97,7 @@ class RequestsScenario(Scenario[RequestsParameters]):
 
 class _Session(Session[RequestsParameters]):
     def run(self) -> None:
-        """Send all requests, and observe their results.
-
-        Raises:
-            StepError: a request has no result, an answer is wrong, or no request was answered.
-        """
+        """Send all requests; StepError when an answer is wrong, or when there is none at all."""
         context, parameters = self.context, self.parameters
         argv = curl.argv(parameters.plan(), curl=context.phone.program(CURL), proxy=context.app_proxy)
         answer = context.phone.shell(argv, timeout_s=context.time_limit_s, check=False)

@@ -1,4 +1,4 @@
-"""Score the time of requests, and the share of requests that missed the deadline."""
+"""How long requests take, and which come too late."""
 
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median, quantiles
