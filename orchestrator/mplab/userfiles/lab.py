@@ -103,7 +103,7 @@ class PhoneFile(BaseModel):
     def unrooted(self) -> bool:
         """True when runs use no root on the phone.
 
-        The kernel cannot redirect traffic to the agent then. Only apps with a proxy setting can use it.
+        Traffic cannot be redirected to the agent then. Only programs with a proxy setting can use the agent.
         """
         return False
 

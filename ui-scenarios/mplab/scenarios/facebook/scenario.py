@@ -125,7 +125,7 @@ class _Session(Session[FacebookParameters]):
         """Perform one action and record its time. Return False when it did not end before the deadline.
 
         Raises:
-            StepError: the action failed.
+            StepError: a step failed, or the page or the server has not the content that was sent.
         """
         context = self.context
         text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
