@@ -149,8 +149,8 @@ func TestWhichAreWatched(t *testing.T) {
 	}
 }
 
-// An interface that flaps at maximum speed causes only as many reads as fit
-// into the time, and in the end the set is correct.
+// TestFlapping checks that an interface that flaps at maximum speed causes only as many
+// reads as fit into the time, and that in the end the set is correct.
 func TestFlapping(t *testing.T) {
 	makeLink(t, "wlan0")
 	ip(t, "addr add 10.7.0.2/24 dev wlan0")
@@ -182,7 +182,8 @@ func (w *watcher) until(what string, holds func([]Interface) bool) {
 	}
 }
 
-// More notifications than the socket holds, and a large multi-part answer.
+// TestManyChanges makes more notifications than the socket holds, and a large
+// multi-part answer.
 func TestManyChanges(t *testing.T) {
 	const count = 2000
 	makeLink(t, "wlan0")
@@ -204,7 +205,8 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
-// A list that changes while it is read contains no duplicates.
+// TestTornLists checks that a list that changes while it is read contains no
+// duplicates.
 func TestTornLists(t *testing.T) {
 	makeLink(t, "wlan0")
 	var lines, changes []string
@@ -271,8 +273,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// An application on Android must not bind a netlink socket. A program with the
-// same restriction still finds the changes.
+// TestWithoutNotices checks that a program that must not bind a netlink socket, like an
+// application on Android, still finds the changes.
 func TestWithoutNotices(t *testing.T) {
 	makeLink(t, "wlan0")
 	ip(t, "addr add 10.7.0.2/24 dev wlan0")

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The messages are in little-endian byte order.
+// fromHex decodes a message in hexadecimal. Messages are in little-endian byte order.
 func fromHex(t testing.TB, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(text)
@@ -20,8 +20,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// Bodies of RTM_NEWADDR: family, prefix, flags, scope, index; then attributes:
-// size, kind, value.
+// TestParseAddress parses bodies of RTM_NEWADDR: family, prefix, flags, scope, index;
+// then attributes: size, kind, value.
 func TestParseAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -55,8 +55,8 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// Bodies of RTM_NEWROUTE: family, bits of destination and source, TOS, table,
-// protocol, scope, kind, flags; then attributes.
+// TestParseDefault parses bodies of RTM_NEWROUTE: family, bits of destination and
+// source, TOS, table, protocol, scope, kind, flags; then attributes.
 func TestParseDefault(t *testing.T) {
 	const table, gateway = "08000f00" + "fe000000", "08000500" + "0a400101"
 	for name, c := range map[string]struct {
@@ -104,7 +104,8 @@ func TestNextMessage(t *testing.T) {
 	}
 }
 
-// Any message of the kernel is parsed to its end without a panic.
+// FuzzMessages checks that any message of the kernel is parsed to its end without a
+// panic.
 func FuzzMessages(f *testing.F) {
 	f.Add(fromHex(f, "28000000"+"1400"+"0200"+"01000000"+"00000000"+"02188000"+"02000000"+"08000100"+"0a400102"+"08000200"+"0a400102"))
 	f.Add(fromHex(f, "34000000"+"1800"+"0200"+"01000000"+"00000000"+"02000000"+"fe030001"+"00000000"+"14000900"+"08000100"+"02000000"+"08000000"+"03000000"))

@@ -115,7 +115,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The test can fail: deliberately broken rules are found, directly and indirectly.
+// TestBrokenRulesAreFound checks that the test can fail: deliberately broken rules are
+// found, directly and indirectly.
 func TestBrokenRulesAreFound(t *testing.T) {
 	all := map[string]imports{
 		"mplab/a":   {own: []string{"mplab/b", "fmt"}},

@@ -118,8 +118,9 @@ func TestChanceOfOneConditionDoesNotShiftAnother(t *testing.T) {
 	}
 }
 
-// The quantiles are those of the tables of iproute2 6.1 (normal.dist, pareto.dist, paretonormal.dist), divided by their
-// scale of 8192.
+// TestJitterFollowsTheTablesOfNetem compares with the quantiles of the tables of
+// iproute2 6.1 (normal.dist, pareto.dist, paretonormal.dist), divided by their scale of
+// 8192.
 func TestJitterFollowsTheTablesOfNetem(t *testing.T) {
 	at := []float64{0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99}
 	for name, table := range map[string][]float64{

@@ -63,7 +63,8 @@ func blocks(t *testing.T, language string) []string {
 	return found
 }
 
-// Every command in the manual prints the output below it.
+// TestCommandsOfTheManual checks that every command in the manual prints the output
+// below it.
 func TestCommandsOfTheManual(t *testing.T) {
 	for _, block := range blocks(t, "console") {
 		for _, session := range strings.Split("\n"+block, "\n$ ")[1:] {
@@ -79,8 +80,8 @@ func TestCommandsOfTheManual(t *testing.T) {
 	}
 }
 
-// Every file in the manual is valid. The file of the paper equals the one in the
-// folder.
+// TestFilesOfTheManual checks that every file in the manual is valid, and that the file
+// of the paper equals the one in the folder.
 func TestFilesOfTheManual(t *testing.T) {
 	ready, err := filepath.Glob("../policies/*.yaml")
 	if err != nil || len(ready) < 2 {
@@ -107,7 +108,8 @@ func TestFilesOfTheManual(t *testing.T) {
 	}
 }
 
-// The manual names every scheduler, and every condition in the order of checking.
+// TestManualIsComplete checks that the manual names every scheduler, and every
+// condition in the order of checking.
 func TestManualIsComplete(t *testing.T) {
 	text := readManual(t)
 	_, err := policy.Parse("FILE", []byte("policy: 1\nrules: [{name: a, match: {x: 1}, action: block}]\ndefault: {}\n"), policy.Options{})
@@ -155,7 +157,8 @@ func TestManualIsComplete(t *testing.T) {
 
 const fig18 = "mpflex/policies/nikravesh2016-fig18.yaml"
 
-// The paper's experiment: which applications may wake the LTE radio.
+// TestFigure18 repeats the paper's experiment: which applications may wake the LTE
+// radio.
 func TestFigure18(t *testing.T) {
 	p, err := policy.Load(filepath.Join("../..", fig18), policy.Options{})
 	if err != nil {

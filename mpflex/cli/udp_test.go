@@ -85,7 +85,7 @@ func TestUDPJitter(t *testing.T) {
 	}
 }
 
-// Invalid arguments, with the required exit code and message.
+// TestBadUDPCommands has invalid arguments, with the required exit code and message.
 func TestBadUDPCommands(t *testing.T) {
 	for _, c := range []struct {
 		args string

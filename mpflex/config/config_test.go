@@ -49,7 +49,8 @@ func TestGoodFiles(t *testing.T) {
 	}
 }
 
-// Invalid files, with the required message. FILE and SECRET are the paths.
+// TestBadFiles has invalid files, with the required message. FILE and SECRET are the
+// paths.
 func TestBadFiles(t *testing.T) {
 	const agentRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"`
 	const flexRest = `"listen": {"redirect": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "mpflex"`

@@ -25,7 +25,8 @@ type AgentSession struct {
 	Reinjection  AgentReinjection `json:"reinjection"`
 }
 
-// How many bytes the TCP of a path gets.
+// LateFeeding and BufferedFeeding are the values of AgentSession.Feeding: they bound the
+// bytes that are handed to the TCP of a path.
 const (
 	LateFeeding     = "late"     // as many as it can send at once
 	BufferedFeeding = "buffered" // as many as its send buffer takes

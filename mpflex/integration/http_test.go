@@ -69,7 +69,8 @@ func TestHTTPTunnel(t *testing.T) {
 	}
 }
 
-// The server gets the client's request, and the client gets its answer.
+// TestHTTPRequest checks that the server gets the client's request, and the client gets
+// its answer.
 func TestHTTPRequest(t *testing.T) {
 	for name, settings := range transports() {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"mplab/mpflex/internal/forward/udprelay"
 )
 
-// A rule for all addresses does not permit the proxy's own machine, with SOCKS or HTTP.
+// TestWideRulesLeaveTheProxy checks that a rule for all addresses does not permit the
+// proxy's own machine, with SOCKS or HTTP.
 func TestWideRulesLeaveTheProxy(t *testing.T) {
 	needLab(t)
 	startProxy(t, values{"allow": []string{"0.0.0.0/0:*", "[::/0]:*"}})
@@ -34,7 +35,7 @@ func TestWideRulesLeaveTheProxy(t *testing.T) {
 	}
 }
 
-// The same with datagrams.
+// TestWideRulesLeaveTheProxyToDatagrams checks the same with datagrams.
 func TestWideRulesLeaveTheProxyToDatagrams(t *testing.T) {
 	needLab(t)
 	p := startProxy(t, values{"allow": []string{"0.0.0.0/0:*", "[::/0]:*"}})

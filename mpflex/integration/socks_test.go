@@ -81,7 +81,8 @@ func TestSocksConnect(t *testing.T) {
 	}
 }
 
-// The bytes that the application sends with its request arrive first and completely.
+// TestSocksFirstBytes checks that the bytes that the application sends with its request
+// arrive first and completely.
 func TestSocksFirstBytes(t *testing.T) {
 	for name, settings := range transports() {
 		t.Run(name, func(t *testing.T) {

@@ -139,7 +139,8 @@ func TestDatagramsOutsideTheAllowList(t *testing.T) {
 	}
 }
 
-// A path is lost during a flow of datagrams: later ones use the other path.
+// TestDatagramsSurviveAPath loses a path during a flow of datagrams: later ones use the
+// other path.
 func TestDatagramsSurviveAPath(t *testing.T) {
 	s := start(t, withSocks(flex(false)))
 	startEcho(t, "10.65.0.5:8080")
@@ -155,7 +156,8 @@ func TestDatagramsSurviveAPath(t *testing.T) {
 	}
 }
 
-// A client's association continues in the next session.
+// TestDatagramsOutliveTheProxy checks that a client's association continues in the next
+// session.
 func TestDatagramsOutliveTheProxy(t *testing.T) {
 	s := start(t, withSocks(flex(false)))
 	echoDatagrams(t, "10.65.0.6:8080")

@@ -27,7 +27,7 @@ const (
 	actionWhat = "block, direct, the name of a scheme, or a mapping with the keys scheduler, paths, backup is needed"
 )
 
-// Invalid files, with the required message. FILE is the path.
+// badFiles has invalid files, with the required message. FILE is the path.
 var badFiles = []struct{ text, want string }{
 	// Files that are not YAML, or more than plain data.
 	{"", "FILE:1: the file is empty; it needs the keys policy, rules and default"},

@@ -74,8 +74,9 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// While the file changes between two valid versions and an invalid one, each decision
-// uses one of the valid ones completely, and labels keep their schemes.
+// TestReloadInParallel checks that, while the file changes between two valid versions
+// and an invalid one, each decision uses one of the valid ones completely, and labels
+// keep their schemes.
 func TestReloadInParallel(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	write(t, file, blocking(0+1))

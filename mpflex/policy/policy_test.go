@@ -102,7 +102,7 @@ func TestFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
-// The same rules, in the forms of other editors and programs.
+// TestFormsOfAFile has the same rules in the forms of other editors and programs.
 func TestFormsOfAFile(t *testing.T) {
 	night := at("23:00:00")
 	for about, text := range map[string]string{
@@ -143,7 +143,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// For each condition: values that match, values that do not, and the text for those.
+// TestConditions has, for each condition: values that match, values that do not, and
+// the text for those.
 func TestConditions(t *testing.T) {
 	flow := func(change func(*Flow)) func(*Flow, *Conditions) { return func(f *Flow, _ *Conditions) { change(f) } }
 	state := func(change func(*Conditions)) func(*Flow, *Conditions) {
@@ -280,7 +281,7 @@ func TestGlobs(t *testing.T) {
 	}
 }
 
-// Networks contain the same addresses as with package netip.
+// TestNetworks checks that networks contain the same addresses as with package netip.
 func TestNetworks(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	inside := 0
@@ -312,7 +313,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// A long list of names matches like its names one by one.
+// TestLongListsOfDomains checks that a long list of names matches like its names one by
+// one.
 func TestLongListsOfDomains(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	label := func() string { return string(rune('a' + random.IntN(3))) }
@@ -352,7 +354,8 @@ func TestLongListsOfDomains(t *testing.T) {
 	}
 }
 
-// At each second of a day either a range matches or its complement.
+// TestTimesOfDayDivideTheDay checks that at each second of a day either a range matches
+// or its complement.
 func TestTimesOfDayDivideTheDay(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for range 30 {
@@ -376,7 +379,8 @@ func TestTimesOfDayDivideTheDay(t *testing.T) {
 	}
 }
 
-// Local time decides: on the day when summer time starts, the skipped hour never comes.
+// TestTimesOfDayWhenSummerTimeBegins checks that local time decides: on the day when
+// summer time starts, the skipped hour never comes.
 func TestTimesOfDayWhenSummerTimeBegins(t *testing.T) {
 	p := mustParse(t, withMatch("time: 02:00-03:00 Europe/Brussels"))
 	matched := 0

@@ -45,8 +45,8 @@ func TestUseOfPaths(t *testing.T) {
 	}
 }
 
-// Labels follow the order in the file: named schemes, those in the rules, the default.
-// Equal schemes share a label.
+// TestLabels checks that labels follow the order in the file: named schemes, those in
+// the rules, the default. Equal schemes share a label.
 func TestLabels(t *testing.T) {
 	p := mustParse(t, `policy: 1
 schemes:
@@ -96,10 +96,10 @@ func randomScheme(random *rand.Rand) *Scheme {
 	return s
 }
 
-// For any number of changes: each scheme has exactly one label. A scheme in use keeps
-// its label. An unused label keeps its meaning until another 255 - n schemes have come.
-// The generation counts the changes. The same schemes in a new table get the same
-// labels.
+// TestLabelsOverManyReloads checks, for any number of changes: each scheme has exactly
+// one label. A scheme in use keeps its label. An unused label keeps its meaning until
+// another 255 - n schemes have come. The generation counts the changes. The same
+// schemes in a new table get the same labels.
 func TestLabelsOverManyReloads(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	var table *Table
@@ -158,8 +158,8 @@ func TestLabelsOverManyReloads(t *testing.T) {
 	}
 }
 
-// When all labels are taken, the one that has been unused the longest is reassigned
-// first.
+// TestLabelsRunOut checks that when all labels are taken, the one that has been unused
+// the longest is reassigned first.
 func TestLabelsRunOut(t *testing.T) {
 	scheme := func(i int) *Scheme { return &Scheme{Scheduler: "s", Paths: []string{fmt.Sprintf("e%d", i)}} }
 	var all []*Scheme
@@ -197,7 +197,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// The example in spec.md.
+// tableHex is the example in spec.md.
 const tableHex = "01 00000007 02" +
 	"01 06 73696e676c65 01 04 77696669 00" +
 	"03 06 6d696e727474 02 04 77696669 06 726d6e657430 01 04 65746830"
@@ -223,7 +223,8 @@ func TestTableOnTheWire(t *testing.T) {
 	}
 }
 
-// spec.md has this example, the maximum size, and the prefixes of each kind.
+// TestSpecification checks that spec.md has this example, the maximum size, and the
+// prefixes of each kind.
 func TestSpecification(t *testing.T) {
 	spec := string(must(os.ReadFile("../spec.md")))
 	wanted := []string{fmt.Sprintf("at most %d bytes", MaxTableSize)}
@@ -273,7 +274,8 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-// Unused schemes make room for new ones, the oldest first. Schemes in use do not.
+// TestLargeTables checks that unused schemes make room for new ones, the oldest first,
+// and that schemes in use do not.
 func TestLargeTables(t *testing.T) {
 	scheme := func(n int) *Scheme {
 		s := &Scheme{Scheduler: strings.Repeat("s", maxScheduler)}

@@ -125,7 +125,8 @@ func TestEveryChangedBitOfAnAttachIsSeen(t *testing.T) {
 	}
 }
 
-// An attach is valid only for its connection and its sender.
+// TestAttachElsewhere checks that an attach is valid only for its connection and its
+// sender.
 func TestAttachElsewhere(t *testing.T) {
 	good := mustAttach(t, testAttach())
 	for name, binding := range map[string]Binding{"another TLS connection": {1}, "a connection without TLS": Unbound} {
@@ -162,7 +163,8 @@ func TestAttachOnce(t *testing.T) {
 	}
 }
 
-// Values out of bounds are not sent and, even from an authentic peer, not accepted.
+// TestAttachBounds checks that values out of bounds are not sent and, even from an
+// authentic peer, not accepted.
 func TestAttachBounds(t *testing.T) {
 	const interfaceAt = attachFixed - 1
 	settingsAt := attachFixed + len(testAttach().Interface)

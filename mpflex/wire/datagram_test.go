@@ -8,7 +8,7 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// Datagrams and their encodings.
+// datagrams has datagrams and their encodings.
 var datagrams = []struct {
 	addr    string
 	payload string

@@ -68,7 +68,7 @@ LOOK_RESOLUTION = Metric(
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
-    """Return the value of `LOOK_RESOLUTION`, the longest of all observations; an empty list when none has it."""
+    """Return the longest resolution of all observations as a value of `LOOK_RESOLUTION`; [] when none has one."""
     found = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
     return [Value("look_resolution", max(found))] if found else []
 

@@ -2,8 +2,8 @@
 
 The rule reads only widths, never which transport is better, so that stopping favours no transport. Checking an interval
 repeatedly until it is narrow makes its coverage a little lower than nominal; the coverage becomes nominal as the
-requested width goes to zero (Chow & Robbins 1965). A minimum number of blocks prevents that a run whose first values
-are alike by chance ends early.
+requested width goes to zero (Chow & Robbins 1965). A minimum number of blocks is required, because the first values of
+a run can be alike by chance.
 """
 
 import math
@@ -27,7 +27,10 @@ DIFFERENCES, MEDIANS = "differences", "medians"
 
 @dataclass(frozen=True)
 class Width:
-    """An interval; ``percent`` is half its width, relative to the median of the reference or of the series itself."""
+    """A 95 % interval of a difference or of a median, and its relative width.
+
+    ``percent`` is half the width, relative to the median of the reference transport or of the series itself.
+    """
 
     what: str
     """``download · baseline · 1 MB: mptcp − sptcp-wifi``."""

@@ -17,7 +17,7 @@ func limits(t *testing.T, name string) Limits {
 	return Limits{Profile: p, Request: 17}
 }
 
-// The published limits of the prototype's measurements, in ms.
+// TestDownloadLimits has the published limits of the prototype's measurements, in ms.
 func TestDownloadLimits(t *testing.T) {
 	cases := map[string]map[int]float64{
 		"paper":   {10_000: 69, 50_000: 90, 100_000: 115, 250_000: 192, 500_000: 320, 1_000_000: 575, 2_000_000: 1086, 5_000_000: 2618, 10_000_000: 5172},

@@ -95,7 +95,8 @@ func manyStreams(t *testing.T, address string) {
 	wait.Wait()
 }
 
-// A destination without a server ends the application's connection.
+// TestUnreachableDestination checks that a destination without a server ends the
+// application's connection.
 func TestUnreachableDestination(t *testing.T) {
 	destination := netip.MustParseAddrPort("127.0.0.1:1") // tcpmux
 	conn, err := net.Dial("tcp", pair(t, destination, false))

@@ -97,7 +97,7 @@ func TestWrongByteIsFound(t *testing.T) {
 	}
 }
 
-// Correct bytes at the wrong place are an error.
+// TestShiftedStreamIsFound checks that correct bytes at the wrong place are an error.
 func TestShiftedStreamIsFound(t *testing.T) {
 	for _, cut := range []int{1, 1448, 4096, bufferSize, 1 << 20} {
 		data := stream(9, 4<<20)

@@ -45,7 +45,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// Invalid input with the expected message.
+// TestBadLines has invalid input with the expected message.
 func TestBadLines(t *testing.T) {
 	const head = `{"event":"run"}` + "\n"
 	for text, want := range map[string]string{

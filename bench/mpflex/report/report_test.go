@@ -134,7 +134,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// Requested targets of the rows.
+// TestTargets has the requested targets of the rows.
 func TestTargets(t *testing.T) {
 	for text, want := range map[string][]float64{
 		"f:10000 file":              {0.62, 1.25, 1},

@@ -7,7 +7,8 @@ import (
 	"mplab/linkem/probe"
 )
 
-// A link that differs from the requested one is named, with the difference.
+// TestCompare checks that a link that differs from the requested one is named, with the
+// difference.
 func TestCompare(t *testing.T) {
 	want := links.Link{DownKbps: 7000, UpKbps: 2000, RTTMs: 50, LossPercent: 1}
 	type measured struct {

@@ -160,7 +160,8 @@ func (s slow) Read(b []byte) (int, error) {
 	return s.Conn.Read(b[:min(len(b), 1000)])
 }
 
-// Short files are transferred until the long one ends, and only those that ended before count.
+// TestShortFilesDuringALongOne checks that short files are transferred until the long
+// one ends, and that only those that ended before it count.
 func TestShortFilesDuringALongOne(t *testing.T) {
 	e := newLoopback(t)
 	e.wrap = func(dial int, conn net.Conn) (net.Conn, error) {
@@ -205,7 +206,8 @@ func TestDyingWiFi(t *testing.T) {
 	}
 }
 
-// If WiFi could not be killed, no sample is valid.
+// TestWiFiThatCannotBeKilled checks that no sample is valid if WiFi could not be
+// killed.
 func TestWiFiThatCannotBeKilled(t *testing.T) {
 	e := newLoopback(t)
 	e.kill = errors.New("no such table")

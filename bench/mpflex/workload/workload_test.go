@@ -25,7 +25,7 @@ func TestNotation(t *testing.T) {
 	}
 }
 
-// Invalid input with the expected message.
+// TestBadNotation has invalid input with the expected message.
 func TestBadNotation(t *testing.T) {
 	const kinds = "the kinds are f:SIZE, s:COUNT:SIZE, c:COUNT:WAYS:SIZE, bulk:SHORT:SIZE, dies:SIZE, rate:SIZE, each with up/ before it and @LINKS behind it if wanted"
 	for text, want := range map[string]string{
@@ -51,7 +51,8 @@ func TestBadNotation(t *testing.T) {
 	}
 }
 
-// Here an upload is slower than the download of the same bytes, and for every workload limit < expectation < bound.
+// TestTimes checks that an upload is slower than the download of the same bytes here,
+// and that for every workload limit < expectation < bound.
 func TestTimes(t *testing.T) {
 	for _, text := range slices.Concat(Default(), Quick()) {
 		w, err := Parse(text)
@@ -73,7 +74,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// A parsed workload is formatted so that it parses to the same value, and its times are finite.
+// FuzzParse checks that a parsed workload is formatted so that it parses to the same
+// value, and that its times are finite.
 func FuzzParse(f *testing.F) {
 	for _, text := range append(Default(), "c:4:8:10000", "f:1@r2", "up/dies:1", "s:1", "rate:20000000000", "::@", "up/up/f:1") {
 		f.Add(text)

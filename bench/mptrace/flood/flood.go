@@ -175,7 +175,8 @@ func random(n uint64) uint64 {
 func clientKey(flow uint64) uint64 { return random(flow + 1<<32) }
 func serverKey(flow uint64) uint64 { return random(flow + 2<<32) }
 
-// MPTCP options, RFC 8684 §3.1 and §3.2, RFC 6824 §3.1.
+// capable appends an MP_CAPABLE option of a SYN. Options are those of RFC 8684 §3.1 and
+// §3.2, and RFC 6824 §3.1.
 func capable(b []byte, _ uint64) []byte { return append(b, 30, 4, 1, 1) }
 
 func capableV0(b []byte, flow uint64) []byte {

@@ -80,8 +80,8 @@ func TestAddressesAreOneInTheirForms(t *testing.T) {
 	}
 }
 
-// Comparison with a simple model: the cache holds the last `limit` learned addresses,
-// each with its last name, until they expire.
+// TestCacheAgainstModel compares with a simple model: the cache holds the last `limit`
+// learned addresses, each with its last name, until they expire.
 func TestCacheAgainstModel(t *testing.T) {
 	const limit = 16
 	random := rand.New(rand.NewPCG(1, 2))
@@ -271,7 +271,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A truncated answer teaches a subset of the addresses in the complete one.
+// TestLearnFromCutAnswers checks that a truncated answer teaches a subset of the
+// addresses in the complete one.
 func TestLearnFromCutAnswers(t *testing.T) {
 	message := answer(t, "www.shop.example.", 0, true, "www.shop.example. CNAME edge.example. 300",
 		"edge.example. A 192.0.2.1 300", "edge.example. AAAA 2001:db8::1 300")

@@ -52,7 +52,8 @@ func TestReachOfTheProxyItself(t *testing.T) {
 	}
 }
 
-// The list of the machine's addresses is read again when it is old.
+// TestReachReadsOwnAddresses checks that the list of the machine's addresses is read
+// again when it is old.
 func TestReachReadsOwnAddresses(t *testing.T) {
 	own, err := ownAddresses()
 	if err != nil {

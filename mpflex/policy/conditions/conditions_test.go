@@ -263,7 +263,8 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// The file is written after many bytes, not at each reading.
+// TestPlanSpareWrites checks that the file is written after many bytes, not at each
+// reading.
 func TestPlanSpareWrites(t *testing.T) {
 	p := newPhone(t)
 	p.set("rmnet0", 2, 0)
@@ -343,7 +344,7 @@ func TestBadCounts(t *testing.T) {
 	}
 }
 
-// The counters of this machine can be read.
+// TestThisMachine checks that the counters of this machine can be read.
 func TestThisMachine(t *testing.T) {
 	p := newPhone(t)
 	counter := NewPlan(PlanConfig{State: filepath.Join(p.root, "state"), Plan: func() *policy.Plan { return p.plan }})
@@ -426,7 +427,7 @@ func TestCached(t *testing.T) {
 	}
 }
 
-// All continues after an error.
+// TestAll checks that All continues after an error.
 func TestAll(t *testing.T) {
 	var wifi Throughput
 	wifi.Set(1)

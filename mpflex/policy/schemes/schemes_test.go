@@ -107,7 +107,8 @@ func link(t *testing.T, id uint8, device string, agent, proxy *session.Session) 
 	}
 }
 
-// A stream of a real session uses only the paths of its scheme, in both directions.
+// TestStreamsUseTheirPaths checks that a stream of a real session uses only the paths
+// of its scheme, in both directions.
 func TestStreamsUseTheirPaths(t *testing.T) {
 	p, err := policy.Parse("FILE", []byte("policy: 1\nrules:\n  - {name: cell, match: {port: 1}, action: {paths: cellular}}\ndefault: {scheduler: single, paths: wifi}\n"), policy.Options{})
 	if err != nil {

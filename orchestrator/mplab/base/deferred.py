@@ -20,7 +20,7 @@ def deferred(why: str, *, extra: str = "") -> Iterator[None]:
         extra: extra of the distribution that installs the imported module; "": it is always installed.
 
     Raises:
-            LabNotReadyError: the extra is not installed; the message gives the command that installs it.
+        LabNotReadyError: the extra is not installed; the message gives the command that installs it.
     """
     try:
         yield

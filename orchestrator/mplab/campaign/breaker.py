@@ -21,7 +21,10 @@ class Breaker:
     rests: int
 
     def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
-        """Decide on a resource after a bad try, which `status` already counts."""
+        """Return what to do with a resource after a failed attempt: use it again, let it rest, or put it in quarantine.
+
+        ``status`` already counts this failure.
+        """
         if status.failures < self.failures:
             return "use"
         return "rest" if status.rests < self.rests else "quarantine"

@@ -112,7 +112,11 @@ class _NoSuchFileError(Exception):
 
 
 def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> tuple[list[Job], float]:
-    """Return the jobs of an entry, numbered after `before` earlier ones, and the longest cell timeout, seconds."""
+    """Return the jobs of an entry, numbered after `before` earlier ones, and the longest cell timeout, seconds.
+
+    Raises:
+        _NoSuchFileError: the experiment file does not exist.
+    """
     path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")

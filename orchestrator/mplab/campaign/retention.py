@@ -248,7 +248,10 @@ def _remove_run(action: Action, runs: Path) -> None:
 
 
 def _removed(action: Action, log: EventLog) -> Iterator[int]:
-    """Remove captures; yield the bytes freed by each. All are logged first, because readers of tables need the log."""
+    """Log all captures, then remove them; yield the bytes freed by each.
+
+    The log is written first because readers of tables need it to explain missing captures.
+    """
     there = [file for name in action.files if (file := action.run / name).is_file()]
     sizes = {file: file.stat().st_size for file in there}
     for file in there:

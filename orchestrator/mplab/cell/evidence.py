@@ -47,7 +47,7 @@ class CellEvidence:
         connections, subflows: rows from the phone's captures, without connections that began before them.
         agent_log, proxy_log: records of the cell.
         disturbances: changes that the experiment made to the paths during the scenario.
-        parts: reasons of the lab's steps to find the cell invalid.
+        parts: reasons why steps of the lab judge the cell invalid.
     """
 
     active: ActiveCheck

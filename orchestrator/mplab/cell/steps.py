@@ -146,7 +146,7 @@ class PartStart(Step):
         self.name = self.part.name
 
     def start(self) -> None:
-        """Start it."""
+        """Start the lab's step."""
         self.started = True
         self.part.start(self.attempt.report, self.attempt.observe)
 
@@ -160,7 +160,7 @@ class PartEnd(Step):
     begun: PartStart
 
     def finish(self) -> None:
-        """Finish it."""
+        """Finish the lab's step."""
         if self.begun.started:
             self.begun.part.finish()
 
@@ -222,7 +222,7 @@ class CheckStep(Step):
     session: KeepSession
 
     def start(self) -> None:
-        """Run the check; the transport is undone right after it."""
+        """Set up the transport, run the scenario's check within its time limit, then undo the transport."""
         attempt, job, context = self.attempt, self.attempt.job, self.session.context
         logs = job.logs / "check"
         logs.mkdir()
@@ -315,7 +315,7 @@ class SetUpTransport(Step):
     agent: Agent = field(init=False)
 
     def start(self) -> None:
-        """Set it up."""
+        """Set up the transport."""
         attempt = self.attempt
         self.agent = attempt.lab.set_up_transport(attempt.job.transport, logs=attempt.job.logs, undo=attempt.undo)
         attempt.watch.append(self.agent.check_alive)
@@ -375,11 +375,11 @@ class RunAgent(Step):
     transport: SetUpTransport
 
     def start(self) -> None:
-        """Start it."""
+        """Start the agent."""
         self.transport.agent.start()
 
     def finish(self) -> None:
-        """Stop it."""
+        """Stop the agent."""
         self.transport.agent.stop()
 
 

@@ -70,7 +70,7 @@ def _explain(text: str) -> None:
 
 
 def main() -> None:
-    """Run the command. Errors that mplab explains end it with their exit codes."""
+    """Run the command. Exit with the error's exit code after an error that mplab explains."""
     signal.signal(signal.SIGTERM, _interrupt)
     logs.configure(for_people=True)
     try:

@@ -49,7 +49,7 @@ err = _console(stderr=True)
 
 @contextlib.contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Turn an OSError of the block into an MplabError that names the output file."""
+    """Raise MplabError, which names the output file, when the block raises OSError."""
     try:
         yield
     except OSError as error:

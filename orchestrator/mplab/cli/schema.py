@@ -147,7 +147,10 @@ def _paths_partly(schema: Schema) -> None:
 
 
 def _complete_unless_extended(link: Schema) -> None:
-    """Require both paths complete, unless a condition inherits, or a sweep supplies the key."""
+    """Require both paths, with both directions, in a condition that has neither ``extends`` nor ``sweep``.
+
+    Such a condition can get the missing keys from another file or from the sweep.
+    """
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
     whole = {"required": ["down", "up"]}

@@ -53,7 +53,7 @@ class Device:
         self.stop()
 
     def start(self) -> None:
-        """Start the device; see `__enter__`."""
+        """Start the device, and wait until adb can connect. Raises the errors of `__enter__`."""
         for program in NEEDED:
             program.path()
         self._process = subprocess.Popen(

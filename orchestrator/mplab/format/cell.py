@@ -105,7 +105,7 @@ class CongestionControlRecord(Record):
     origin: str | None = None
 
     def known(self) -> dict[str, str]:
-        """Return sender → algorithm of the senders whose algorithm is known."""
+        """Map sender → congestion control, without senders whose congestion control is unknown."""
         senders = (("agent", self.agent), ("proxy", self.proxy), ("origin", self.origin))
         return {sender: name for sender, name in senders if name is not None}
 

@@ -158,7 +158,15 @@ class EventTail(Generic[AnyEvent]):
     """
 
     def __init__(self, path: Path, base: type[AnyEvent]) -> None:
-        """Open the file `path`, which must exist; `base` as in `read_events`."""
+        """Open an existing log.
+
+        Args:
+            path: file of the log.
+            base: base class of the log's kinds of events.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
         self._path = path
         self._base = base
         self._rest = b""

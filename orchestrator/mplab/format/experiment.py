@@ -124,7 +124,7 @@ class Claim:
 
 @dataclass(frozen=True, config=CONFIG)
 class Limit:
-    """Number in the unit of the file; "": without unit."""
+    """A number with the unit in which the file gives it; unit "": none."""
 
     value: float
     unit: str = ""

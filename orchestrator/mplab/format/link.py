@@ -124,7 +124,7 @@ class LinkCondition:
         return {"wlan0": self.wifi, "rmnet0": self.lte}
 
     def conditions(self) -> Iterator[tuple[str, PathCondition]]:
-        """Yield every condition that a path takes: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
+        """Yield each condition of each path with its name: ``("wifi", …)``, ``("wifi at 15 s", …)``."""
         yield "wifi", self.wifi
         yield "lte", self.lte
         for moment in self.changes:

@@ -11,7 +11,10 @@ from mplab.base.paths import RMNET, WLAN
 
 
 def label_of(found: object) -> object:
-    """Return the label of a factor's level. Cell specifications of older versions hold the object that carries it."""
+    """Return the label of a level of a factor.
+
+    Older versions wrote the whole object, with its label or name, into a cell's specification.
+    """
     return found.get("label") or found.get("name") if isinstance(found, dict) else found
 
 

@@ -306,7 +306,7 @@ class LookPart:
             self._log.save(self._job.directory / "logs" / "logcat.txt")
 
     def judge(self) -> list[str]:
-        """Return how traffic could bypass the agent. Raises DeviceError."""
+        """Return why traffic could bypass the agent, one sentence each. Raises DeviceError when the phone is lost."""
         return self._android.ways_past()
 
 

@@ -63,7 +63,11 @@ class BaseLab:
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:
-        """Start all parts, with their ends on the stack."""
+        """Start all parts, and put their ends on the stack. Every lab overrides it.
+
+        Raises:
+            NotImplementedError: the lab does not override it.
+        """
         raise NotImplementedError
 
     @property

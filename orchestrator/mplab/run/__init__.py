@@ -53,7 +53,11 @@ _MODULES = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name when it is used: the process inside a lab needs none of them, and starts for each run."""
+        """Import a name when it is used: the process inside a lab needs none of them, and starts for each run.
+
+        Raises:
+            AttributeError: the package does not export the name.
+        """
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -76,7 +76,11 @@ def begin(
 
 @contextlib.contextmanager
 def _whole_or_not_there(path: Path) -> Iterator[None]:
-    """Remove a new run directory that cannot be written completely: it could not be resumed."""
+    """Remove a new run directory that cannot be written completely: it could not be resumed.
+
+    Raises:
+        MplabError: that of the block. Advice to resume the removed run is replaced by advice to start it again.
+    """
     existed = path.exists()
     try:
         yield

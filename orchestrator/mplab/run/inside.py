@@ -1,4 +1,6 @@
-"""Run the process inside a lab, in its namespaces if it has any: ``python -m mplab.run.inside run DIR`` and ``… lab``.
+"""Run the process inside a lab: ``python -m mplab.run.inside run DIR`` and ``… lab``.
+
+The process is in the namespaces of the lab if the lab has any.
 
 `mplab.cli` starts it through `mplab.base.enter`; people do not call it. Standard output carries JSON lines:
 ``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.

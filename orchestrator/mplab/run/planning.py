@@ -29,7 +29,7 @@ class PlannedRun:
         experiment: the experiment, with options applied.
         plan: cells in order, their estimated time, and the transports that this lab cannot run.
         runs: folder that gets the run directory.
-        learnt: number of cells of earlier runs behind the estimate; 0: the estimate is from the scenarios.
+        learnt: number of earlier cells whose times the estimate uses; 0: it uses only the scenarios' own estimates.
     """
 
     experiment: Experiment

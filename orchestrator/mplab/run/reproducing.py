@@ -57,7 +57,7 @@ class Reproduction:
         return cells_ok and not self.report.differences and not (self.second and self.second.agreed.differing)
 
     def check(self) -> None:
-        """Raise if the run was not reproduced. Cells of the new run that are not ok raise nothing.
+        """Raise an error if the run was not reproduced. Ignore cells of the new run that are not ok.
 
         Raises:
             GateError: results differ.

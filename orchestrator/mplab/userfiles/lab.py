@@ -101,7 +101,10 @@ class PhoneFile(BaseModel):
 
     @property
     def unrooted(self) -> bool:
-        """Return whether runs use no root on the phone. Then only apps can send their traffic to the agent."""
+        """True when runs use no root on the phone.
+
+        Traffic cannot be redirected to the agent then. Only programs with a proxy setting can use the agent.
+        """
         return False
 
     @property

@@ -102,7 +102,11 @@ def _sweeps(name: str, links_dir: Path) -> bool:
 
 
 def file_of(name: str, links_dir: Path) -> Path:
-    """Return the file that contains the condition with this name, maybe in a sweep. Raises NoSuchLinkError."""
+    """Return the file that contains the condition with this name; the condition can be a member of a sweep.
+
+    Raises:
+        NoSuchLinkError: no file contains it.
+    """
     names = list_links(links_dir)
     families = [name, *(family for family in names if name.startswith(f"{family}-") and _sweeps(family, links_dir))]
     found = next((family for family in families if family in names), None)

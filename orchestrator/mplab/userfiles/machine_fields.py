@@ -91,5 +91,5 @@ class SshFile(MachineFile):
         return f"logs in to {self.user}@{self.host}:{self.port} with {key}"
 
     def key_problem(self) -> str:
-        """Return why the file of the private key cannot be used; "": it can, or no file is named."""
+        """Return why the private key file cannot be used; "" when it can, or no file is named."""
         return private_file_problem(Path(self.key).expanduser()) if self.key else ""

@@ -205,7 +205,9 @@ class Setting:
 
 
 def settings(file: BaseModel, traces: Path) -> list[Setting]:
-    """Return the values that the keys of a path set. Keys of a direction come last and so override those of the path.
+    """Return the values that the keys of a path set.
+
+    Keys of a direction come last, so that they override those of the path.
 
     Args:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
@@ -273,7 +275,10 @@ class PathFile(BaseModel):
     @field_validator("rtt", mode="wrap")
     @classmethod
     def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
-        """Require an RTT, or a delay in both directions. A direction that could not be parsed counts as having one."""
+        """Require an RTT, or a delay in both directions; raise ValueError without them.
+
+        A direction that could not be parsed counts as having a delay.
+        """
         if given != _NO_RTT:
             return read(given)
         ways = [info.data[way] for way in WAYS if way in info.data]

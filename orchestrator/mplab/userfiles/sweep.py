@@ -196,7 +196,7 @@ class _Axis:
         return [_slug(value, with_unit=not alike) for value in self.values]
 
     def words(self, value: SweepValue) -> str:
-        """Return ``LTE rtt 50 ms``."""
+        """Return the swept key and one of its values, for people: ``LTE rtt 50 ms``."""
         return " ".join([*(_TITLES.get(part, part) for part in self.place), value.text])
 
 
@@ -248,7 +248,10 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the places of a swept key in a condition: a key outside ``wifi`` and ``lte`` has a place in both."""
+    """Return the places of a swept key in a condition.
+
+    A key outside ``wifi`` and ``lte`` sets both paths, so it has a place in each; ``core_rtt`` has only one.
+    """
     return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
 
 

@@ -252,8 +252,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A slow request of a stranger, or a connection without a request, does not
-// block a phone.
+// TestStrangers checks that neither a slow request of a stranger nor a connection
+// without a complete request blocks a phone.
 func TestStrangers(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "tokens"), []byte("phone:token-of-the-phone\n"), 0o600))

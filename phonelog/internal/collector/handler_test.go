@@ -151,9 +151,9 @@ func plain(v any) any {
 	return v
 }
 
-// The document lists the routes of the handler, and describes every answer that
-// the test can cause. The test causes all described answers except a broken
-// disk.
+// TestDocument checks that the document lists the routes of the handler, and describes
+// every answer that the test can cause. The test causes all described answers except a
+// broken disk.
 func TestDocument(t *testing.T) {
 	m, schema := readManual(t)
 	var documented, served []string

@@ -102,7 +102,7 @@ func TestBadCollectors(t *testing.T) {
 	}
 }
 
-// No message contains a token.
+// TestBadTokens checks that no message contains a token.
 func TestBadTokens(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                    "has no device; a line is DEVICE:TOKEN",

@@ -9,7 +9,7 @@ import (
 	"mplab/internal/strictjson"
 )
 
-// The manual documents every key of logger and collector.
+// TestManual checks that the manual documents every key of logger and collector.
 func TestManual(t *testing.T) {
 	for file, of := range map[string]reflect.Type{"../../../docs/logger.md": reflect.TypeFor[Logger](), "../../../docs/collector.md": reflect.TypeFor[Collector]()} {
 		text, err := os.ReadFile(file)

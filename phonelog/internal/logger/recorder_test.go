@@ -101,7 +101,7 @@ func TestChangesOnly(t *testing.T) {
 	}
 }
 
-// Each file starts with all current states.
+// TestEachFileCanBeReadAlone checks that each file starts with all current states.
 func TestEachFileCanBeReadAlone(t *testing.T) {
 	r, dir := recorderIn(t, store.Limits{Bytes: 300, Age: time.Hour, Total: 1 << 20}, nil, true)
 	r.see(wifi(-50), &record.Battery{Source: "test", Level: ptr(50.)})

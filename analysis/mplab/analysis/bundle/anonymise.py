@@ -76,6 +76,9 @@ def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymi
     """Copy all files, and yield (name, cut) of the omitted ones.
 
     Text is written last: a hexadecimal number is recognised as an address only when that address was seen before.
+
+    Raises:
+        BundleError: a capture cannot be anonymised.
     """
     frames = Frames(words.addresses)
     texts = []

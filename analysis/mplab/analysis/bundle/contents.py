@@ -73,7 +73,11 @@ def _remade(cells: tuple[Cell, ...]) -> Iterator[str]:
 
 
 def _walk(root: Path, folder: PurePosixPath) -> Iterator[PurePosixPath]:
-    """Yield all files and folders below ``folder``, sorted by name, each folder before its content."""
+    """Yield all files and folders below ``folder``, sorted by name, each folder before its content.
+
+    Raises:
+        BundleError: one is a link, or has a name that bundles cannot hold.
+    """
     for path in sorted((root / folder).iterdir()):
         name = folder / path.name
         if path.name.startswith(".") or path.name == _UNFINISHED_TABLES or name.as_posix() in _OWN:

@@ -34,7 +34,7 @@ RESULT_S = 60.0
 
 @dataclass(frozen=True)
 class Spread:
-    """Progress of the work."""
+    """Progress of an analysis on the cluster."""
 
     runs: int
     runs_done: int
@@ -119,10 +119,10 @@ class Drive:
                 self._client.cancel(list(self._futures.values()), force=True)
 
     def _advance(self) -> AnalysedRun | None:
-        """Process the next completed task, and return the run's result if the run is complete.
+        """Process the next completed task. Return the run's result if the run is complete, otherwise None.
 
         Raises:
-            ClusterError: the cluster is lost, or the task found other versions.
+            ClusterError: the cluster is lost, or the task's worker has other software versions.
         """
         future = self._next()
         if future is None:
@@ -193,10 +193,10 @@ class Drive:
         future.add_done_callback(self._came.put)
 
     def _error(self, future: _Future, begun: _Begun) -> str | None:
-        """Return the reason why there is no result, or None when there is one.
+        """Return why the task failed; None if it succeeded.
 
         Raises:
-            ClusterError: the task was cancelled because the cluster is lost, or its worker has other versions.
+            ClusterError: the task was cancelled because the cluster is lost, or its worker has other software versions.
         """
         if future.status == "cancelled":
             raise self._gone()

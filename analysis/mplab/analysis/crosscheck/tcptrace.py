@@ -71,7 +71,10 @@ def _samples_more(pair: Pair) -> float:
 
 
 def _reaches_further(pair: Pair) -> bool:
-    """Return whether tcptrace's samples have a minimum at most, and a maximum at least, as large as ours."""
+    """Return whether tcptrace's range of RTT samples contains mptrace's, or mptrace has no samples.
+
+    A difference of `RTT_STEP_MS` at either end is allowed.
+    """
     lower = pair.their("RTT_min") <= pair.our("rtt_min_ms") + RTT_STEP_MS
     return pair.our("rtt_samples") == 0 or (lower and pair.their("RTT_max") >= pair.our("rtt_max_ms") - RTT_STEP_MS)
 

@@ -35,7 +35,8 @@ CELLULAR, WIFI = "cellular", "wifi"
 class CellTrace:
     """The tables of a cell or of a folder.
 
-    With a ``session``, the connections on the phone's interfaces are its paths, not connections of applications.
+    With a ``session``, the connections on the phone's interfaces are the paths of the session; the connections of
+    applications are on the loopback.
     """
 
     name: str

@@ -180,7 +180,7 @@ def facet_rows(count: int) -> int:
 
 
 def axis_title(metric: Metric) -> str:
-    """Return ``Download time (s)``."""
+    """Return the metric's title, with its unit if it has one: ``Download time (s)``."""
     return f"{metric.title} ({metric.unit})" if metric.unit else metric.title
 
 

@@ -93,7 +93,7 @@ class Run:
 
     @property
     def cut(self) -> RunCut | None:
-        """Return the event of a run that the experiment's rules ended before all cells were run; None otherwise."""
+        """Event with which the rules of the experiment ended the run before all its cells were run; None otherwise."""
         before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
         return before if isinstance(before, RunCut) else None
 

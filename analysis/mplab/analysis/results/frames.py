@@ -52,7 +52,7 @@ class Results:
 
     @cached_property
     def statistics(self) -> pl.DataFrame:
-        """Return one row per transport's series in a report."""
+        """Return one row per series of a transport in a report."""
         return self._frame("statistics", statistics_rows)
 
     @cached_property

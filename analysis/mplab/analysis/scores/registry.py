@@ -51,7 +51,7 @@ def load_registry() -> dict[str, RegisteredMetric]:
 
 
 def _differences(one: Metric, other: Metric) -> str:
-    """Return a text with the differences of two metrics of one name; "" when they mean the same."""
+    """Return the differences of two metrics with one name, as text; "" when there are none."""
     parts = (
         ("title", one.title, other.title),
         ("unit", one.unit, other.unit),

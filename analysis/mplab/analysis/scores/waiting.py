@@ -24,8 +24,8 @@ class Wait:
 
     Attributes:
         mean_ms: mean over all bytes.
-        p95_ms: 95 % quantile over all bytes; of several connections, their mean weighted by bytes; None if only means
-            are known.
+        p95_ms: 95 % quantile over all bytes. For several connections, the mean of their quantiles, weighted by bytes.
+            None if only means are known.
     """
 
     mean_ms: float

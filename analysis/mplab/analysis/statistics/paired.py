@@ -69,8 +69,8 @@ def signed_rank_interval(found: Sample) -> Interval | None:
 def bca_interval(found: Sample, seed: int) -> Interval | None:
     """Return the bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993 §14.3).
 
-    None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` suffices.
-    The interval of equal differences has no width.
+    Return None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` suffices.
+    If all differences are equal, both ends of the interval are that difference.
     """
     if not MIN_FOR_INTERVAL <= len(found) <= MOST_EXACT:
         return None

@@ -17,9 +17,13 @@ Verdict = Literal["as claimed", "more", "less", "not seen"]
 class ClaimFinding:
     """A value of a claim: of a metric with its labels, in a scenario under a link condition.
 
-    ``gain`` is G of the claim's transport. It is computed against ``baseline``, which is the best by median of the
-    claim's ``against``, rather than against the best single path. ``interval`` selects the baseline again in each
-    resample; the verdict is ``certain`` when it holds for both ends of the interval.
+    Attributes:
+        group: the values of all transports.
+        baseline: of the transports in the claim's ``against``, the one with the best median.
+        gain: G of the claim's transport, computed against ``baseline`` instead of the best single path.
+        interval: of ``gain``; each resample selects the baseline again. None: it cannot be computed.
+        verdict: position of ``gain`` in the claimed range; see `judge`.
+        certain: both ends of the interval have the same verdict as ``gain``.
     """
 
     group: Group

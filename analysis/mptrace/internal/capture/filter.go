@@ -9,7 +9,8 @@ import (
 // The filter is a classic BPF program. It runs in the kernel on each packet and
 // returns the number of bytes that the capture receives.
 
-// Extensions of classic BPF, linux/filter.h.
+// outgoing is the type of sent packets, which the packet type extension of classic BPF
+// returns (linux/filter.h, linux/if_packet.h).
 const outgoing = 4 // PACKET_OUTGOING
 
 const (

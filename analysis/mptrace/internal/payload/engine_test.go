@@ -79,7 +79,8 @@ func TestBehindTheEngine(t *testing.T) {
 	check(t, objects, "https://web.example", "h2", inOrder, w.now)
 }
 
-// An HTTP/1.0 body ends when the connection is closed in order.
+// TestUntilCloseBehindTheEngine checks that an HTTP/1.0 body ends when the connection
+// is closed in order.
 func TestUntilCloseBehindTheEngine(t *testing.T) {
 	chunks := []chunk{{up, []byte("GET /x HTTP/1.0\r\nHost: www.example\r\n\r\n")}, {down, []byte("HTTP/1.0 200 OK\r\n\r\n")}, {down, make([]byte, 5000)}}
 	for _, captured := range []int{1400, 100} {

@@ -23,7 +23,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Invalid input, and the start of its message.
+// TestBadCommandLines has invalid input, and the start of its message.
 func TestBadCommandLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"-scale 2":         "scale: 2 is not within 0.001 and 1",

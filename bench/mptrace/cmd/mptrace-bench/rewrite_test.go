@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The numbers are those that tshark prints for one connection of
-// testdata/phone-v0 and phone-v1.
+// TestIdentityIsThatOfTheKernel uses the numbers that tshark prints for one connection
+// of testdata/phone-v0 and phone-v1.
 func TestIdentityIsThatOfTheKernel(t *testing.T) {
 	for _, want := range []struct {
 		version uint8

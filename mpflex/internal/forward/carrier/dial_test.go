@@ -9,7 +9,8 @@ import (
 	"mplab/internal/netx"
 )
 
-// A device that is not there is passed over; when there is no other, the error says so.
+// TestDevicesWithoutNetwork checks that a device that does not exist is skipped, and
+// that the error reports it if no other exists.
 func TestDevicesWithoutNetwork(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -87,7 +87,8 @@ func dial(t *testing.T, address, sent string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// Go's own client, by http and by https: many requests, with bodies in both directions.
+// TestClient uses Go's own client, by http and by https: many requests, with bodies in
+// both directions.
 func TestClient(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.IsAbs() || r.Header.Get("Proxy-Connection") != "" {
@@ -120,8 +121,8 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// No byte after the head is read from the connection, in whatever pieces the head
-// arrives.
+// TestBytesBehindTheHead checks that no byte after the head is read from the
+// connection, in whatever pieces the head arrives.
 func TestBytesBehindTheHead(t *testing.T) {
 	got := make(chan string, 1)
 	proxy := serve(t, &Server{Connect: func(_ context.Context, request Request, conn *net.TCPConn, reply func(int) error) {
@@ -185,7 +186,8 @@ func TestRefused(t *testing.T) {
 	mu.Unlock()
 }
 
-// Silent clients do not delay the end of a server.
+// TestEndsWithSilentClients checks that silent clients do not delay the end of a
+// server.
 func TestEndsWithSilentClients(t *testing.T) {
 	proxy := serve(t, &Server{Connections: 3})
 	for _, said := range []string{"", "GET http://a/ HTTP/1.1\r\n", "CONNECT"} {

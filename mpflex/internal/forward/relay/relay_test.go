@@ -138,7 +138,8 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// Bytes after a silence are relayed, also between two TCP connections.
+// TestBytesAfterSilence checks that bytes after a silence are relayed, also between two
+// TCP connections.
 func TestBytesAfterSilence(t *testing.T) {
 	echo, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -240,7 +240,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// For a request of a real client, the name is the one that a real server parses.
+// TestRealRequests checks that the name found in a request of a real client is the one
+// that a real server parses.
 func TestRealRequests(t *testing.T) {
 	for _, url := range []string{"http://www.example.org/", "http://A.example:8080/x?y#z", "http://xn--bcher-kva.example/"} {
 		for _, write := range []func(*http.Request, io.Writer) error{(*http.Request).Write, (*http.Request).WriteProxy} {

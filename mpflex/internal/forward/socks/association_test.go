@@ -131,8 +131,8 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// A client may state the address from which it will send. An address that is not its
-// own is ignored.
+// TestStatedAddress checks that a client may state the address from which it will send,
+// and that an address that is not its own is ignored.
 func TestStatedAddress(t *testing.T) {
 	s := &Server{Handler: Handler{Associate: answerUpperCase(t)}}
 	server := serve(t, s)
@@ -153,7 +153,7 @@ func TestStatedAddress(t *testing.T) {
 	client.receive(t, own, toAddress+"MINE")
 }
 
-// The ends of an association, with the handler's error.
+// TestEndsOfAnAssociation has the ends of an association, with the handler's error.
 func TestEndsOfAnAssociation(t *testing.T) {
 	ended := make(chan error, 1)
 	handler := Handler{Associate: func(ctx context.Context, _ Request, a *Association) {
@@ -188,8 +188,8 @@ func TestEndsOfAnAssociation(t *testing.T) {
 	})
 }
 
-// An association in which only the server sends is not idle: its activity is checked
-// when the read deadline has passed.
+// TestSendingIsActivity checks that an association in which only the server sends is
+// not idle: its activity is checked when the read deadline has passed.
 func TestSendingIsActivity(t *testing.T) {
 	ended := make(chan error, 1)
 	s := &Server{Handler: Handler{Associate: func(_ context.Context, _ Request, a *Association) {
@@ -272,7 +272,8 @@ func TestTunnel(t *testing.T) {
 	}
 }
 
-// A server that ends an association ends the tunnel.
+// TestTunnelEndedByTheServer checks that a server that ends an association ends the
+// tunnel.
 func TestTunnelEndedByTheServer(t *testing.T) {
 	server := serve(t, &Server{Handler: Handler{Associate: func(context.Context, Request, *Association) {}}})
 	tunnel, err := OpenTunnel(t.Context(), server, nil)

@@ -19,7 +19,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// Requests in the format of RFC 1928 §4, and their contents.
+// TestMessages has requests in the format of RFC 1928 §4, and their contents.
 func TestMessages(t *testing.T) {
 	cases := []struct {
 		name, bytes string

@@ -96,8 +96,8 @@ func TestGoClient(t *testing.T) {
 	}
 }
 
-// Bytes that a client sends before the reply are available to the handler, complete and
-// without a byte of the request.
+// TestFirstDataComesWithTheRequest checks that bytes that a client sends before the
+// reply are available to the handler, complete and without a byte of the request.
 func TestFirstDataComesWithTheRequest(t *testing.T) {
 	first := make(chan string, 1)
 	server := serve(t, &Server{Handler: Handler{Connect: func(_ context.Context, _ Request, conn *net.TCPConn, reply func(Code) error) {
@@ -123,8 +123,8 @@ func TestFirstDataComesWithTheRequest(t *testing.T) {
 	}
 }
 
-// Refused requests, with the answer to the client. The connection then ends in order,
-// even if the client sent more bytes.
+// TestRefusals has refused requests, with the answer to the client. The connection then
+// ends in order, even if the client sent more bytes.
 func TestRefusals(t *testing.T) {
 	somewhere := netip.MustParseAddrPort("10.65.0.2:80")
 	const failure = "\x00\x01\x00\x00\x00\x00\x00\x00"
@@ -224,7 +224,8 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// The end of the server ends clients at every stage. serve checks for leaks.
+// TestShutdown checks that the end of the server ends clients at every stage. serve
+// checks for leaks.
 func TestShutdown(t *testing.T) {
 	echo := testkit.Echo(t)
 	server := serve(t, &Server{Handler: Handler{Connect: direct(true), Associate: answerUpperCase(t)}})

@@ -20,8 +20,8 @@ import (
 	"mplab/mpflex/wire"
 )
 
-// An association has one address for all destinations. Each answer is returned to it
-// with its source.
+// TestAnswersComeBack checks that an association has one address for all destinations,
+// and that each answer is returned to it with its source.
 func TestAnswersComeBack(t *testing.T) {
 	h := newRelay(t, Limits{})
 	first, second := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.2:0")
@@ -88,8 +88,8 @@ func TestIPv6(t *testing.T) {
 	h.receive(t, delivery{alice, 1, four.addr(), "answer"})
 }
 
-// Destinations that are not in the allow list or never permitted get no datagram. No
-// socket is opened for them.
+// TestDenied checks that destinations that are not in the allow list, or never
+// permitted, get no datagram. No socket is opened for them.
 func TestDenied(t *testing.T) {
 	h := newRelay(t, Limits{})
 	denied := []string{"10.65.0.2:53", "[fd00::1]:53", "224.0.0.251:5353", "0.0.0.0:53", "127.0.0.1:0", "[::]:53", "[::ffff:10.65.0.2]:53"}
@@ -113,8 +113,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// No one reaches a client unsolicited: not another host, not another port of a known
-// host.
+// TestUnsolicited checks that no one reaches a client unsolicited: not another host,
+// not another port of a known host.
 func TestUnsolicited(t *testing.T) {
 	h := newRelay(t, Limits{})
 	asked, port, host := listen(t, "127.0.0.1:0"), listen(t, "127.0.0.1:0"), listen(t, "127.0.0.2:0")
@@ -132,7 +132,7 @@ func TestUnsolicited(t *testing.T) {
 	h.receive(t, delivery{alice, 1, port.addr(), "another port"})
 }
 
-// An answer has the label of the last datagram to its source.
+// TestLabels checks that an answer has the label of the last datagram to its source.
 func TestLabels(t *testing.T) {
 	labels := make(chan byte, 10)
 	allow, err := config.ParseAllow([]string{"127.0.0.0/8:*"})
@@ -196,7 +196,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Of too many destinations, the one that was silent the longest is forgotten.
+// TestDestinationsAreBounded checks that of too many destinations, the one that was
+// silent the longest is forgotten.
 func TestDestinationsAreBounded(t *testing.T) {
 	h := newRelay(t, Limits{Destinations: 2})
 	var d [3]destination
@@ -219,7 +220,7 @@ func TestDestinationsAreBounded(t *testing.T) {
 	}
 }
 
-// An idle association ends, and starts again when it is used.
+// TestIdle checks that an idle association ends, and starts again when it is used.
 func TestIdle(t *testing.T) {
 	h := newRelay(t, Limits{Idle: 20 * time.Millisecond})
 	to := listen(t, "127.0.0.1:0")
@@ -234,7 +235,8 @@ func TestIdle(t *testing.T) {
 	to.receive(t, "two")
 }
 
-// A read deadline that passes shortly after activity ends nothing.
+// TestActivityKeepsAnAssociation checks that a read deadline that passes shortly after
+// activity ends nothing.
 func TestActivityKeepsAnAssociation(t *testing.T) {
 	h := newRelay(t, Limits{})
 	to := listen(t, "127.0.0.1:0")
@@ -250,8 +252,8 @@ func TestActivityKeepsAnAssociation(t *testing.T) {
 	})
 }
 
-// An ICMP error is logged with its destination. It neither hides nor ends the traffic
-// with another destination.
+// TestUnreachable checks that an ICMP error is logged with its destination. It neither
+// hides nor ends the traffic with another destination.
 func TestUnreachable(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		t.Run(host, func(t *testing.T) {
@@ -288,7 +290,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Datagrams that the socket refuses are counted and logged.
+// TestFailedDatagram checks that datagrams that the socket refuses are counted and
+// logged.
 func TestFailedDatagram(t *testing.T) {
 	h := newRelay(t, Limits{})
 	to := listen(t, "127.0.0.1:0").addr()
@@ -300,8 +303,8 @@ func TestFailedDatagram(t *testing.T) {
 	}
 }
 
-// Sending, answering and ending at the same time: for the race detector and for
-// newRelay's checks.
+// TestConcurrently sends, answers and ends at the same time: for the race detector and
+// for newRelay's checks.
 func TestConcurrently(t *testing.T) {
 	h := newRelay(t, Limits{Idle: time.Millisecond})
 	echo := listen(t, "127.0.0.1:0")

@@ -118,7 +118,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// The effects of a network on datagrams are counted separately for each direction.
+// TestWhatTheNetworkDoes checks that the effects of a network on datagrams are counted
+// separately for each direction.
 func TestWhatTheNetworkDoes(t *testing.T) {
 	nothingLeft(t)
 	var held []byte
@@ -165,7 +166,8 @@ func TestWhatTheNetworkDoes(t *testing.T) {
 	}
 }
 
-// Without the totals, the result has the values that the answers contain.
+// TestWithoutTotals checks that, without the totals, the result has the values that the
+// answers contain.
 func TestWithoutTotals(t *testing.T) {
 	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
 		if m.kind == kindEnd || m.kind == kindProbe && m.sequence == 5 {
@@ -181,7 +183,8 @@ func TestWithoutTotals(t *testing.T) {
 	}
 }
 
-// Datagrams that are not answers to this run are not counted.
+// TestForeignDatagrams checks that datagrams that are not answers to this run are not
+// counted.
 func TestForeignDatagrams(t *testing.T) {
 	target := network(t, echo(t), func(m message, datagram []byte) [][]byte {
 		if m.kind != kindAnswer {
@@ -217,8 +220,8 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// An interrupted run reports its measurements up to then. Datagrams in flight do not
-// count as lost.
+// TestInterrupted checks that an interrupted run reports its measurements up to then.
+// Datagrams in flight do not count as lost.
 func TestInterrupted(t *testing.T) {
 	nothingLeft(t)
 	ctx, cancel := context.WithCancel(t.Context())

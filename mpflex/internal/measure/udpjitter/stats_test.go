@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Jitter is computed as in RFC 3550 appendix A.8: transit times of 10, 26, 10 and 10 ms
-// differ by 16, 16 and 0.
+// TestReceiver checks that jitter is computed as in RFC 3550 appendix A.8: transit
+// times of 10, 26, 10 and 10 ms differ by 16, 16 and 0.
 func TestReceiver(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	var r receiver
@@ -39,8 +39,8 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// Datagrams arrive as 0, 2, 1, 4 (3 is lost) and are delivered in order: only 2 waits,
-// for 1.
+// TestHeldForOrder has datagrams that arrive as 0, 2, 1, 4 (3 is lost) and are
+// delivered in order: only 2 waits, for 1.
 func TestHeldForOrder(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	journeys := []journey{{0, 0, 25 * ms}, {2, 20 * ms, 45 * ms}, {1, 10 * ms, 52 * ms}, {4, 40 * ms, 60 * ms}}
@@ -89,7 +89,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// Silences, including those before the first answer and after the last one.
+// TestGaps has silences, including those before the first answer and after the last
+// one.
 func TestGaps(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }

@@ -76,8 +76,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// Connections that are silent, or send the start of an endless message, occupy only the
-// places of strangers. An agent still gets through.
+// TestFlood checks that connections that are silent, or send the start of an endless
+// message, occupy only the places of strangers. An agent still gets through.
 func TestFlood(t *testing.T) {
 	const limit, rounds = 16, 400
 	f := startFlood(t, Options{MaxStrangers: limit, Timeout: time.Minute})
@@ -141,7 +141,8 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// The handshakes of agents do not crowd out each other.
+// TestManyAgentsAtOnce checks that the handshakes of agents do not crowd out each
+// other.
 func TestManyAgentsAtOnce(t *testing.T) {
 	const agents = 64
 	f := startFlood(t, Options{MaxStrangers: agents})

@@ -125,8 +125,9 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// An attach is valid only on the connection that it was made for. It is refused on
-// another connection of the same client, and on one without TLS.
+// TestAttachIsBoundToItsConnection checks that an attach is valid only on the
+// connection that it was made for. It is refused on another connection of the same
+// client, and on one without TLS.
 func TestAttachIsBoundToItsConnection(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	agent := newAgent(t, secretA)
@@ -263,7 +264,8 @@ func refuse(t *testing.T, agent *Agent, proxy *Proxy, atAgent, atProxy error) {
 	}
 }
 
-// In a bubble with virtual time, the whole timeout passes at once.
+// TestWhoIsSlowIsDropped runs in a bubble with virtual time, so that the whole timeout
+// passes at once.
 func TestWhoIsSlowIsDropped(t *testing.T) {
 	for name, send := range map[string]func(net.Conn){
 		"sends nothing": func(net.Conn) {},
@@ -320,7 +322,8 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
-// The timeout applies to the handshake. Later a connection may be silent for long.
+// TestSilenceAfterTheHandshake checks that the timeout applies only to the handshake.
+// Later a connection may be silent for long.
 func TestSilenceAfterTheHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()

@@ -27,7 +27,8 @@ func TestAnotherSecret(t *testing.T) {
 	refuse(t, newAgent(t, secretA), newProxy(t, Options{}), ErrSilent, ErrStranger)
 }
 
-// Clocks do not matter. A server name is accepted once, with any time.
+// TestClocks checks that clocks do not matter. A server name is accepted once, with any
+// time.
 func TestClocks(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour, 50 * 365 * 24 * time.Hour, -50 * 365 * 24 * time.Hour} {
@@ -85,7 +86,7 @@ func chain(a, b tls.Certificate) tls.Certificate {
 	return a
 }
 
-// Clients with a valid server name that fail another check.
+// TestProxyRefuses has clients with a valid server name that fail another check.
 func TestProxyRefuses(t *testing.T) {
 	a, b := keysOf(t, secretA), keysOf(t, secretB)
 	own := certificateOf(t, a.agent)
@@ -141,7 +142,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// Servers that know the client and fail another check.
+// TestAgentRefuses has servers that know the client and fail another check.
 func TestAgentRefuses(t *testing.T) {
 	a, b := keysOf(t, secretA), keysOf(t, secretB)
 	cases := map[string]struct {
@@ -188,7 +189,8 @@ func TestAgentRefuses(t *testing.T) {
 	})
 }
 
-// The proxy issues no session tickets, so each connection proves both identities.
+// TestNothingIsResumed checks that the proxy issues no session tickets, so each
+// connection proves both identities.
 func TestNothingIsResumed(t *testing.T) {
 	proxy := newProxy(t, Options{}, alice)
 	cache := &countingCache{ClientSessionCache: tls.NewLRUClientSessionCache(8)}
@@ -284,7 +286,8 @@ func TestRecordedHandshakeIsRefused(t *testing.T) {
 	}
 }
 
-// A peer that does not use TLS, or sends more than a handshake has, gets no byte.
+// TestOthersGetNoByte checks that a peer that does not use TLS, or sends more than a
+// handshake has, gets no byte.
 func TestOthersGetNoByte(t *testing.T) {
 	hello := wire.NewHello(wire.Connect, netip.AddrPort{}, netip.MustParseAddrPort("192.0.2.1:80")).Append(nil, secretA)
 	attach := wire.Attach{Fresh: true, Settings: wire.Settings{MaxStreams: 1, InitialWindow: wire.MinWindow}}

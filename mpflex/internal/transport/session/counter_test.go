@@ -52,8 +52,8 @@ func private(t testing.TB, a, b net.Conn) (agent, proxy *tls.Conn) {
 	return agent, proxy
 }
 
-// The records of a batch are full and reach TCP in few calls. Writes outside batches
-// are not held back.
+// TestRecordsReachTCPTogether checks that the records of a batch are full and reach TCP
+// in few calls. Writes outside batches are not held back.
 func TestRecordsReachTCPTogether(t *testing.T) {
 	a, b := link(t)
 	tcp := &calls{TCPConn: a}

@@ -85,8 +85,9 @@ func compare(t *testing.T, in *incoming, taken uint64, came map[uint64]bool) {
 	}
 }
 
-// A byte waits from its arrival until all bytes before it have arrived: here 20 bytes
-// wait for 6 ms, and 10 of them for 4 ms more, because a second gap is before them.
+// TestWaitForTheOrder checks that a byte waits from its arrival until all bytes before
+// it have arrived: here 20 bytes wait for 6 ms, and 10 of them for 4 ms more, because a
+// second gap is before them.
 func TestWaitForTheOrder(t *testing.T) {
 	var in incoming
 	defer func() { in.clear() }()

@@ -7,7 +7,8 @@ import (
 	"mplab/mpflex/internal/transport/frame"
 )
 
-// Messages are whole segments: one on slow paths, more on faster paths.
+// TestMessageSizes checks that messages are whole segments: one on slow paths, more on
+// faster paths.
 func TestMessageSizes(t *testing.T) {
 	const mss, record, long = 1448, 22, 1 << 20
 	for _, c := range []struct {

@@ -51,7 +51,8 @@ func TestSilentStreamsWakeNobody(t *testing.T) {
 	}
 }
 
-// Pings continue while the watch sleeps, and need few checks.
+// TestPingsOfSilentPaths checks that pings continue while the watch sleeps, and need
+// few checks.
 func TestPingsOfSilentPaths(t *testing.T) {
 	t.Parallel()
 	const keepalive = 200 * time.Millisecond
@@ -174,8 +175,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// Close does not wait for a TLS path whose TCP accepts no bytes: the closing alert of
-// TLS would block for 5 s.
+// TestCloseWithFullSendBuffer checks that Close does not wait for a TLS path whose TCP
+// accepts no bytes: the closing alert of TLS would block for 5 s.
 func TestCloseWithFullSendBuffer(t *testing.T) {
 	s, err := New(Proxy, Config{})
 	if err != nil {

@@ -78,7 +78,10 @@ class Notifier:
 
 
 class _Telling(threading.Thread):
-    """A thread that sends one message to one receiver. If it takes too long it is abandoned, as a daemon."""
+    """A thread that sends one message to one receiver.
+
+    It is a daemon: after the deadline of `outcome` it is abandoned, and does not delay the end of the process.
+    """
 
     def __init__(self, receiver: Receiver, message: Message, timeout_s: float, pauses_s: tuple[float, ...]) -> None:
         super().__init__(name=f"notify-{receiver.name}", daemon=True)

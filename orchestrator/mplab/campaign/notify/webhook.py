@@ -31,7 +31,7 @@ class Webhook:
     name = "webhook"
 
     def __init__(self, settings: WebhookFile, folder: Path) -> None:
-        """Read the URL. Raises InputError."""
+        """Read the URL from its file. Raises InputError when the file is unusable or holds no valid URL."""
         self._url = read_url(beside(folder, settings.url_file))
         self._format = settings.format
         self._verify = str(beside(folder, settings.ca_file)) if settings.ca_file else True

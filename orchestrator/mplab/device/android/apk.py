@@ -34,7 +34,11 @@ def read_apk(data: bytes) -> InstalledPackage:
 
 
 def _root_attributes(manifest: bytes) -> dict[str, str | int]:
-    """Return the attributes of the first element of a binary XML file (ResourceTypes.h)."""
+    """Return the attributes of the first element of a binary XML file (ResourceTypes.h).
+
+    Raises:
+        ValueError: the file has no element, or a chunk with an impossible length.
+    """
     strings: list[str] = []
     _kind, at, size = struct.unpack_from("<HHI", manifest)
     while at < min(size, len(manifest)):

@@ -238,7 +238,11 @@ def _filled(template: str, name: str, number: int) -> str:
 
 
 def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
-    """Play the buffer by the clock, and report it. Return the exit code."""
+    """Play the buffer in real time, and print the state at each change and every `_REPORT_S`.
+
+    Returns:
+        The exit code: 0 at the end of the clip, 1 after an error of the buffer.
+    """
     state, reported = "", 0.0
     before = time.monotonic()
     while not buffer.error:

@@ -164,7 +164,7 @@ class Widget(_Strict):
     input: Word | None = None
     """Variable that is typed into."""
     clickable: bool | None = None
-    """Whether it can be tapped; by default true if the widget has actions for a tap, or an input."""
+    """True: it can be tapped. None: it can be tapped if it has actions for a tap, or an input."""
     enabled: bool | Condition = True
     checked: Condition | None = None
     """Makes the widget checkable; it is checked while this is true."""

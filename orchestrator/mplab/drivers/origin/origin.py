@@ -158,7 +158,7 @@ class Origin:
         """Start all servers and wait until they listen.
 
         Raises:
-                DeviceError: a server ended, or was not ready within 10 s.
+            DeviceError: a server ended, or was not ready within 10 s.
         """
         self._host, self._logs = host, logs
         self._start(list(self.commands()))

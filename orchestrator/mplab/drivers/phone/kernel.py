@@ -14,14 +14,14 @@ class KernelMptcp:
     """The Multipath TCP of a kernel.
 
     Attributes:
-            kind: none, upstream (Linux 5.6 and later), or out-of-tree: the patches of multipath-tcp.org (0.8x, 0.9x).
-            version: of the patches, e.g. ``0.95``; "" when unknown.
-            enabled: MPTCP is switched on.
-            path_manager, scheduler: current settings of the patches (``fullmesh``, ``default``).
-            endpoints: the phone's ``ip`` supports ``ip mptcp``.
-            multipath: the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
-            sysctls: ``net.mptcp.*`` → value.
-            congestion_controls: available TCP congestion controls.
+        kind: none, upstream (Linux 5.6 and later), or out-of-tree: the patches of multipath-tcp.org (0.8x, 0.9x).
+        version: of the patches, e.g. ``0.95``; "" when unknown.
+        enabled: MPTCP is switched on.
+        path_manager, scheduler: current settings of the patches (``fullmesh``, ``default``).
+        endpoints: the phone's ``ip`` supports ``ip mptcp``.
+        multipath: the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
+        sysctls: ``net.mptcp.*`` → value.
+        congestion_controls: available TCP congestion controls.
     """
 
     kind: Kind = "none"

@@ -54,7 +54,7 @@ class Phone(Machine, Protocol):
         """Run ``ip`` commands as one batch (routes, rules, MPTCP endpoints).
 
         Raises:
-                DeviceError: a command failed.
+            DeviceError: a command failed.
         """
 
     def prefer(self, interface: str) -> None:

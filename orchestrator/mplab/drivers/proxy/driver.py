@@ -113,13 +113,16 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         yield from ()
 
     def by_hand(self, settings: Settings | None, chosen: Chosen, *, say: Say, detail: Say | None = None) -> "ByHand":
-        """Return the proxy for `mplab proxy`. Called only for kinds with `parts`.
+        """Return the proxy for `mplab proxy`. Called only for kinds with `parts`, which override it.
 
         Args:
             settings: the proxy in the lab file; None: there is no lab file.
             chosen: options that override the settings.
             say: receives lines for waiting users.
             detail: receives the output of programs.
+
+        Raises:
+            NotImplementedError: the kind has no `parts`.
         """
         raise NotImplementedError
 

@@ -63,7 +63,11 @@ class Service(ABC):
     """Programs that must be installed for it, in addition to nginx."""
 
     def prepare(self, context: ServiceContext) -> None:  # noqa: B027 - optional
-        """Write missing configurations, certificates and content. No program runs yet."""
+        """Write missing configurations, certificates and content. No program runs yet.
+
+        Raises:
+            LabNotReadyError: a file that the service needs is not installed.
+        """
 
     def nginx(self, context: ServiceContext) -> str:
         """Return ``server`` blocks for the origin's nginx, after `prepare`; "" for none."""

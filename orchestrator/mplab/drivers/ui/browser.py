@@ -89,10 +89,11 @@ class Wrapper:
         """Write the script into `directory`.
 
         Args:
-                enter: prefix of a command that runs it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
-                home: the browser's HOME, with the certificate database.
-                keys: file to which the browser appends the keys of its TLS connections, or None.
-                sound: address of the sound server to play to; "": none.
+            directory: folder that gets the script.
+            enter: prefix of a command that runs it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
+            home: the browser's HOME, with the certificate database.
+            keys: file to which the browser appends the keys of its TLS connections, or None.
+            sound: address of the sound server to play to; "": none.
         """
         wrapper = cls(directory / "chromium", directory / "chromium.pid")
         command = shlex.join([*enter, str(CHROMIUM.path())])

@@ -69,7 +69,11 @@ class ChromiumUi:
         self._page_timeout_s = 0.0
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open a URL and wait for its load event."""
+        """Open a URL and wait for its load event.
+
+        Raises:
+            StepError: the page did not load in time, or the browser shows an error page.
+        """
         with self._step(f"opening {target}", timeout_s):
             if timeout_s != self._page_timeout_s:
                 self._driver.set_page_load_timeout(timeout_s)

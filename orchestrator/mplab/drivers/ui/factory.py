@@ -106,7 +106,11 @@ class ChromiumUiFactory:
     def _create(
         self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path, int]:
-        """Return a session, its profile, and the port of its ChromeDriver."""
+        """Return a session, its profile, and the port of its ChromeDriver.
+
+        Raises:
+            StepError: Chromium does not run, or no attempt made a session.
+        """
         if not CHROMIUM.version():  # ChromeDriver would wait long for a browser that exits at once
             raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
         problem = ""

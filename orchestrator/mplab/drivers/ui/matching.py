@@ -1,4 +1,4 @@
-"""Find the elements of Android's tree that a `Selector` means."""
+"""Find the elements in Android's element tree that match a `Selector`."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,10 @@ from mplab.format.selector import Selector
 
 
 def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
-    """Return the first element found by the first alternative that finds one, or None.
+    """Return the first element that matches, or None.
 
-    An ``id`` without a package (``fab``) matches in any package. Elements without area are ignored.
+    The alternatives of the selector are tried in order. An ``id`` without a package (``fab``) matches in any package.
+    Elements without area are ignored.
 
     Raises:
         StepError: an alternative exists only in browsers.

@@ -56,7 +56,10 @@ class Ui(Protocol):
         """Type text into an element.
 
         Args:
-                secret: `text` is a password, which is not logged.
+            selector: the element.
+            text: text to type.
+            timeout_s: maximum time until the element exists, s.
+            secret: `text` is a password, which is not logged.
         """
 
     def swipe(self, x_from: int, y_from: int, x_to: int, y_to: int, *, duration_s: float = 0.3) -> None:

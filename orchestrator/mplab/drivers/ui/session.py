@@ -122,7 +122,10 @@ class Session:
 
 
 def _problem(answer: Answer) -> str:
-    """Return why a command was refused, or "": BiDi sends a word and a message, DevTools an object."""
+    """Return the first line of the error in an answer; "" when the command succeeded.
+
+    BiDi answers with ``error`` (a word) and ``message``; DevTools answers with an object ``error``.
+    """
     error = answer.get("error")
     if error is None:
         return ""

@@ -101,7 +101,7 @@ class Tab:
             session.command("Page.setLifecycleEventsEnabled", enabled=True)
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open a URL and wait for its load event."""
+        """Open a URL and wait for its load event. Raises StepError when it cannot be loaded in time."""
         deadline = time.monotonic() + timeout_s
         with self._step(f"opening {target}"):
             began = self._session.command("Page.navigate", timeout_s=timeout_s, url=target)
@@ -116,7 +116,11 @@ class Tab:
                 )
 
     def evaluate(self, script: str) -> Any:  # noqa: ANN401 - whatever JSON the page returns
-        """Run a function body in the page and return its value; a promise is awaited."""
+        """Run a function body in the page and return its value; a promise is awaited.
+
+        Raises:
+            StepError: the script threw an exception, or the page gave no answer.
+        """
         with self._step("running a script in the page"):
             expression = f"(() => {{ {script} }})()"
             answer = self._session.command(

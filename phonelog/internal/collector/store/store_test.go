@@ -89,8 +89,8 @@ func TestStoredOnce(t *testing.T) {
 	}
 }
 
-// Many concurrent batches, some of them from several callers: each is stored
-// once, and each caller with a success finds the batch on the disk.
+// TestManyAtOnce sends many concurrent batches, some of them from several callers: each
+// is stored once, and each caller with a success finds the batch on the disk.
 func TestManyAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -187,7 +187,8 @@ func TestTornEnd(t *testing.T) {
 	})
 }
 
-// A line can contain text that looks like a batch header.
+// TestLinesThatLookLikeHeaders checks that a line can contain text that looks like a
+// batch header.
 func TestLinesThatLookLikeHeaders(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
@@ -242,7 +243,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A file that cannot be restored is abandoned for the day.
+// TestSegments checks that a file that cannot be restored is abandoned for the day.
 func TestSegments(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)

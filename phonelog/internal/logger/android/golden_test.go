@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden records again")
 
-// The expected records of each text are next to it, one per line. The texts
-// have the form of Android's source in each release and of known vendors. The
-// number in their names is the release.
+// TestGolden compares with the expected records of each text, which are next to it, one
+// per line. The texts have the form of Android's source in each release and of known
+// vendors. The number in their names is the release.
 func TestGolden(t *testing.T) {
 	texts, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(texts) < 20 {
@@ -125,7 +125,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Before Android 11, the LTE SNR was in tenths of dB.
+// TestUnitsOfSNR checks that the LTE SNR is in tenths of dB before Android 11.
 func TestUnitsOfSNR(t *testing.T) {
 	text := "\n  Phone Id=0\n    mSignalStrength=SignalStrength:{mLte=CellSignalStrengthLte: rsrp=-90 rssnr=%,primary=CellSignalStrengthLte}\n"
 	for _, c := range []struct {

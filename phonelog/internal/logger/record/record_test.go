@@ -51,7 +51,8 @@ func line(t *testing.T, r Record) []byte {
 	return l
 }
 
-// The schema and the records have the same kinds, fields and optional fields.
+// TestSchemaHasTheSameFields checks that the schema and the records have the same
+// kinds, fields and optional fields.
 func TestSchemaHasTheSameFields(t *testing.T) {
 	var document struct {
 		Defs map[string]struct {
@@ -112,8 +113,8 @@ func collect(of reflect.Type, optional map[string]bool) {
 	}
 }
 
-// Written records are valid in the schema, and a value of another type in any
-// field is invalid.
+// TestSchemaHasTheSameTypes checks that written records are valid in the schema, and
+// that a value of another type in any field is invalid.
 func TestSchemaHasTheSameTypes(t *testing.T) {
 	checker := lines.New(0)
 	for kind, r := range full() {

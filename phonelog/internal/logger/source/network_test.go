@@ -12,8 +12,8 @@ import (
 	"mplab/phonelog/internal/logger/record"
 )
 
-// Tests with interfaces run in a separate network namespace, if the machine
-// permits one: the test binary runs itself again in it.
+// insideVariable is set in a test binary that runs itself again in a separate network
+// namespace, for tests with interfaces, if the machine permits one.
 const insideVariable = "SOURCE_TEST_INSIDE"
 
 func unshareArgs() []string {

@@ -61,7 +61,8 @@ func TestTheFirstWayThatWorks(t *testing.T) {
 	read("a", "ca")
 }
 
-// A way without data is used only if no later way has data.
+// TestAWayThatKnowsThatNothingIsThere checks that a way without data is used only if no
+// later way has data.
 func TestAWayThatKnowsThatNothingIsThere(t *testing.T) {
 	partly := way{"kernel", func(context.Context) ([]record.State, error) { return []record.State{&record.WiFi{}}, errPartly }}
 	fails := way{"android", func(context.Context) ([]record.State, error) { return nil, errors.New("no") }}
@@ -117,8 +118,8 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// Android's WiFi by its commands: the cheap one, the expensive one for Android
-// 10, and neither.
+// TestWiFiByCommands reads Android's WiFi by its commands: the cheap one, the expensive
+// one for Android 10, and neither.
 func TestWiFiByCommands(t *testing.T) {
 	dir := inPath(t)
 	source := &first{ways: NewWiFi().(*first).ways[1:3]} // only the ways of Android

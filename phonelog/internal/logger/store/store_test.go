@@ -117,7 +117,8 @@ func TestOneLoggerAtATime(t *testing.T) {
 	must(t, open(t, dir, roomy).Close())
 }
 
-// State that a killed logger, a full disk or a power failure can leave.
+// TestWhatIsLeft has state that a killed logger, a full disk or a power failure can
+// leave.
 func TestWhatIsLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -201,8 +202,8 @@ func TestLimitsOfTheFileThatGrows(t *testing.T) {
 	}
 }
 
-// The total size is bounded: uploaded files are deleted first, oldest first.
-// Others are deleted last and counted, and the sequence continues.
+// TestBound checks that the total size is bounded: uploaded files are deleted first,
+// oldest first. Others are deleted last and counted, and the sequence continues.
 func TestBound(t *testing.T) {
 	dir := t.TempDir()
 	random := func(i int) []byte { // incompressible
@@ -257,7 +258,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Complete lines survive, whatever was written after them.
+// FuzzWhole checks that complete lines survive, whatever was written after them.
 func FuzzWhole(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\n{\"a"))
 	f.Add([]byte("\x00\x00\n{}\n"))

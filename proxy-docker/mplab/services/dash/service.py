@@ -32,7 +32,11 @@ class DashService(Service):
     programs = (FFMPEG,)
 
     def prepare(self, context: ServiceContext) -> None:
-        """Make the clips, unless the cache has them, and issue the certificate."""
+        """Make the clips, unless the cache has them, and issue the certificate.
+
+        Raises:
+            LabNotReadyError: dash.js is not installed.
+        """
         if not LIBRARY.is_file():
             raise LabNotReadyError(f"dash.js was not found at {LIBRARY}; install it: make setup")
         build_content(context.cache)

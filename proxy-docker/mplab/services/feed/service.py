@@ -69,7 +69,7 @@ class FeedService(Service):
         return {"feed": [where.python(), "-I", server, str(PORT), index]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that the server answers through nginx."""
+        """Check that the server answers through nginx. Raises DeviceError when it does not."""
         answer = fetch(self, context, f"https://{APP_HOST}/api/health", "--fail")
         if answer.exit_code != 0:
             raise DeviceError(self.name, f"https://{APP_HOST}/ does not answer", stderr=answer.stderr)

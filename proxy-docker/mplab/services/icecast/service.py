@@ -102,7 +102,11 @@ class IcecastService(Service):
         }
 
     def check(self, context: ServiceContext) -> None:
-        """Check that Icecast has its source, and that the radio's page and the list of tracks answer."""
+        """Check that Icecast has its source, and that the radio's page and the list of tracks answer.
+
+        Raises:
+            DeviceError: Icecast has no source, or one of them does not answer.
+        """
         status = self._get(context, f"http://{self.hosts[RADIO_HOST]}:{PORT}/status-json.xsl")
         try:
             sources = json.loads(status)["icestats"].get("source")

@@ -30,7 +30,11 @@ class IperfService(Service):
         return {"iperf3": [iperf3, "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
 
     def check(self, context: ServiceContext) -> None:
-        """Run a test of 1 kB from the origin itself."""
+        """Run a test of 1 kB from the origin itself. Repeat it for a while if the server is busy.
+
+        Raises:
+            DeviceError: no test succeeded.
+        """
         argv = [str(IPERF3.path()), "--client", ADDRESS, "--port", str(PORT), "--bytes", "1K", "--length", "1K"]
         deadline = time.monotonic() + _BUSY_S
         while True:

@@ -17,7 +17,11 @@ _HEADER = struct.Struct("!HHI12s")
 
 
 def _ask(address: str, port: int) -> str:
-    """Send the request and return the problem with the answer, "" for none. Raises OSError."""
+    """Send an Allocate request without credentials. Return "" if it is refused with 401, otherwise the problem.
+
+    Raises:
+        OSError: no connection or no answer.
+    """
     attribute = struct.pack("!HHI", _REQUESTED_TRANSPORT, 4, _UDP << 24)
     transaction = os.urandom(12)
     with socket.create_connection((address, port), _TIMEOUT_S) as server:

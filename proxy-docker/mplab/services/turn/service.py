@@ -72,7 +72,7 @@ class TurnService(Service):
         return {"turn": [where.program(TURNSERVER), "-c", where.path(context.directory / "turnserver.conf")]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that coturn answers over TCP and requires credentials."""
+        """Check that coturn answers over TCP and requires credentials. Raises DeviceError when it does not."""
         argv = [sys.executable, "-I", "-S", str(HERE / "probe.py"), self.hosts[TURN_HOST], str(self.ports[0])]
         answer = context.host.run(argv, timeout_s=_CHECK_TIMEOUT_S, check=False)
         if answer.exit_code != 0:

@@ -70,7 +70,7 @@ class SpeechFiles:
 
     @property
     def complete(self) -> bool:
-        """Whether all files exist."""
+        """True when all files exist."""
         return all(path.is_file() for path in (self.sent, self.reference, self.utterances, self.quiet))
 
 

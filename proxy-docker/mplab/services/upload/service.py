@@ -43,7 +43,7 @@ class UploadService(Service):
         return {"upload": [where.python(), "-I", where.path(FOLDER / "server.py"), str(PORT)]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check that the server answers through nginx."""
+        """Check that the server answers through nginx. Raises DeviceError when it does not."""
         host = next(iter(self.hosts))
         answer = fetch(self, context, f"https://{host}/files/", "--fail")
         if answer.exit_code != 0:

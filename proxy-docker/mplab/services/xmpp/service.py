@@ -62,7 +62,11 @@ class XmppService(Service):
         return {"prosody": [context.installed.program(PROSODY), "-F", "--config", configuration]}
 
     def check(self, context: ServiceContext) -> None:
-        """Check both host names over TLS: the page is complete, and Prosody answers for WebSocket and photos."""
+        """Check both host names over TLS: the page is complete, and Prosody answers for WebSocket and photos.
+
+        Raises:
+            DeviceError: a URL gives another answer, or none.
+        """
         asked = {
             f"https://{DOMAIN}/": "</html>",
             f"https://{DOMAIN}/xmpp.js": "XMPP",

@@ -60,7 +60,7 @@ class Scenario(ABC, Generic[ParametersT]):
     title: str
     parameters: type[ParametersT]
     needs_ui: bool = False
-    """Whether it opens browsers or Android apps."""
+    """True when the scenario opens browsers or Android apps."""
     services: tuple[str, ...] = ()
     """Origin services that it uses: folders of ``proxy-docker/mplab/services``."""
     browser: str = "chromium"
@@ -68,7 +68,7 @@ class Scenario(ABC, Generic[ParametersT]):
     programs: tuple[Program, ...] = ()
     """Programs that must be installed, in addition to the browser and the programs of the services."""
     socks: bool = False
-    """Whether it passes the proxy ``Context.app_proxy`` to the programs that it runs."""
+    """True when the scenario passes the proxy ``Context.app_proxy`` to the programs that it runs."""
     cpus: float = DEFAULT_CPUS
     """Number of processors that the scenario needs while it runs, lab and services included."""
 
@@ -82,7 +82,7 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @property
     def checks(self) -> bool:
-        """Whether the scenario overrides `check`."""
+        """True when the scenario overrides `check`."""
         return type(self).check is not Scenario.check
 
     def check(self, context: Context, parameters: ParametersT) -> None:

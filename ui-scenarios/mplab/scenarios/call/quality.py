@@ -80,7 +80,7 @@ def from_bytes(data: bytes, rate_hz: int) -> Samples:
 
 
 def is_silent(samples: Samples) -> bool:
-    """Whether the level is below −80 dB of full scale."""
+    """Return whether the level of the samples is below −80 dB of full scale; True for no samples."""
     return len(samples) == 0 or float(np.sqrt(np.mean(samples**2))) < _SILENT_RMS
 
 
@@ -156,7 +156,7 @@ def hear(
 
 
 def has_pesq() -> bool:
-    """Whether PESQ, an optional package, is installed."""
+    """Return whether PESQ, an optional package, is installed."""
     return importlib.util.find_spec(_MODULE) is not None
 
 

@@ -171,7 +171,11 @@ class _Call:
         self._observe()
 
     def judged(self) -> tuple[float, quality.Mos | None]:
-        """Return the share of concealed sound and the MOS of the first utterance. Only for the control call."""
+        """Return the share of concealed sound and the MOS of the first utterance. Only for the control call.
+
+        Raises:
+            StepError: the call was not made.
+        """
         if self._heard is None:
             raise StepError(f"call {self._name}: it was not made")
         return concealed_share(self._inbound), self._heard.mos

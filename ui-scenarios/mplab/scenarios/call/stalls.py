@@ -58,5 +58,5 @@ def span_of(utterance: Utterance) -> Span:
 
 
 def is_disturbed(utterance: Utterance) -> bool:
-    """Whether a stall of either side or of the host disturbs an utterance (observation ``utterance``)."""
+    """Return whether a stall of either side or of the host disturbs an utterance (observation ``utterance``)."""
     return max(utterance.get("stalls_ms", {}).values(), default=0.0) > DISTURBED_MS

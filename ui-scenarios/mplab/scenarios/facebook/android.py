@@ -67,7 +67,11 @@ class _Session(Session[FacebookParameters]):
                     return
 
     def _act(self, action: str, number: int, deadline: float) -> bool:
-        """Do one action and observe it. Return False when the time is up."""
+        """Perform one action and record its time. Return False when it did not end before the deadline.
+
+        Raises:
+            StepError: the app reports that the action failed.
+        """
         context, visit = self.context, self.visit
         waited_s = 0.0
         if time.monotonic() < deadline:

@@ -122,7 +122,11 @@ class _Session(Session[FacebookParameters]):
                     return
 
     def _act(self, action: str, number: int) -> bool:
-        """Do one action and observe it. Return False when the time is up. Raises StepError."""
+        """Perform one action and record its time. Return False when it did not end before the deadline.
+
+        Raises:
+            StepError: a step failed, or the page or the server has not the content that was sent.
+        """
         context = self.context
         text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
         tapped = time.monotonic()

@@ -156,7 +156,10 @@ class _Session(Session[MessengerParameters]):
 
 
 def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bool:
-    """Whether the bubble with `text` is shown, and a mark of delivery ends below the top of the bubble."""
+    """Return whether the last bubble that contains `text` is delivered.
+
+    It is if the lowest delivery mark on the screen ends below the top of that bubble.
+    """
     bubbles = find_nodes(windows, Selector("contains", text))
     ticks = find_nodes(windows, delivered)
     if not bubbles or not ticks:

@@ -53,7 +53,7 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
     parameters = UdpJitterParameters
 
     def time_limit_s(self, parameters: UdpJitterParameters) -> float:
-        """Return the time of sending, the wait after it, the name lookup before it, and 5 s."""
+        """Return the sum of the name lookup, the sending, the wait after it, and a margin of 5 s."""
         return parameters.duration + _AFTER_S + _LOOKUP_TIMEOUT_S + 5
 
     def estimate_s(self, parameters: UdpJitterParameters) -> float:

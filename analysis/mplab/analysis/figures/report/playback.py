@@ -81,7 +81,7 @@ def _tests(analysis: Analysis, scenario: str, link: str) -> Iterator[Played]:
 
 
 def _height(clip: Clip, media_s: float) -> int | None:
-    """Return the quality shown at a place of the clip, lines; None if no segment covers it."""
+    """Return the quality shown at `media_s` of the clip, as its height in lines; None if no segment covers it."""
     shown = [segment for segment in clip.segments if segment.start_s <= media_s < segment.start_s + segment.duration_s]
     return shown[0].height if shown else None
 

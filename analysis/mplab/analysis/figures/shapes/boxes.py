@@ -56,5 +56,5 @@ class Boxes:
 
 
 def _name(series: FigureSeries) -> str:
-    """Return the title without the key before a bar in the class, which sorts the classes: ``1|below 10 kB``."""
+    """Return the series' title without the sort key of its class: ``1|below 10 kB`` → ``below 10 kB``."""
     return series.title.replace(series.variant, series.variant.rpartition("|")[2]) if series.variant else series.title

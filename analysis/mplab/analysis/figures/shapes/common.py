@@ -87,7 +87,7 @@ class FigureSeries:
 
     @property
     def title(self) -> str:
-        """Return ``Multipath TCP, wifi``."""
+        """Return the transport's title, with the variant after it if there is one: ``Multipath TCP, wifi``."""
         return f"{self.transport.title}, {self.variant}" if self.variant else self.transport.title
 
 

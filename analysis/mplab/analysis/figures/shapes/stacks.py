@@ -1,4 +1,4 @@
-"""Stacked bars of amounts: a bar per transport, a facet per use; each facet has its own axis."""
+"""Stacked bars of amounts: in each facet, a bar per transport. Each facet has its own axis of amounts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

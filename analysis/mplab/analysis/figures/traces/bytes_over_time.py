@@ -139,7 +139,9 @@ def _at_proxy(trace: CellTrace) -> Tables | None:
 def _flows(tables: Tables, phone: Tables | None = None) -> pl.DataFrame:
     """Return ``connection_id``, ``subflow_id`` and ``network`` of each subflow.
 
-    With the tables of the ``phone``, the network is the one that the phone used.
+    Args:
+        tables: tables with the subflows.
+        phone: the phone's tables, for captures of another host: the network is looked up there by ports and addresses.
     """
     if phone is None:
         return tables["subflows"].select("connection_id", "subflow_id", "network")

@@ -50,7 +50,11 @@ class Waterfall:
     caption: str
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield a drawing of the cell with most objects over several networks. Raises NoDataError without objects."""
+        """Yield a drawing of one cell: the one with the most objects that came over several networks.
+
+        Raises:
+            NoDataError: no cell has objects.
+        """
         found = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
         if not found:
             raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
@@ -102,7 +106,10 @@ def _bar(axes: Axes, row: int, item: Row, colours: dict[str, str]) -> None:
 
 
 def _response(network: str) -> str:
-    """Return the legend's text of a network; in a session, the network of an object is unknown."""
+    """Return the legend's text of a network.
+
+    The text names no network for objects of a session: they are captured on the loopback.
+    """
     return "Response" if network == LOOPBACK else f"Response over {network_title(network)}"
 
 

@@ -14,7 +14,11 @@ SIZE = Axis("Bytes", "bytes")
 
 
 def windows(connection: PlottedConnection) -> pl.DataFrame:
-    """Return, over time, the bytes in flight (sent but not acknowledged) and the window beyond the last ACK."""
+    """Return the bytes in flight and the receive window at each time that has a point.
+
+    Columns: ``direction``; ``time_s``; ``in_flight``: bytes sent but not acknowledged; ``window``: bytes from the last
+    acknowledged one to the right edge of the window.
+    """
     ends = pl.when(pl.col("kind") == "data").then(pl.col("offset") + pl.col("bytes"))
     return (
         connection.points.sort("time_s", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Largest announced receive window of a connection, by its bytes."""
+"""Box plots of the largest announced receive window of a connection, by the bytes of the connection."""
 
 import polars as pl
 

@@ -62,7 +62,12 @@ class Melody:
 
 @dataclass(frozen=True)
 class Position:
-    """The place `source_s` in one round of the melody that is heard at `at_s` of the recording, both in seconds."""
+    """A place of the melody that was recognised in the recording.
+
+    Attributes:
+        at_s: time from the start of the recording, s.
+        source_s: time from the start of the melody, s; the melody repeats endlessly, so it is less than its length.
+    """
 
     at_s: float
     source_s: float
@@ -188,7 +193,10 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the places with about the best match, testing one frame in `_COARSE`; empty if all matches are poor."""
+    """Return the places of the source that match about as well as the best one; empty if all matches are poor.
+
+    Only one frame in `_COARSE` is compared.
+    """
     looked_at = range(0, len(heard), _COARSE)
     picked = [place for place in looked_at if heard[place] != _NO_TONE]
     matches = np.zeros(len(sent), dtype=np.int16)

@@ -144,7 +144,7 @@ def playback(recording: Recording, melody: Melody) -> Playback:
 
 
 def listen(sound: Observation, file: Path) -> Playback:
-    """Analyse the recording of an observation ``sound``, from the tap on.
+    """Analyse the recording of an observation ``sound`` for ``listened_s`` seconds after the tap.
 
     Args:
         sound: the observation.

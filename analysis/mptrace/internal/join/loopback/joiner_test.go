@@ -161,7 +161,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// Packets before both halves were seen do not change.
+// TestHalvesWithoutAHandshakeAreJoinedByTheirNumbers checks that joining leaves packets
+// from before both halves were seen unchanged.
 func TestHalvesWithoutAHandshakeAreJoinedByTheirNumbers(t *testing.T) {
 	for lines, before := range map[string]int{toRedirect: 1, fromRedirect: 2} {
 		rest := strings.Join(strings.Split(strings.TrimSpace(lines), "\n")[3:], "\n")

@@ -48,7 +48,11 @@ def _say(line: str) -> None:
 
 
 def _proxy(lab: Path | None, engine: str, profile: Sequence[str] | None = None, *, verbose: bool = False) -> ByHand:
-    """Return the proxy that a lab file names; without a lab file, that of the first kind with manual control."""
+    """Return the proxy that a lab file names; without a lab file, that of the first kind with manual control.
+
+    Raises:
+        InputError: the proxy has no manual control, or a profile is unknown.
+    """
     drivers = by_hand_drivers()
     settings = load_lab(lab).proxy if lab is not None else None
     name = settings.driver if settings is not None else next(iter(drivers), "")

@@ -36,7 +36,11 @@ _BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it ha
 
 
 def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
-    """Return every reachable machine that shapes, or only the requested one."""
+    """Return every reachable machine that shapes, or only the requested one.
+
+    Raises:
+        InputError: the lab has no such machine outside of its namespaces.
+    """
     machines = lab.reachable()
     if chosen in lab.inside() or not machines:
         raise InputError(f"lab {lab.name}: {_VIRTUAL_ALONE}")

@@ -102,7 +102,11 @@ def reproduce(
 
 @contextmanager
 def _folder(keep: Path | None) -> Iterator[Path]:
-    """Yield the folder for unpacking: a permanent one, or a temporary one (in $TMPDIR)."""
+    """Yield the folder for unpacking: a permanent one, or a temporary one (in $TMPDIR).
+
+    Raises:
+        InputError: the permanent folder exists already.
+    """
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="mplab-reproduce-") as temporary:
             yield Path(temporary)

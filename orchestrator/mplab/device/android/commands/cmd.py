@@ -105,7 +105,10 @@ async def _connectivity(device: Android, call: Call) -> int:
 
 
 def set_airplane(device: Android, *, on: bool) -> None:
-    """Switch airplane mode, which affects WiFi, Bluetooth and the modem; its end restores WiFi and Bluetooth."""
+    """Switch airplane mode.
+
+    Switching it on turns WiFi, Bluetooth and the modem off. Switching it off restores WiFi and Bluetooth.
+    """
     radios, state = device.state.radios, device.state
     if on and not radios.airplane:
         state.before_airplane = (radios.wifi, radios.bluetooth)
@@ -209,7 +212,11 @@ async def _deviceidle(device: Android, call: Call) -> int:
 
 
 async def _battery(device: Android, call: Call) -> int:
-    """Answer ``cmd battery`` and ``dumpsys battery set …``, which are the same command."""
+    """Answer ``cmd battery`` and ``dumpsys battery set …``, which are the same command.
+
+    Raises:
+        CommandError: the subcommand is unknown.
+    """
     words = call.argv[1:]
     battery, model = device.state.battery, device.state.model.battery
     if words[:1] == ["unplug"]:

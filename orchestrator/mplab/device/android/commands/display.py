@@ -102,7 +102,7 @@ async def _film(device: Android, encoder: asyncio.subprocess.Process, stop: "asy
 
 
 async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
-    """Let the encoder write the film to its end. Return its error output."""
+    """Close the input of the encoder, and wait until it has written the film. Return its error output."""
     assert encoder.stdin is not None  # noqa: S101 - it has pipes
     assert encoder.stderr is not None  # noqa: S101
     encoder.stdin.close()

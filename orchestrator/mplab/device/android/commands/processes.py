@@ -150,7 +150,11 @@ def _table(columns: tuple[str, ...], processes: list[_Process]) -> str:
 
 
 async def _app_process(device: Android, call: Call) -> int:
-    """Answer ``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``."""
+    """Answer ``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``.
+
+    Raises:
+        CommandError: the folder or the class is missing.
+    """
     words = call.argv[1:]
     while words and words[0].startswith("-"):
         words = words[1:]

@@ -101,7 +101,11 @@ class LogCut:
             raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
 
     def save(self, target: Path) -> None:
-        """Save the log since then, with times in Unix seconds of the phone's clock. Raises DeviceError on failure."""
+        """Save the log from the creation of this object until now, with times in Unix seconds of the phone's clock.
+
+        Raises:
+            DeviceError: the phone gives no log.
+        """
         done = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
         if done.exit_code != 0:
             said = done.stderr.decode(errors="replace")

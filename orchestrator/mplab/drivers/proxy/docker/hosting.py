@@ -67,7 +67,16 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
 
 
 def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
-    """Return the stack for the lab; `wired`: the lab is in namespaces and connects wires to those of containers."""
+    """Return the stack for the lab.
+
+    Args:
+        stack: the running containers.
+        opened: closes the descriptors that are opened for the lab.
+        wired: the lab is in namespaces and connects its wires to those of containers.
+
+    Raises:
+        LabNotReadyError: the configurations of the containers are gone.
+    """
     url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
         found = Watch(client, stack.settings.project).containers()

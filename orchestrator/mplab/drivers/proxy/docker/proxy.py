@@ -129,7 +129,11 @@ class DockerProxy:
         self._put("proxy", {MARK: b"", "proxy.json": json.dumps(settings, indent=1).encode()})
 
     def _put(self, volume: str, files: Mapping[str, bytes]) -> None:
-        """Write files into a volume through a container that never starts: the proxy mounts the volume read-only."""
+        """Write files into a volume through a container that never starts: the proxy mounts the volume read-only.
+
+        Raises:
+            DeviceError: the engine refused.
+        """
         data = io.BytesIO()
         with tarfile.open(fileobj=data, mode="w") as archive:
             for name, content in files.items():

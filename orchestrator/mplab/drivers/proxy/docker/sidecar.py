@@ -206,7 +206,11 @@ def _records(log: Path) -> list[Mapping[str, str]]:
 
 
 def _fetch(container: Container, packed: str, target: Path) -> str:
-    """Decompress a file of a container to `target`; return the SHA-256 of the content."""
+    """Decompress a file of a container to `target`; return the SHA-256 of the content.
+
+    Raises:
+        tarfile.TarError: `packed` is not a regular file.
+    """
     chunks, _ = container.get_archive(packed)
     with tempfile.TemporaryFile() as data:
         for chunk in chunks:

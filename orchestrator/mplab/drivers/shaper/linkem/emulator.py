@@ -60,7 +60,11 @@ class LinkemShaper:
         self._processes: list[tuple[NodeProcess, Path]] = []
 
     def start(self, *, seed: int) -> None:
-        """Start the emulator with all links open, and the probe server. Raises DeviceError when one is not ready."""
+        """Start the emulator with all links unlimited, and the probe server.
+
+        Raises:
+            DeviceError: one of them is not ready in time.
+        """
         self._seed = seed
         config = {
             "seed": seed,

@@ -146,9 +146,9 @@ class Place:
         self.hold.give_back()
 
     def renew(self) -> None:
-        """Hold the machine again after a loss (SSH dropped, reboot, dead-man's switch); wait for one that boots.
+        """Hold the machine again after a loss (SSH dropped, reboot, dead-man's switch). Wait while the machine boots.
 
-        Does nothing when the hold was not lost. Afterwards, nothing is shaped.
+        Does nothing when the hold was not lost. Afterwards, no path is shaped.
 
         Raises:
             LabNotReadyError: it cannot be reached, or another owner holds it now.

@@ -17,7 +17,7 @@ _UNDO_SHAPING = "50-shaping"
 
 
 class Shaping:
-    """Shaped paths on a machine; none when it is taken.
+    """Shaped paths on a machine. At first, no path is shaped.
 
     Args:
         hold: on the machine.

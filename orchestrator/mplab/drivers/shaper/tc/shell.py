@@ -55,7 +55,7 @@ class Shell(Protocol):
 
         Raises:
             ConnectionLostError: no answer, or none in time.
-            PlaceError: with `check`: the script failed.
+            PlaceError: the shell is not connected; with `check`: the script failed.
         """
 
     def close(self) -> None:
@@ -101,7 +101,8 @@ class CommandShell:
 
     Args:
         name: of the machine.
-        argv: command line to which ``sh`` is appended; it must pass on standard input. Empty: a shell of this user.
+        argv: command line to which ``sh`` is appended; the command must hand its standard input to ``sh``. Empty: a
+            shell of this user.
         where: address for messages; default: the command line.
     """
 

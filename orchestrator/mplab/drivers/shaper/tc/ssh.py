@@ -218,7 +218,11 @@ class _KeyError(paramiko.SSHException):
 
 
 def _load_key(name: str) -> paramiko.PKey:
-    """Read a private key and detect its type; trying several types would hide why the server refused the key."""
+    """Read a private key and detect its type; trying several types would hide why the server refused the key.
+
+    Raises:
+        _KeyError: the key has a passphrase, or the file is not a key of a supported type.
+    """
     try:
         return paramiko.PKey.from_path(str(Path(name).expanduser()))
     except TypeError as error:  # from cryptography, for a key with a passphrase

@@ -26,7 +26,10 @@ def policy_names() -> list[str]:
 
 
 def _policy_name(name: str) -> str:
-    """Check the form of a name; whether the file exists is checked later, because it can be in the run's folder."""
+    """Raise ValueError unless `name` has the form of a policy file's name.
+
+    Whether the file exists is checked later, because it can be in the run's folder.
+    """
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(unknown("policy", name, policy_names()))
     return name

@@ -103,7 +103,7 @@ class Mpflex(Transport):
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
 
     def summarise(self, agent: Sequence[LogRecord], proxy: Sequence[LogRecord]) -> SessionSummary:
-        """See `Transport`: `session_summary`."""
+        """Return the bytes that each path carried, and the events of the paths; see `session_summary`."""
         return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
@@ -175,7 +175,11 @@ class Mpflex(Transport):
         return []
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:
-        """Return why the TCP connections that began in the captures are not exactly the paths."""
+        """Return how the captures differ from exactly one new TCP connection to the proxy per interface.
+
+        Several connections are allowed on an interface whose path the experiment interrupts, changes or makes lossy: a
+        path that stalls or ends is set up again. Negotiated Multipath TCP is always a reason.
+        """
         if any(row["kind"] == "mptcp" for row in evidence.connections):
             return ["Multipath TCP was negotiated, mpflex was asked"]
         begun = Counter(flow["interface"] for flow in evidence.subflows)

@@ -41,7 +41,7 @@ class Motion:
 
 
 def waits(look: ScreenSample) -> bool:
-    """Whether a player with a spinner waits; a skippable advertisement counts as waiting."""
+    """Return whether the player waits: it shows a spinner, a skippable advertisement or a problem."""
     return bool({LOADING, SKIP_AD, PROBLEM} & set(look.shown))
 
 

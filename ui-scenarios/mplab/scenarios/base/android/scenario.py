@@ -41,7 +41,7 @@ class Visit:
         return {name: self.app.elements[name] for name in names if name in self.app.elements}
 
     def shows(self, name: str, *, timeout_s: float = 0.0) -> bool:
-        """Whether an element is shown within `timeout_s`."""
+        """Wait for an element; return whether it is shown within `timeout_s`."""
         try:
             self.ui.wait(self.element(name), timeout_s=timeout_s)
         except StepError:
@@ -71,11 +71,11 @@ class AndroidScenario(Scenario[ParametersT]):
         self.services = virtual.services
 
     def time_limit_s(self, parameters: ParametersT) -> float:
-        """As on the virtual phone."""
+        """Return the time limit of the virtual phone's scenario, s."""
         return self._virtual.time_limit_s(parameters)
 
     def estimate_s(self, parameters: ParametersT) -> float:
-        """As on the virtual phone."""
+        """Return the estimated time of the virtual phone's scenario, s."""
         return self._virtual.estimate_s(parameters)
 
     @contextmanager

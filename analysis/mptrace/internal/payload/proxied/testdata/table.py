@@ -1,4 +1,4 @@
-"""Writes table.txt: passwords with the table that ShadowSocks encrypts with, in hexadecimal."""
+"""Write table.txt: each password and, in hexadecimal, the substitution table that ShadowSocks derives from it."""
 
 import hashlib
 import struct

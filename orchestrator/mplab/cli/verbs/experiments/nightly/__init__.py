@@ -212,7 +212,12 @@ def _changed(job: Job) -> bool:
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
-    """Run the rest of a campaign, then exit with its exit code."""
+    """Run the rest of a campaign, then print its result.
+
+    Raises:
+        typer.Exit: a job failed, or was not done for another reason than the one that cut the campaign; exit code 1.
+        GateError: a job is worse than the runs that it was compared with.
+    """
     one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
     with one, CampaignDisplay(directory, page=True) as display:
         state = Scheduler(directory, display.show, _changed).execute()

@@ -78,7 +78,11 @@ def _stored(path: Path) -> tuple[Node, ...]:
 
 
 def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
-    """Return the last screen, the version of its app, and the name of the phone."""
+    """Return the last screen, the version of its app, and the name of the phone.
+
+    Raises:
+        DeviceError: the automation of the screen failed.
+    """
     automation = UiAutomator2(phone_at(adb_port, serial))
     try:
         windows, again = _look(automation), True

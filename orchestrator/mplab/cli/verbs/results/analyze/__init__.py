@@ -121,7 +121,11 @@ def _cross_check(tool: Tool, names: Sequence[str], runs: Path, *, as_json: bool)
 
 
 def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
-    """Return the captures by name: the given files as one group, or the cells of a run."""
+    """Return the captures by name: the given files as one group, or the cells of a run.
+
+    Raises:
+        InputError: a file does not exist, or no cell of the run has captures.
+    """
 
     files = [Path(name) for name in names]
     if files and all(path.is_file() for path in files):

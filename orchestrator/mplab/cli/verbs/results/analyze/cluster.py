@@ -104,7 +104,11 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
 
 
 def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["Store", str]]:
-    """Return the requested runs: the store and the name of each."""
+    """Return the requested runs: the store and the name of each.
+
+    Raises:
+        InputError: runs are named next to `all_runs`, the folder has no run, or a name means no run or several.
+    """
     with deferred("slow to import"):
         from mplab.analysis.cluster.store import public, store_at
     if all_runs and names:
@@ -122,7 +126,11 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
 
 
 def _meant(name: str, there: Sequence[str], runs: str) -> str:
-    """Return the name of the run that `name` means, like `find_run`."""
+    """Return the name of the run that begins or ends with `name`.
+
+    Raises:
+        InputError: no run or several runs do.
+    """
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
         what = "several runs are" if matches else "no run is"

@@ -1,4 +1,4 @@
-"""A report on paper: its page, printed by the browser that labs have."""
+"""Print the page of a report as a PDF file, with the Chromium of the virtual lab."""
 
 import subprocess
 from pathlib import Path
