@@ -1,4 +1,4 @@
-"""Make scores, statistics, figures and a report of a run directory; nothing else is read.
+"""Compute the scores, statistics, figures and report of a run from the files of its run directory.
 
 For notebooks and scripts::
 

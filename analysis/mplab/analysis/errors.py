@@ -15,7 +15,7 @@
     ├── BundleError             2   a run cannot be bundled, or a bundle is damaged or unreadable
     ├── CaptureError            2   a capture cannot be read or converted for another tool
     ├── StoreError              2   a folder of runs cannot be read or written
-    ├── AddressError            2   a cluster's address is wrong, or an option does not go with it
+    ├── AddressError            2   a cluster's address is wrong, or an option is not allowed for it
     ├── ToolMissingError        3   the tool to compare with is not installed
     └── ClusterError            3   the cluster cannot be reached, is lost, or has other versions
 """
@@ -53,11 +53,11 @@ class ScenarioMissingError(AnalysisError):
 
 
 class MetricConflictError(AnalysisError):
-    """A metric's name has two meanings."""
+    """Two scenarios define a metric of one name differently, or a scenario declares one name twice."""
 
 
 class TablesError(AnalysisError):
-    """Tables cannot be read; they can be made again from the captures."""
+    """Tables, scores or the summary of a run are damaged, missing or too new; ``mplab analyze`` makes them again."""
 
 
 class BudgetError(AnalysisError):
@@ -73,7 +73,7 @@ class FigureError(AnalysisError):
 
 
 class BundleError(AnalysisError):
-    """A run cannot be bundled in its present state, or an archive is damaged, cut off, or no bundle."""
+    """A run cannot be bundled in its present state, or an archive is damaged, cut off, or not a bundle."""
 
 
 class CaptureError(AnalysisError):
@@ -91,7 +91,7 @@ class StoreError(AnalysisError):
 
 
 class AddressError(AnalysisError):
-    """The address of a cluster is wrong, or an option does not go with it."""
+    """The address of a cluster is wrong, or an option is not allowed for this kind of address."""
 
 
 class ClusterError(AnalysisError):

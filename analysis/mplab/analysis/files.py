@@ -14,7 +14,7 @@ from typing import TypeAlias
 from mplab.analysis.text import UNPRINTABLE, printable
 
 Json: TypeAlias = object
-"""Content of a JSON text: it must be checked before it is used."""
+"""Parsed JSON of unknown structure: check its types before use."""
 
 SIGNIFICANT_DIGITS = 9
 """Digits kept of a computed float: finer than the resolution of a clock, coarser than rounding noise."""
@@ -46,7 +46,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 _MOST_DIGITS = 18
-"""Maximum length of an integer that surely fits 64 bits."""
+"""Maximum length of the text of an integer; every integer of this length fits into 64 bits."""
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= _MOST_DIGITS else float(digits))
 _ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}")
@@ -72,7 +72,11 @@ def parse_json(text: str | bytes) -> Json:
 
 
 def inside(folder: Path, name: object) -> Path:
-    """Return the path of a file that a record in ``folder`` names. Raises ValueError when it is outside of it."""
+    """Return the path of the file ``name`` in ``folder``; the name can come from a run of another user.
+
+    Raises:
+        ValueError: the path, with links resolved, is outside of ``folder``.
+    """
     path = folder / str(name)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{str(name)!r} is not a file of this folder")
@@ -88,7 +92,7 @@ def _printable(content: Json) -> Json:
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return CSV (RFC 4180) with ``\\n`` line ends; None is an empty field.
+    """Return CSV (RFC 4180) with ``\\n`` line ends and rounded floats; None, NaN and infinity are empty fields.
 
     A text that a spreadsheet would take for a formula gets a leading ``'``.
     """
@@ -104,7 +108,7 @@ def _field(value: Json) -> Json:
 
 
 def rounded_float(value: float) -> float:
-    """Return a finite number with `SIGNIFICANT_DIGITS`."""
+    """Round a finite number to `SIGNIFICANT_DIGITS`."""
     return float(f"{float(value):.{SIGNIFICANT_DIGITS}g}")
 
 

@@ -64,11 +64,14 @@ LOOK_RESOLUTION = Metric(
     source="chen2014 §4.2.2; docs/scenarios.md",
     limits=NOT_NEGATIVE,
 )
-"""Metric of scenarios whose app may be observable only on the screen; without a value, the app reported the times."""
+"""Metric of scenarios whose app can report times itself, or can be observed only on the screen.
+
+A cell has a value only if its times were read from the screen.
+"""
 
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
-    """Return the longest resolution of all observations as a value of `LOOK_RESOLUTION`; [] when none has one."""
+    """Return the largest ``resolution_s`` of the observations as a value of `LOOK_RESOLUTION`; [] when none has one."""
     found = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
     return [Value("look_resolution", max(found))] if found else []
 
@@ -77,7 +80,7 @@ _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}
 
 
 def interface_bytes(observation: Observation) -> Iterator[Value]:
-    """Yield the values of `INTERFACE_BYTES` if the observation is ``traffic``, the last one of every cell."""
+    """Yield the values of `INTERFACE_BYTES` from the last observation of a cell, ``traffic``; nothing from others."""
     if observation["event"] == "traffic":
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):

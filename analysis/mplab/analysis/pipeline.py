@@ -27,7 +27,11 @@ STEPS = ("tables", "scores", "statistics", "figures", "report")
 
 @dataclass(frozen=True)
 class Progress:
-    """Progress of one of `STEPS`: ``done`` of ``total`` cells, figures or others."""
+    """Progress of one of `STEPS`.
+
+    ``done`` and ``total`` count cells in the steps ``tables`` and ``scores``, and are 1 for ``statistics`` and
+    ``report``. In ``figures``, both are the number of figures drawn so far, since their total is not known.
+    """
 
     step: str
     done: int
@@ -39,7 +43,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class CellResult:
-    """Result of the analysis of one cell for that of its run; the tables and scores are also in the cell's folder."""
+    """Problems and scores of one cell, the input of `analyze_rest`; tables and scores are also in the cell's folder."""
 
     cell: str
     problems: tuple[AnalysisProblem, ...] = ()
@@ -52,11 +56,11 @@ def analyze(
     progress: Listener | None = None,
     mptrace: Path | None = None,
 ) -> None:
-    """Make tables, scores, figures and report of a run, complete or not; each time with the same bytes.
+    """Make tables, scores, figures and report of a complete or incomplete run; the same run gives the same bytes.
 
     Args:
         run_dir: the run directory; ``cells/*/tables``, ``cells/*/scores.json`` and ``report`` in it are replaced.
-        progress: called after each step.
+        progress: called after each cell, each figure, and the steps ``statistics`` and ``report``.
         mptrace: path of the program; None: see `mplab.analysis.record.decode.find_mptrace`.
 
     Raises:
@@ -76,7 +80,7 @@ def analyze(
 def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellResult:
     """Run the part of `analyze` that concerns one cell: make its tables and scores.
 
-    A scenario that cannot be used is no error here: `analyze_rest` raises it for the whole run.
+    If the scenario's scores cannot be used, the result has no scores. `analyze_rest` then raises for the whole run.
 
     Raises:
         ProgramMissingError: as `analyze`.
@@ -95,8 +99,8 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
     """Run the rest of `analyze` after `analyze_cell` of each cell, and return the problems that the report lists.
 
     Args:
-        run: has the tables and scores in the folders of its cells; its report is replaced.
-        results: of its cells, in their order.
+        run: the run; its cells' folders hold the tables and scores, and its report is replaced.
+        results: the result of `analyze_cell` for each cell, in the order of ``run.cells``.
 
     Raises:
         ScenarioMissingError, MetricConflictError, BudgetError, InputError: as `analyze`.
@@ -141,7 +145,7 @@ def summary_json(run_dir: Path) -> dict[str, Any]:
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
-    """Return label → metrics of scenarios, given label → name.
+    """Return scenario label → metrics, given scenario label → scenario name.
 
     Raises:
         ScenarioMissingError: see `mplab.analysis.scores.plugins.load`.
@@ -182,7 +186,7 @@ def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
 def _summarised(
     run: Run, plugins: Mapping[str, ScoringPlugin], problems: Sequence[AnalysisProblem], scores: Sequence[CellScores]
 ) -> Analysis:
-    """Summarise the scores; ``problems`` are those of the tables, and those of the scores are appended."""
+    """Summarise the scores; the result lists ``problems`` (of the tables), then the problems of the scores."""
     metrics: dict[str, Sequence[Metric]] = {label: plugin.metrics for label, plugin in plugins.items()}
     unscored = [scored.problem for scored in scores if scored.problem is not None]
     groups = tuple(summarise(run, metrics, scores))
@@ -190,7 +194,7 @@ def _summarised(
 
 
 def plugins_of(run: Run) -> dict[str, ScoringPlugin]:
-    """Return the scoring plug-in of each scenario label with ok cells, and register the metrics.
+    """Return the scoring plug-in of each scenario label with ok cells, after a check for conflicting metrics.
 
     Raises:
         ScenarioMissingError: a scenario is not registered, or its scores cannot be used.

@@ -27,28 +27,29 @@ DIFFERENCES, MEDIANS = "differences", "medians"
 
 @dataclass(frozen=True)
 class Width:
-    """A 95 % interval of a difference or of a median, and its relative width.
-
-    ``percent`` is half the width, relative to the median of the reference transport or of the series itself.
-    """
+    """A 95 % interval of a difference or of a median, and its relative width."""
 
     what: str
-    """``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
+    """Name of the interval: ``download · baseline · 1 MB: mptcp − sptcp-wifi``."""
     n: int
+    """Number of pairs (difference) or of values (median)."""
     low: float | None = None
     high: float | None = None
     percent: float | None = None
-    """None: there is no interval yet, or no median other than 0 to compare it with."""
+    """Half the interval's width in % of a median: of the reference transport (difference), or the median itself.
+
+    None: there is no interval yet, or that median is 0 and the interval has a width.
+    """
 
 
 @dataclass(frozen=True)
 class Enough:
-    """State of a run under the rule: every interval, the widest first; a missing interval counts as the widest."""
+    """All intervals of a run, compared with its stop rule: the widest first; those without ``percent`` before it."""
 
     rule: IntervalRule
     widths: tuple[Width, ...]
     missing: tuple[str, ...] = ()
-    """Planned combinations without any value."""
+    """Planned combinations without any value, each as ``scenario · link · transport``."""
 
     @property
     def enough(self) -> bool:
@@ -102,7 +103,7 @@ def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[s
     Args:
         groups: the measured values.
         rule: the requested width.
-        planned: (scenario, link, transport) that must have values.
+        planned: combinations (scenario, link, transport) that must have values.
     """
     own = [group for group in groups if group.metric.name == rule.metric and rule.is_about(group.scenario, group.link)]
     seen = {(group.scenario, group.link, series.transport.label) for group in own for series in group.measured}
@@ -112,7 +113,7 @@ def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[s
 
 
 def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> str:
-    """Return an error message if a rule does not fit the metrics of the scenarios (by label), else ""."""
+    """Return an error message if a rule cannot apply to ``metrics`` (scenario label → metrics), else ""."""
     about = [label for label in metrics if not rule.scenarios or label in rule.scenarios]
     found = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
     if not found:

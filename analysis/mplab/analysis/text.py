@@ -21,7 +21,10 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return three significant digits, without an exponent from 0.001 to 999 999 999; a dash for None."""
+    """Return a number with no decimals from 100 on, one from 10 on, two from 1 on, and three below 1.
+
+    Below 0.001 and from 10⁹ on, the number has an exponent and two decimals. None becomes a dash.
+    """
     if value is None:
         return DASH
     size = abs(value)
@@ -43,7 +46,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Return a number that always has its sign."""
+    """Return a number with a plus or minus sign; zero has no sign."""
     text = number(value)
     return f"+{text}" if value is not None and value > 0 else text
 
@@ -60,7 +63,7 @@ def signed_share(value: float) -> str:
 
 
 def p_text(p: float | None, prefix: str = "") -> str:
-    """Return ``0.031`` or ``< 0.001``; a dash for None."""
+    """Return ``0.031`` or ``< 0.001``, with a prefix ``p = 0.031`` or ``p < 0.001``; a dash for None."""
     if p is None:
         return DASH
     sign = " = " if prefix else ""
@@ -68,7 +71,10 @@ def p_text(p: float | None, prefix: str = "") -> str:
 
 
 def percent(fraction: float | None, *, sign: bool = False) -> str:
-    """Return ``12 %`` for 0.123; below 10 % with one decimal. ``sign`` adds a plus sign; a dash for None."""
+    """Return ``12 %`` for 0.123, and one decimal below 10 %; a dash for None.
+
+    ``sign`` adds a plus sign to positive values.
+    """
     if fraction is None:
         return DASH
     value = fraction * 100

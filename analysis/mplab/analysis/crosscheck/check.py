@@ -21,7 +21,7 @@ Check = Callable[[Sequence[Path], Mapping[str, pl.DataFrame], Path, CrossCheckRe
 
 
 def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> CrossCheckReport:
-    """Compare ``tool`` (one of `TOOLS`) with mptrace on captures of one place, merged by time.
+    """Compare ``tool`` (one of `TOOLS`) with mptrace on captures from one capture point, merged by time.
 
     Raises:
         CaptureError: a file is missing, or one of the programs cannot read it.

@@ -26,7 +26,15 @@ def compare(
     *,
     optional: Callable[[FlowRecord], bool] = lambda _: False,
 ) -> None:
-    """Compare all flows, and add the results to the report; ``optional`` flows of ours may be missing from theirs."""
+    """Compare all flows, and add the results to the report.
+
+    Args:
+        report: gets the results.
+        ours: mptrace's records.
+        theirs: the tool's records.
+        fields: the fields to compare.
+        optional: whether the tool may lack this flow of mptrace without a difference.
+    """
     for our, their in _matched(ours, theirs, report, optional):
         report.flows += 1
         for pair, field in _pairs(our, their, fields):
@@ -39,7 +47,10 @@ def _matched(
     report: CrossCheckReport,
     optional: Callable[[FlowRecord], bool],
 ) -> Iterator[tuple[FlowRecord, FlowRecord]]:
-    """Yield pairs with the same ends and the nearest start times; in both records, ``a`` is our client."""
+    """Yield pairs (mptrace's, tool's) with the same ends and the nearest starts; in both records, ``a`` is the client.
+
+    Flows without a partner within `SAME_START_S` go to the report.
+    """
     waiting: dict[frozenset[Endpoint], list[FlowRecord]] = defaultdict(list)
     for record in sorted(theirs, key=lambda r: r.start_s):
         waiting[record.key].append(record)

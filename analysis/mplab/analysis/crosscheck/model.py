@@ -1,4 +1,7 @@
-"""Flows with values per side, the fields to compare, and the definitions by which tools differ."""
+"""Flows with values per side, the fields to compare, and the definitions by which tools differ.
+
+"Ours" are records and values of mptrace, "theirs" those of the tool that it is compared with.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +21,7 @@ class FlowRecord:
     """A flow or connection as one tool reports it.
 
     Attributes:
-        a, b: its ends; in our records, ``a`` is the client.
+        a, b: the two ends; in mptrace's records, ``a`` is the client.
         start_s: time of the first packet, Unix seconds.
         sides: name → values for the data that ``a`` and ``b`` sent.
         whole: name → value for the whole flow.
@@ -47,18 +50,18 @@ class FlowRecord:
 
 @dataclass(frozen=True)
 class Pair:
-    """A side of a flow in both tools (``side`` 0 or 1), or the whole flow (None)."""
+    """A flow in both tools; values are those of the sender ``a`` (``side`` 0), ``b`` (1), or the whole flow (None)."""
 
     ours: FlowRecord
     theirs: FlowRecord
     side: int | None = None
 
     def our(self, name: str, *, other: bool = False) -> float:
-        """Return our number, of the other side if ``other``; 0 when it is missing."""
+        """Return mptrace's number called ``name`` (``other``: that of the other side); 0 when it is missing."""
         return self._number(self.ours, name, other=other)
 
     def their(self, name: str, *, other: bool = False) -> float:
-        """Return their number, of the other side if ``other``; 0 when it is missing."""
+        """Return the tool's number called ``name`` (``other``: that of the other side); 0 when it is missing."""
         return self._number(self.theirs, name, other=other)
 
     def _number(self, record: FlowRecord, name: str, *, other: bool) -> float:
@@ -80,10 +83,10 @@ class Definition:
 
 @dataclass(frozen=True)
 class ComparedField:
-    """A quantity that both tools report.
+    """A quantity that both tools report, with its name in each.
 
-    ``tolerance`` is absolute, ``relative`` is a fraction of the larger number. A flow is not compared when one of the
-    tools has no value.
+    ``tolerance`` is absolute, ``relative`` is a fraction of the larger number; the larger of the two limits applies.
+    The field is skipped for a flow for which one of the tools has no value.
     """
 
     ours: str
@@ -110,7 +113,9 @@ class CrossCheckReport:
 
     tool: str
     flows: int = 0
+    """Number of flows that both tools report."""
     agreed: Counter[str] = field(default_factory=Counter)
+    """Field → number of compared values that agree."""
     explained: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(field, name of a definition) → number of deviations that the definition explains."""
     differences: list[Difference] = field(default_factory=list)

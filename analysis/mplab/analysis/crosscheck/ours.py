@@ -39,7 +39,7 @@ def _record(row: Row, sides: Mapping[str, Sides]) -> FlowRecord:
 
 
 def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[str, Sides]]:
-    """Return, for each subflow and column, the values of up and down, with the columns that `_with_times` adds."""
+    """Return (connection, subflow) → column → (value up, value down), with the columns that `_with_times` adds."""
     rows: dict[tuple[int, int], dict[str, Row]] = {}
     for row in frame.filter(pl.col("level") == level).iter_rows(named=True):
         rows.setdefault((row["connection_id"], row["subflow_id"]), {})[row["direction"]] = _with_times(row)
@@ -52,6 +52,10 @@ def _directions(frame: pl.DataFrame, level: str) -> dict[tuple[int, int], dict[s
 
 
 def _with_times(row: Row) -> Row:
+    """Add ``payload_s`` (from the first to the last payload, s), and sums of counts that other tools do not separate.
+
+    ``below_segments`` are hole and reordered segments; ``again_segments`` also include retransmitted ones.
+    """
     first, last = row["first_payload_ns"], row["last_payload_ns"]
     low = _sum(row["hole_segments"], row["reordered_segments"])
     return {

@@ -20,7 +20,7 @@ def number(text: str) -> Value:
 
 
 def rst_payload(fits: Callable[[Pair], bool]) -> Definition:
-    """Return the definition that mptrace leaves out the payload of RST segments; see `Definition` for ``fits``."""
+    """Return the definition "mptrace leaves out the payload of RST segments"; ``fits`` as in `Definition`."""
     return Definition(
         "rst-payload", "mptrace leaves out the payload of segments with RST: it is no data of the stream.", fits
     )

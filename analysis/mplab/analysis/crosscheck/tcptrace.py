@@ -51,7 +51,7 @@ def _end(address: str, port: str) -> Endpoint:
 
 
 def seconds(text: str) -> float:
-    """Parse a time of tcptrace, which lacks the zeros after the point (``17.5`` is 17.000005)."""
+    """Parse a time of tcptrace: the digits after the point are microseconds (``17.5`` is 17.000005 s)."""
     whole, _, fraction = text.strip().partition(".")
     return int(whole) + int(fraction or 0) / 1e6
 
@@ -80,7 +80,7 @@ def _reaches_further(pair: Pair) -> bool:
 
 
 def _again(pair: Pair) -> float:
-    """Return the number of retransmissions of SYN and FIN."""
+    """Return the number of retransmissions of SYN and FIN that tcptrace counted."""
     return max(pair.their("SYNs") - 1, 0) + max(pair.their("FINs") - 1, 0)
 
 

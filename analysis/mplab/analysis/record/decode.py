@@ -26,8 +26,8 @@ NEEDED = ("connections", "subflows")
 """Tables without which a folder of tables is incomplete."""
 
 SENT_AGAIN = (*NEEDED, "retransmissions", "reinjections")
-"""Tables of the proxy's capture. The phone cannot see all retransmissions of the proxy: one of the two copies may be
-lost. baerts2015 §6.2.2 counts retransmissions at the server, too."""
+"""Tables that are made from the proxy's capture. The phone's capture lacks some retransmissions of the proxy, since one
+of the two copies may be lost before the phone. baerts2015 §6.2.2 also counts retransmissions at the server."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,11 @@ def options(folder: Path) -> tuple[str, ...]:
 
 
 def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> list[DecodeJob]:
-    """Return the calls of mptrace: the phone's interfaces (required), then loopback and both ends if captured.
+    """Return the calls of mptrace: first for the phone's interfaces (required), then for the other captures.
 
-    On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. The proxy's
-    tables are for figures with times of both sides, so they are made only with one clock.
+    On loopback, the redirect to the agent splits each connection into two halves, which mptrace joins. If the proxy was
+    captured, both ends are compared. Tables of the proxy itself are made only with ``same_clock``: the figures that use
+    them combine times of phone and proxy.
 
     Args:
         folder: folder of the cell.
@@ -135,7 +136,9 @@ def make_tables(
     same_clock: bool = False,
     done: Callable[[Cell], None] | None = None,
 ) -> list[AnalysisProblem]:
-    """Write ``tables/`` of each cell with captures, in parallel; cells without captures keep their tables.
+    """Write ``tables/`` of each cell with captures, in parallel, and return the problems of all cells.
+
+    Cells without captures keep their tables.
 
     Args:
         cells: cells to decode.

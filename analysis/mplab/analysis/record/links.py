@@ -11,7 +11,10 @@ QUANTITIES = (("Download rate", "rate"), ("Upload rate", "rate"), ("Round-trip t
 
 @dataclass(frozen=True)
 class Measurement:
-    """A quantity of an interface in a cell; rates in kbit/s, round-trip times in ms."""
+    """A requested and measured quantity of an interface in a cell; rates in kbit/s, round-trip times in ms.
+
+    ``kind`` is the kind of its tolerance (``rate`` or ``rtt``), and ``asked`` the requested value.
+    """
 
     cell: str
     outcome: str

@@ -1,4 +1,4 @@
-"""Convert phone logs to tables, one for each kind of record, from the collector's files or those of a phone.
+"""Convert phone logs to tables, one for each kind of record, from a collector's store or from a logger's own files.
 
 ``python -m mplab.analysis.record.phonelog DIRECTORY -o OUT`` writes them as Parquet.
 """
@@ -44,7 +44,7 @@ def columns(kind: str) -> pl.Schema:
 
 
 def read(directory: Path) -> Collected:
-    """Read a collector's store, or a logger's, into tables sorted by device, run and number.
+    """Read a collector's store, or a logger's own files, into tables sorted by device, run and record number ``n``.
 
     Each record is kept once, even if a batch was stored twice or two batches have it.
 
@@ -127,7 +127,7 @@ class _Record:
 
 
 def _record(line: bytes) -> _Record | None:
-    """Return a line as a record, or None when it has no known one."""
+    """Parse a line; return None if it is not a record of a known kind."""
     try:
         record = json.loads(line)
     except ValueError:

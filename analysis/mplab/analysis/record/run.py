@@ -26,7 +26,7 @@ Kind = TypeVar("Kind", bound=RunEvent)
 
 PARTIAL_SUFFIX = ".partial"
 OUTCOMES = ("ok", "invalid", "failed", "partial", "missing")
-"""All states of a planned cell; ``partial``: it was cut off, ``missing``: it never started."""
+"""All states of a planned cell; ``partial``: it was cut off, or its record cannot be read; ``missing``: no folder."""
 
 _MOST_FOUND = 60
 """Maximum length of a wrong value in a message."""
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def ok(self) -> bool:
-        """Return whether the cell's values are averaged."""
+        """Return whether the outcome is ``ok``; only values of such cells enter the statistics."""
         return self.outcome == "ok"
 
     def observations(self) -> list[Observation]:
@@ -88,18 +88,18 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Return whether the last event of the run as a whole is `RunFinished`."""
+        """Return whether the last event of the whole run (``run_…``) is `RunFinished`."""
         return bool(self._of_run) and isinstance(self._of_run[-1], RunFinished)
 
     @property
     def cut(self) -> RunCut | None:
-        """Event with which the rules of the experiment ended the run before all its cells were run; None otherwise."""
+        """Return the event that says that the experiment's rules ended the run early; None if they did not."""
         before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
         return before if isinstance(before, RunCut) else None
 
     @cached_property
     def _of_run(self) -> list[RunEvent]:
-        """Return the events of the run as a whole."""
+        """Return the events that concern the whole run: their names begin with ``run_``."""
         return [event for event in self.story if event.event.startswith("run_")]
 
     @property

@@ -22,8 +22,8 @@ Row: TypeAlias = Mapping[str, Any]
 class Tables(Mapping[str, pl.DataFrame]):
     """All tables of `mplab.analysis.record.schema.SCHEMAS`, sorted by connection.
 
-    A table without a file is empty but has its columns. Rows of one connection keep the order of the file, which is
-    that of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
+    A table without a file is empty but has its columns. Rows of one connection keep the order of the file, in which
+    they are ordered by the time of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
 
     Args:
         folder: folder of the Parquet files; None: all tables are empty.

@@ -1,7 +1,7 @@
 """Convert tables of an older mptrace to the present columns.
 
 Schema 1 had only ``connections`` and ``subflows``, with the counts of each direction as columns of ``subflows``.
-Columns that it lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
+Columns that schema 1 lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
-"""Convert contrasts to rows for programs, for CSV files, and for the folded tables of the page.
+"""Convert contrasts to objects of ``summary.json``, and to rows of CSV files and of the page's folded tables.
 
-`CONTRAST_FIELDS` defines the numbers of a contrast; this module names none of them.
+`CONTRAST_FIELDS` defines the numbers of a contrast and their names; this module only iterates over them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ PAGE_COLUMNS: tuple[PageColumn, ...] = tuple(field.page for field in CONTRAST_FI
 
 @dataclass(frozen=True)
 class ContrastRow:
-    """A row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
+    """A contrast as a row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
 
     label: str
     transport: Transport

@@ -69,7 +69,7 @@ CLAIMS_COLUMNS = (
 
 
 def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
-    """Return the tables by stem: series, contrasts, their quantiles, values of cells, cells, and findings of claims."""
+    """Return stem of the file → (columns, rows), for each of `STEMS`."""
     return {
         "statistics": (STATISTICS_COLUMNS, list(_statistics(analysis))),
         "contrasts": (CONTRASTS_COLUMNS, list(contrast_lines(analysis.groups))),

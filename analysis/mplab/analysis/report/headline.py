@@ -26,7 +26,10 @@ class HeadlineVerdict:
     doubt: str = ""
     """Short reason why there is no winner; "" if there is one."""
     amount: str = ""
-    """Multipath compared with the best single path: ``26 % less``, or ``multipath 22 % more`` if the latter won."""
+    """Multipath compared with the best single path.
+
+    ``26 % less`` if multipath won, ``multipath 22 % more`` if the single path won; "" without a winner or without G.
+    """
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,8 @@ def _verdict(group: Group) -> HeadlineVerdict:
 def _doubt(group: Group, best: Series, multipath: Series) -> str:
     """Return the reason why there is no winner.
 
-    "" means that the interval of G excludes 0, and that no other multipath transport's interval overlaps that of the
-    best.
+    "" means that the interval of G excludes 0. If the best transport is a multipath transport, it also means that the
+    interval of its median overlaps that of no other multipath transport.
     """
     comparison = multipath.comparison
     if group.smallest_measured < MIN_FOR_INTERVAL:
@@ -120,7 +123,7 @@ def _doubt(group: Group, best: Series, multipath: Series) -> str:
 
 
 def _apart(a: Series, b: Series) -> bool:
-    """Return whether both medians have intervals, and these do not overlap."""
+    """Return whether both medians have intervals, and the intervals do not overlap."""
     first, second = (s.description.interval if s.description else None for s in (a, b))
     return first is not None and second is not None and (first.high < second.low or second.high < first.low)
 

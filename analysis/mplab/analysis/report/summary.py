@@ -15,7 +15,10 @@ from mplab.format.record import json_of
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """A line of ``mplab report``; texts are ready to print, ``best`` marks the best median."""
+    """A line of ``mplab report``: a transport's median of a metric; ``best``: this median is the best of the group.
+
+    ``median``, ``interval`` and ``gain`` are formatted, or "" without a value.
+    """
 
     scenario: str
     link: str

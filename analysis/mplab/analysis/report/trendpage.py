@@ -19,10 +19,12 @@ _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
 
 @dataclass(frozen=True)
 class Shift:
-    """A line of the list of changes."""
+    """A change of level, as a line in the page's list of changes."""
 
     about: str
+    """Scenario, transport, link, metric and labels."""
     when: str
+    """Start of the first run with the new level, UTC; "" when unknown."""
     run_id: str
     text: str
     word: str
@@ -31,7 +33,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class TrendPanel:
-    """All transports of a metric and label, each with its figure."""
+    """A metric with its labels, in a scenario under a link condition: a figure for each transport."""
 
     title: str
     unit: str

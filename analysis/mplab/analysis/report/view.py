@@ -32,7 +32,7 @@ class MetricRow:
 
     label: str
     rows_of_label: int
-    """Number of rows that the label's cell spans; 0 except in the first of them."""
+    """Number of rows that the table cell of the label spans, in the first of these rows; 0 in the others."""
     transport: Transport
     best: bool
     n: str
@@ -47,7 +47,7 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricTable:
-    """The table of a metric; ``labelled``: it has a column of labels."""
+    """The table of a metric; ``labelled`` is whether the table has a column of labels."""
 
     scenario: str
     link: str
@@ -66,7 +66,10 @@ class MetricTable:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """Requested and measured values of a quantity, over all cells."""
+    """Requested and measured values of a quantity of a link, over all cells.
+
+    ``within`` is the number of cells within the tolerance (``4 of 5``); ``good``: all of them are.
+    """
 
     link: str
     interface: str
@@ -85,7 +88,7 @@ def metric_tables(analysis: Analysis) -> list[MetricTable]:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A value of a claim; ``of`` names scenario, link and labels."""
+    """A finding of a claim as a row of its table; ``of`` names scenario, link and labels."""
 
     of: str
     transport: Transport
@@ -99,7 +102,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimTable:
-    """A claim, with the findings."""
+    """The table of a claim; ``found`` is the range of the gains in its rows."""
 
     text: str
     source: str

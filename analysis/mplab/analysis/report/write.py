@@ -1,4 +1,4 @@
-"""Write ``report/``: one page, figures, data and a summary for programs."""
+"""Write ``report/`` of a run: the page, figures (SVG), data (CSV) and ``summary.json``."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

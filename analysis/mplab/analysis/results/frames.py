@@ -26,9 +26,9 @@ SEPARATOR = " · "
 class Results:
     """Results of one or more runs, oldest first.
 
-    Each attribute is a frame with the columns of `mplab.analysis.results.columns.RESULT_TABLES`.
-
-    A frame is read on first use, from the records, scores and reports of the runs; `traces` reads mptrace's tables.
+    Each property (`runs`, `cells`, `values`, …) is a frame with the columns of the table of this name in
+    `mplab.analysis.results.columns.RESULT_TABLES`. A frame is read on first use, from the records, scores and reports
+    of the runs. `traces` reads mptrace's tables.
     """
 
     records: tuple[Run, ...]
@@ -105,7 +105,7 @@ def load(path: Path | str) -> Results:
     """Read a run directory, or all runs in a folder.
 
     Raises:
-        NotARunError: ``path`` is neither, or is a run that cannot be read.
+        NotARunError: ``path`` is not a run and holds no runs, or it is a run that cannot be read.
     """
     path = Path(path)
     if (path / "manifest.json").is_file():

@@ -38,7 +38,7 @@ _FILES = ("manifest.json", "events.jsonl", "report/summary.json")
 
 @dataclass(frozen=True)
 class Updated:
-    """Numbers of runs that an update read, kept and removed; ``problems``: why others are not in the index."""
+    """Numbers of runs that an update read, kept unchanged and removed; ``problems``: why other runs are left out."""
 
     read: int
     kept: int
@@ -59,7 +59,9 @@ class QueryResult:
 
 
 def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
-    """Update an index with the runs of a folder; an index that is missing, damaged or of another version is made.
+    """Update an index with the runs of a folder, and return the numbers of runs.
+
+    An index that is missing, damaged or of another version is made from all runs; ``rebuild`` does so in any case.
 
     Raises:
         NotARunError: there is no such folder.
@@ -186,7 +188,7 @@ def _add(
 ) -> int:
     """Read runs into the index, in one transaction, and return their number.
 
-    Runs that cannot be read, and second folders of a run, become problems.
+    A run that cannot be read, and another folder with the same run, are left out; ``problems`` gets a message.
     """
     frames: dict[str, list[pl.DataFrame]] = {}
     good: list[tuple[str, str, str]] = []
@@ -248,7 +250,7 @@ def _fingerprint(run: Path) -> str:
 
 
 def _usable(file: Path) -> bool:
-    """Return whether the file is an index of this version; a locked file counts as one."""
+    """Return whether the file is an index of this version; a locked file counts as such an index."""
     if not file.exists():
         return False
     try:

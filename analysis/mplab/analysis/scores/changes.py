@@ -17,10 +17,10 @@ from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.plugins import ScoringPlugin
 
 MOMENT_S = 5.0
-"""Duration of a hand-over that removes no path (such as another default route)."""
+"""Length of a hand-over in which no path goes down, e.g. a move of the default route."""
 
 BEFORE_S = 0.5
-"""A silence that begins at most this long before an outage belongs to it: at low rates, packets are far apart."""
+"""A silence that begins at most this long before a hand-over counts for it: at low rates, packets are far apart."""
 
 METRICS = (
     Metric(
@@ -46,7 +46,7 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a path that was made."""
+    """A scheduled change of a path that was carried out."""
 
     time_s: float
     """Start of the change, Unix seconds."""
@@ -54,9 +54,11 @@ class Change:
     """Planned start, seconds since the start of the scenario."""
     interface: str
     what: str
+    """The change in words: ``interface down``."""
     outage: str = ""
-    """``begins`` or ``ends``."""
+    """``begins`` or ``ends`` if the change begins or ends an outage of the path, else ""."""
     no_effect: bool = False
+    """True: the change had no effect, e.g. because the transport has no MPTCP endpoints."""
 
     @property
     def network(self) -> str:
@@ -71,12 +73,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Handover:
-    """A time in which connections had to leave a path, or in which the path was down; Unix seconds."""
+    """An interval that starts with a change: the path was down, or connections had to move to another path."""
 
     change: Change
     end_s: float
+    """End of the interval, Unix seconds."""
     gone: bool
-    """True: the path was down; False: another path was to be used."""
+    """True: the path was down. False: the path stayed up, but connections had to move."""
 
 
 def read_changes(observations: Iterable[Observation]) -> tuple[Change, ...]:
@@ -98,7 +101,11 @@ def _changes(observations: Iterable[Observation]) -> Iterator[Change]:
 
 
 def handovers(changes: Sequence[Change], end_s: float) -> list[Handover]:
-    """Return the hand-overs: outages until their ends (or `end_s`), and other moves of connections for `MOMENT_S`."""
+    """Return the hand-overs of a cell, in the order of ``changes``.
+
+    An outage lasts until the change that ends it, or until ``end_s`` (end of the cell, Unix seconds). Another change
+    that moves connections lasts `MOMENT_S`.
+    """
     found = []
     for place, change in enumerate(changes):
         if change.outage == "begins":
@@ -125,7 +132,7 @@ def score(
 
     Args:
         observations: of the cell.
-        tables: of the phone's loopback, where the application sends and receives its payload.
+        tables: tables of the capture on the phone's loopback, where the application sends and receives its payload.
         used: interfaces that carried payload; an outage of another interface is no hand-over.
     """
     changes = read_changes(observations)
@@ -141,7 +148,7 @@ def score(
 
 
 def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
-    """Return the times of payload in the direction that carried more of it; Unix seconds, sorted."""
+    """Return the times of the packets with payload, in the direction with more payload; Unix seconds, sorted."""
     points = tables["points"].filter(pl.col("kind") == "data")
     if points.is_empty():
         return np.empty(0)
@@ -153,8 +160,8 @@ def payload_times(tables: Mapping[str, pl.DataFrame]) -> NDArray[np.float64]:
 def gap_s(times: NDArray[np.float64], handover: Handover, end_s: float) -> float | None:
     """Return the longest time without payload that begins at or during a hand-over.
 
-    The silence begins at the earliest `BEFORE_S` before the hand-over, and lasts until the next payload or `end_s`.
-    Return None if no payload came before it, or if the only silence began earlier.
+    The silence begins at most `BEFORE_S` before the hand-over, and lasts until the next payload or ``end_s``. Return
+    None if no silence begins in this time, e.g. because the last payload came earlier.
     """
     begin_s = handover.change.time_s - BEFORE_S
     last, following = times, np.append(times[1:], max(end_s, times[-1])) if times.size else times

@@ -60,7 +60,7 @@ def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELD
 
     Args:
         observations: of a cell.
-        fields: `FIELDS`, and those of additional metrics of the scenario per site.
+        fields: metric → field of an observation ``page``: `FIELDS`, extended by the scenario's own metrics per site.
     """
     pages: dict[str, list[Observation]] = defaultdict(list)
     for observation in observations:

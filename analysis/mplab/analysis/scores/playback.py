@@ -1,7 +1,7 @@
 """Reconstruct the clips of a video player, with segments, stalls and buffer, and score the scenarios with video.
 
-Observations are those of the scenarios `youtube` and `dailymotion`; each has the clip's place in the test
-(``visit``), its name (``clip``) and the time of the event (``at``, Unix seconds).
+Observations are those of the scenarios `youtube` and `dailymotion`. Each has the number of the clip in the order of
+the test (``visit``), its name (``clip``) and the time of the event (``at``, Unix seconds).
 """
 
 from collections import defaultdict
@@ -95,9 +95,12 @@ METRICS: tuple[Metric, ...] = (
 )
 
 _END_S = 0.1
-"""A player that waits at most this long before a clip's end waits for the end."""
+"""A ``waiting`` less than this before the end of a clip that was played to its end is no stall; seconds of video."""
 _HOST_BUFFER_S = 1.0
-"""A player that waits with this much in the buffer waits for the host: stalls by the network begin below 0.3 s."""
+"""A stall that begins with at least this much video in the buffer, in seconds, is caused by the host.
+
+Stalls that the network causes begin below 0.3 s.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,12 @@ class Segment:
     """A segment of video that was loaded.
 
     Attributes:
-        number: its place in the clip, from 0.
-        height: its quality, lines.
+        number: number of the segment in the clip, from 0.
+        height: height of the picture in lines, which stands for the quality.
         rate_kbps: bitrate of its quality, from the manifest.
-        start_s: its start in the clip.
-        duration_s: its length.
-        done: time at which its last byte had arrived, Unix seconds.
+        start_s: start of the segment in the clip, seconds.
+        duration_s: length, seconds.
+        done: time at which the last byte had arrived, Unix seconds.
     """
 
     number: int
@@ -121,7 +124,7 @@ class Segment:
     done: float
 
     def shown_s(self, until_s: float) -> float:
-        """Return the length of its part before the place `until_s` of the clip."""
+        """Return how many seconds of the segment lie before the position ``until_s`` of the clip."""
         return min(max(until_s - self.start_s, 0.0), self.duration_s)
 
 
@@ -131,8 +134,8 @@ class PlayerSample:
 
     Attributes:
         at: Unix seconds.
-        media_s: place in the clip.
-        buffer_s: length of the buffered video.
+        media_s: position in the clip, seconds.
+        buffer_s: length of the buffered video, seconds.
         frames: number of frames shown or dropped until then.
         dropped: number of these frames that were too late for the screen.
     """
@@ -153,10 +156,10 @@ class Clip:
         tapped: time of the tap.
         playing: time at which the picture began to move.
         end: time at which the clip ended or the user left it.
-        shown_s: length of the part that was played.
+        shown_s: position in the clip at ``end``, seconds: the length of the part that was played.
         stalls: (start, end) of the stalls with an empty buffer; of all stalls if the player reports no buffer.
         host_stalls: number of stalls with video in the buffer; None if the player reports no segments.
-        segments: segments of the video in the order of the clip; of one loaded twice, the last load.
+        segments: video segments in the order of the clip; for a segment that was loaded twice, only the last load.
         samples: samples of the player.
         heights: offered qualities, lines, the smallest first.
     """
@@ -174,17 +177,17 @@ class Clip:
 
     @property
     def startup_delay_s(self) -> float:
-        """Return the time from the tap to motion."""
+        """Return the time from the tap until the picture began to move, seconds."""
         return self.playing - self.tapped
 
     @property
     def stalled_s(self) -> float:
-        """Return the total length of the stalls."""
+        """Return the total length of `stalls`, seconds."""
         return sum(end - begin for begin, end in self.stalls)
 
     @property
     def watched_s(self) -> float:
-        """Return the time from the first motion to the end, stalls included."""
+        """Return the time from the first motion to the end, stalls included, seconds."""
         return self.end - self.playing
 
     @property
@@ -201,7 +204,7 @@ class Clip:
 
 
 def clips_of(observations: Iterable[Observation]) -> list[Clip]:
-    """Return the clips of a test that began to play, in their order."""
+    """Return the clips of a test in their order: those that were tapped, began to play, and were ended or left."""
     visits: dict[int, list[Observation]] = defaultdict(list)
     for observation in observations:
         if "visit" in observation and "at" in observation:
@@ -295,8 +298,8 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
     - A stall lasts from ``waiting`` to the next ``playing`` or the end, and starts with less than 1 s in the buffer.
       The ratio is the time in stalls divided by the time from the first motion to the end.
     - Bitrates are those of the manifest, weighted by the time for which each segment was shown.
-    - A player that is observed only on the screen (Android) reports no segments and no buffer. It has no values of
-      bitrates, qualities and the check of the host.
+    - A player that is observed only on the screen (Android) reports no segments and no buffer. Its clips have no
+      bitrates, qualities, buffer level and checks of the host.
     """
     clips = clips_of(observations)
     if not clips:

@@ -15,7 +15,7 @@ class RegisteredMetric:
 
     metric: Metric
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Scenario → names of the labels of the metric's values there."""
+    """Scenario name → names of the labels that the metric has in this scenario."""
 
 
 def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:

@@ -21,7 +21,7 @@ from mplab.format.scores import FORMAT, ScoreRow, Scores
 
 _FILE = "scores.json"
 _MOST = 1e15
-"""Largest absolute value, in any unit: figures and statistics of larger ones overflow."""
+"""Largest allowed absolute value, in any unit: larger values overflow in figures and statistics."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,10 @@ class CellScores:
 
 
 def score_cell(cell: Cell, plugin: ScoringPlugin) -> CellScores:
-    """Score a cell and write its ``scores.json``; an error of the plug-in becomes an `AnalysisProblem`."""
+    """Score a cell and write its ``scores.json``.
+
+    An error of the plug-in becomes an `AnalysisProblem`; the cell's ``scores.json`` is then removed.
+    """
     values: list[Value] = []
     problem = ""
     try:
@@ -97,7 +100,7 @@ def read_cell_scores(directory: Path) -> list[Value]:
 
 
 def read_cell_values(directory: Path) -> tuple[ScoreRow, ...]:
-    """Return the rows of the cell in a folder, which have units; an empty tuple when it was not scored.
+    """Return the rows (values with units) of the cell in a folder; an empty tuple when the cell was not scored.
 
     Raises:
         TablesError: the file is damaged, or from a newer mplab.

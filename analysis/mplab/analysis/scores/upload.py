@@ -47,9 +47,9 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
     """Return the values of each file, and for all files together the share that arrived and the goodput in windows.
 
     ``upload_time`` is the time from the tap until the app shows that the server has the whole file; a cancelled file
-    has none. ``goodput`` is the file's bytes divided by that time; for a cancelled file, the bytes that the server had
-    received. An Android app does not report the confirmed bytes. Without the server's log, its cancelled file has no
-    goodput, and the files have no share.
+    has none. ``goodput`` is the file's bytes divided by the upload's duration; for a cancelled file, only the bytes
+    that the server received. An Android app does not report confirmed bytes. If the server's log is missing too, a
+    cancelled file has no goodput, and ``uploaded_share`` has no value.
     """
     timelines = {item["file"]: item["timeline"] for item in observations if item["event"] == "arrived"}
     values, begun, arrived = look_resolution(observations), 0, 0
@@ -75,7 +75,10 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
 
 
 def _arrived_bytes(upload: Observation, timeline: Sequence[Sequence[float]]) -> int:
-    """Return the bytes at the server at the end of an upload: the larger of those confirmed and those in its log."""
+    """Return the bytes that the server had at the end of an upload.
+
+    For a cancelled upload, this is the larger of the bytes confirmed to the app and the bytes in the server's log.
+    """
     if upload["state"] == "done":
         return int(upload["size_bytes"])
     confirmed: int = sum(block["bytes"] for block in upload["blocks"] or ())
@@ -91,7 +94,7 @@ class _Window:
     packets: int
 
     def bytes_between(self, start_s: float, end_s: float) -> float:
-        """Return its bytes in an interval, assuming a constant rate."""
+        """Return the window's bytes that fall into an interval, assuming a constant rate in the window."""
         common_s = min(end_s, self.end_s) - max(start_s, self.start_s)
         return self.bytes * common_s / (self.end_s - self.start_s) if common_s > 0 else 0.0
 

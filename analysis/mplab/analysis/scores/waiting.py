@@ -35,9 +35,10 @@ class Wait:
 def wait_of(tables: Mapping[str, pl.DataFrame], folder: Path, direction: Direction, port: int) -> Wait | None:
     """Return the wait of bytes to or from a port of the servers, at the phone (``down``) or at the proxy (``up``).
 
-    For TCP and MPTCP, it comes from the captures of both ends (table ``reordering`` of ``mptrace ends``), at the level
-    of MPTCP if the connection has it. For a session (mpflex), it is a sum of two waits: that within the TCP connections
-    of its paths, which carry all streams, and that of the port's streams for another path, from the receiver's log.
+    For TCP and MPTCP, the wait comes from the captures of both ends (table ``reordering`` of ``mptrace ends``), at the
+    level of MPTCP if the connection has it. For a session (mpflex), two waits are added. The first is the wait within
+    the TCP connections of the session's paths, which carry all streams. The second is the wait of the port's streams
+    for bytes on another path, from the receiver's log.
 
     Args:
         tables: ``connections`` of the phone's captures.

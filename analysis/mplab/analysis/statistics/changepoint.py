@@ -18,7 +18,10 @@ SHUFFLES = 1999
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A change of level at run ``index`` (from 0); ``before`` and ``after`` are medians up to the adjacent changes."""
+    """A change of level at run ``index`` (from 0).
+
+    ``before`` is the median since the previous change (or the start), ``after`` that until the next (or the end).
+    """
 
     index: int
     before: float
@@ -30,9 +33,9 @@ def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> l
     """Return the changes of level, oldest first.
 
     The method is binary segmentation (Vostrikova 1981) by the largest standardised difference of the means before and
-    after a place, the likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random permutations
-    of the values with a statistic as large. The test assumes no distribution, only that the values are exchangeable
-    without a change. A drift appears as one or more changes.
+    after a run, the likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random permutations
+    of the values whose statistic is at least as large. The test assumes no distribution, only that values without a
+    change are exchangeable. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
     found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))

@@ -1,4 +1,4 @@
-"""Compare two transports block by block, and define the numbers that the report shows of the comparison."""
+"""Compare two transports block by block, and define the fields of a comparison in the report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,11 +47,16 @@ class Contrast:
     """Kolmogorov and Smirnov's distance, and its p."""
     quantiles: tuple[QuantileShift, ...]
     needed: int | None
-    """Number of repetitions that detects such an effect with a power of 80 % at the level of 5 %; None: no effect."""
+    """Number of repetitions that detects an effect of this size with a power of 80 % at the level of 5 %.
+
+    None: there is no effect, or only one pair.
+    """
     ratio: tuple[float, Interval | None] | None
     """Geometric mean of the blocks' ratios, with its interval; None unless all values are positive."""
     p_holm: float | None = None
+    """``p`` corrected by Holm's method; set by `corrected`."""
     p_bh: float | None = None
+    """``p`` corrected by the method of Benjamini and Hochberg; set by `corrected`."""
 
     @property
     def interval(self) -> Interval | None:
@@ -74,7 +79,14 @@ class Contrast:
 def contrast(
     labels: tuple[str, str], sample: Mapping[int, float], reference: Mapping[int, float], seed: int
 ) -> Contrast | None:
-    """Compare two transports' values by block; return None when they share no block."""
+    """Compare the values of two transports by block; return None when they share no block.
+
+    Args:
+        labels: the transport and its reference.
+        sample: block → value of the transport.
+        reference: block → value of the reference.
+        seed: seed of the bootstrap.
+    """
     blocks = sorted(set(sample) & set(reference))
     if not blocks:
         return None
@@ -109,7 +121,7 @@ def corrected(family: Sequence[Contrast]) -> list[Contrast]:
 
 @dataclass(frozen=True)
 class PageColumn:
-    """A column of the report's folded table; ``note`` gives a small second line."""
+    """A column of the report's folded table of contrasts; ``note`` returns a small second line of the table cell."""
 
     title: str
     text: Callable[[Contrast], str]
@@ -127,9 +139,9 @@ class Word:
 
 @dataclass(frozen=True)
 class ContrastField:
-    """A number of a contrast, with every place where the report shows it.
+    """A number of a contrast, with its key or column in each file of the report.
 
-    ``value`` is a number, a text, a list for JSON, or an `Interval`: two ends in JSON, two columns in CSV.
+    ``value`` returns a number, a text, a list for JSON, or an `Interval`: two ends in JSON, two columns in CSV.
     """
 
     name: str

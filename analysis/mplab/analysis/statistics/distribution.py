@@ -32,7 +32,9 @@ class QuantileShift:
 
 
 def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, float] | None:
-    """Return the largest distance of the two cumulative distributions, and its two-sided p; None below three values.
+    """Return the largest distance of the two cumulative distributions, and its two-sided p.
+
+    Return None when a sample has fewer than three values.
 
     The test treats the samples as independent and ignores pairing. With ties, it is conservative: p is too large.
     """

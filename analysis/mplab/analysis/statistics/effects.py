@@ -83,7 +83,7 @@ def median_interval(values: Sequence[float], seed: int) -> Interval | None:
 
 
 def gain(single_paths: Sequence[float], multipath: float, better: Better) -> float | None:
-    """Return G of han2015 §4: the gain of multipath over the best single path, as a fraction of the latter.
+    """Return G of han2015 §4: the gain of multipath over the best single path, as a fraction of the best single path.
 
     G is (min(P) - P_mptcp) / min(P) if lower is better, and (P_mptcp - max(P)) / max(P) if higher is better. Return
     None without a single path, when the best one is not positive, or when the metric has no better side.
@@ -126,7 +126,7 @@ def cliffs_delta(sample: Sequence[float], baseline: Sequence[float]) -> float:
 
 
 def magnitude(delta: float) -> str:
-    """Return the word for the size of a Cliff's delta."""
+    """Return the word for the size of a Cliff's delta: ``negligible``, ``small``, ``medium`` or ``large``."""
     return next((word for bound, word in MAGNITUDES if abs(delta) < bound), "large")
 
 

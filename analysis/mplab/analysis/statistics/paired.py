@@ -56,8 +56,8 @@ def signed_rank_interval(found: Sample) -> Interval | None:
     """Return the shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
 
     The interval covers the true shift with at least 95 % if the differences are symmetric. It is exact up to
-    `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for fewer than six pairs, where even the
-    whole range of the averages covers less.
+    `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for fewer than six pairs: even the whole
+    range of their Walsh averages covers the shift with less than 95 %.
     """
     rank = _rejected_ranks(len(found))
     if rank < 1:
@@ -80,7 +80,7 @@ def bca_interval(found: Sample, seed: int) -> Interval | None:
 def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: float = CONFIDENCE) -> Interval:
     """Return the BCa interval of a statistic that takes ``axis``; the percentile interval if BCa is not finite.
 
-    The interval of equal values has no width.
+    If all values are equal, both ends of the interval are the statistic of these values.
     """
     if np.ptp(values) == 0:
         value = float(statistic(values, axis=-1))
@@ -137,7 +137,7 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
 
     The interval is Student's for the mean of the logarithms, or None for fewer than three pairs. Ratios that differ
     only by rounding give an interval without width. Return None without pairs, when a value is not positive (its
-    logarithm is undefined), and when a ratio is beyond e^±100, which no measurement is.
+    logarithm is undefined), or when a ratio is outside of e⁻¹⁰⁰ … e¹⁰⁰, which no measurement reaches.
     """
     own, other = np.asarray(sample, dtype=float), np.asarray(reference, dtype=float)
     if not len(own) or min(own.min(), other.min()) <= 0:

@@ -43,7 +43,7 @@ def needed_for(above: float, level: float = LEVEL, power: float = POWER) -> int 
 
 
 def probability(signs: Sample) -> float:
-    """Return the share of 1 plus half of the share of 0."""
+    """Return the share of positive signs plus half of the share of zeros: an estimate of P(x > y) + P(x = y) / 2."""
     return float((signs > 0).mean() + (signs == 0).mean() / 2)
 
 

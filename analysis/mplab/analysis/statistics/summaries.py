@@ -28,20 +28,21 @@ from mplab.format.experiment import Transport
 
 @dataclass(frozen=True)
 class CellValue:
-    """The single value of a cell for a metric with its labels."""
+    """The value of a cell for a metric with its labels: the median if the cell has several."""
 
     cell: str
     repetition: int
     value: float
     block: int = 0
-    """Key of the pairing: in a block, every transport runs once under the same losses."""
+    """Number of the cell's block. In a block, each transport runs once under the same losses; its values are paired."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A transport compared with the best single path.
+    """A transport compared with the best single path, ``baseline``, without pairing by blocks.
 
-    Only transports with more than one path have a ``gain`` (G); all have the other fields.
+    ``difference`` is the difference of the medians, in the metric's unit; ``p`` is that of the Mann-Whitney test. Only
+    transports with more than one path have a ``gain`` (G of han2015).
     """
 
     baseline: str
@@ -55,7 +56,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a transport.
+    """Values of one transport in a `Group`.
 
     ``cells`` counts its ok cells, including those without a value.
     """
@@ -87,7 +88,7 @@ class Group:
     labels: Labels
     series: tuple[Series, ...]
     best: str | None
-    """Label of the transport with the best median; None when the metric has no better side."""
+    """Label of the transport with the best median; None when the metric's ``better`` is ``neither``."""
     baseline: str | None
     """Label of the best single path."""
     contrasts: tuple[Contrast, ...] = ()
@@ -105,12 +106,12 @@ class Group:
 
     @property
     def smallest_n(self) -> int:
-        """Return the smallest number of values of a transport."""
+        """Return the smallest number of values of any transport, 0 for a transport without values."""
         return min((len(series.values) for series in self.series), default=0)
 
     @property
     def smallest_measured(self) -> int:
-        """Return the smallest number of values of a transport that has values."""
+        """Return the smallest number of values among the transports with values."""
         return min((len(series.values) for series in self.measured), default=0)
 
     def of(self, label: str | None) -> Series | None:
@@ -130,12 +131,12 @@ class _Key(NamedTuple):
 
 
 def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterable[CellScores]) -> list[Group]:
-    """Summarise the ok cells, sorted by scenario, link, metric (headlines first) and labels.
+    """Return a group per scenario, link, metric (headlines first) and labels, in this order, from the ok cells.
 
     Args:
         run: the run.
         metrics: scenario label → metrics of its plug-in.
-        scores: scores of cells; those of cells that are not ok are left out.
+        scores: scores of cells; cells that are not ok and metrics that are not in ``metrics`` are left out.
     """
     specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
     ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
@@ -161,7 +162,7 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
 
 
 class _Order:
-    """Sorts groups by the experiment file and the plug-ins' METRICS; names that are in neither come last."""
+    """Sort order of groups: that of the experiment file and of the plug-ins' METRICS; unknown names come last."""
 
     def __init__(self, run: Run, metrics: Mapping[str, Sequence[Metric]]) -> None:
         self.metrics = {

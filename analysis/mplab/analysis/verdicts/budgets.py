@@ -44,7 +44,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Kept:
-    """A budget with the measured value. ``certain``: the whole interval is on the same side of the limit."""
+    """A limit of a budget, compared with one measured series; ``found`` and ``limit`` are in ``unit``.
+
+    ``certain``: both ends of the 95 % interval have the same verdict as the value. Only medians have an interval.
+    """
 
     budget: Budget
     about: str
@@ -79,7 +82,7 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
 
 
 def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[Kept]:
-    """Compare every limit with every series to which its budget applies; a budget without a series is broken.
+    """Compare every limit with every series to which its budget applies; a limit without a series is broken.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.

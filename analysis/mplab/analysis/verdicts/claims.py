@@ -15,11 +15,11 @@ Verdict = Literal["as claimed", "more", "less", "not seen"]
 
 @dataclass(frozen=True)
 class ClaimFinding:
-    """A value of a claim: of a metric with its labels, in a scenario under a link condition.
+    """The measured gain for a claim, in one group: a metric with its labels, in a scenario under a link condition.
 
     Attributes:
         group: the values of all transports.
-        baseline: of the transports in the claim's ``against``, the one with the best median.
+        baseline: the transport with the best median among those in the claim's ``against``.
         gain: G of the claim's transport, computed against ``baseline`` instead of the best single path.
         interval: of ``gain``; each resample selects the baseline again. None: it cannot be computed.
         verdict: position of ``gain`` in the claimed range; see `judge`.
@@ -36,7 +36,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A claim with its findings; there are none when a part of the claim was not measured."""
+    """A claim with its findings; a group in which a transport of the claim was not measured has no finding."""
 
     claim: Claim
     claimed: Interval
@@ -55,7 +55,7 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
 
 
 def judge(found: float, claimed: Interval) -> Verdict:
-    """Return the verdict on a gain, given the claimed range."""
+    """Compare a gain with the claimed range (fractions); below the range, ``not seen`` means that it is not positive."""
     if found < claimed.low:
         return "less" if found > 0 else "not seen"
     return "more" if found > claimed.high else "as claimed"

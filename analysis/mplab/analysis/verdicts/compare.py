@@ -23,7 +23,7 @@ Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen
 Correction: TypeAlias = Literal["holm", "bh", "none"]
 
 RUNS_FOR_RANGE = 3
-"""Minimum number of baseline runs for `usual_range`; a change must then also lie outside of that range."""
+"""Minimum number of baseline runs for `usual_range`. With so many, a change counts only outside of that range."""
 
 
 class SeriesKey(NamedTuple):
@@ -35,7 +35,7 @@ class SeriesKey(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Names the values to compare; equal on both sides."""
+    """Identifies a series of values; the same key names the series in the baseline and in the run."""
 
     scenario: str
     link: str
@@ -51,7 +51,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Side:
-    """The values on one side; ``medians`` has the median of each run, oldest first."""
+    """The values of a series in the baseline or in the run; ``medians`` has the median of each run, oldest first."""
 
     values: tuple[float, ...]
     medians: tuple[float, ...]
@@ -64,7 +64,10 @@ class Side:
 
 @dataclass(frozen=True)
 class MetricChange:
-    """A change from the baseline to the run; ``relative`` is a fraction of the baseline's median, None if that is 0."""
+    """A series in the baseline (``before``) and in the run (``after``), with the change and the verdict.
+
+    ``shift`` and ``interval`` are in the metric's unit, ``p`` is that of ``test``.
+    """
 
     key: Key
     metric: Metric
@@ -85,12 +88,12 @@ class MetricChange:
 
     @property
     def relative(self) -> float | None:
-        """Return the shift as a fraction of the baseline's median."""
+        """Return the shift as a fraction of the baseline's median; None if that median is 0."""
         return self._fraction(self.shift)
 
     @property
     def relative_interval(self) -> Interval | None:
-        """Return the interval of the shift as fractions of the baseline's median."""
+        """Return the interval of the shift as fractions of the baseline's median; None if that median is 0."""
         if self.interval is None:
             return None
         low, high = self._fraction(self.interval.low), self._fraction(self.interval.high)
@@ -112,17 +115,17 @@ class ComparedRuns:
     warnings: tuple[str, ...] = field(default=())
     """Differences of the settings, which can explain a change, and damaged files of the baseline."""
     missing: tuple[SeriesKey, ...] = field(default=())
-    """Combinations that the baseline measured but the run did not plan."""
+    """Combinations of scenario, link and transport that the baseline measured but the run did not plan."""
     no_common_values: bool = False
     """True: no metric has values on both sides, so nothing was compared."""
 
     def of(self, verdict: Verdict, *, headline: bool = True) -> list[MetricChange]:
-        """Return the changes with a verdict, of headline metrics only or of all."""
+        """Return the changes with a verdict; ``headline``: only those of headline metrics."""
         return [c for c in self.changes if c.verdict == verdict and (c.metric.headline or not headline)]
 
 
 def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") -> ComparedRuns:
-    """Compare a run with others, metric by metric.
+    """Compare a run with the runs of a baseline, series by series; ``correction`` is that of the p-values.
 
     Raises:
         NotAnalysedError: the run, or every run of the baseline, has no report with values.
@@ -154,7 +157,7 @@ def compare(baseline: Sequence[Run], run: Run, correction: Correction = "bh") ->
 
 
 def _place(change: MetricChange) -> tuple[object, ...]:
-    """Sort headline metrics first, and labels by value: 10 kB, 100 kB, 1 MB."""
+    """Return a sort key: headline metrics first, labels by value (10 kB, 100 kB, 1 MB)."""
     key = change.key
     labels = label_sort_key(tuple(("", label) for label in key.labels.split(SEPARATOR)))
     return (not change.metric.headline, key.scenario, key.link, key.metric, labels, key.transport)
@@ -174,7 +177,7 @@ _NOTHING = Side((), ())
 
 
 def _sides(results: Results) -> dict[Key, Side]:
-    """Return the values and the runs' medians by key, in the order of the runs' tables."""
+    """Return key → values and medians of the runs, both in the order of the runs."""
     found: dict[Key, dict[str, list[float]]] = {}
     columns = [*Key._fields, "run_id", "value"]
     for *key, run_id, value in results.values.select(columns).iter_rows():
@@ -252,7 +255,7 @@ def _verdict(change: MetricChange, p: float | None) -> Verdict:
 
 
 def _vary(change: MetricChange) -> bool:
-    """Return whether the values of both sides are not all equal. If they are, few suffice to see no difference."""
+    """Return whether the values of both sides differ at all. If all are equal, few values suffice for a verdict."""
     together: Sample = np.asarray([*change.before.values, *change.after.values])
     return bool(np.ptp(together))
 

@@ -25,13 +25,13 @@ class GateCheck:
 
 
 def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[GateCheck]:
-    """Return the checks of the baseline's series, the run's budgets, the other headline metrics, and the levels.
+    """Return the checks of the series, the run's budgets, headline metrics without a relative budget, and the levels.
 
-    A series that the baseline measured but the run did not plan fails. So do runs without a common series: otherwise a
-    renamed label would turn the gate off. These checks come first.
+    The checks of the series come first. A series that the baseline measured but the run did not plan fails. If the run
+    and the baseline have no common series, the check fails too: otherwise a renamed label would turn the gate off.
 
-    ``histories`` are those of the compared runs, the run itself last. A check fails when the last change of level was
-    for the worse by more than a budget allows, even if the run itself does not differ from its neighbours.
+    ``histories`` are those of the compared runs, the run itself last. A check of a level fails when its last change was
+    for the worse by more than the budgets allow, even if the run itself does not differ from its neighbours.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
@@ -126,7 +126,7 @@ def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
 
 
 def _of_level(history: History, budgets: Sequence[Budget]) -> GateCheck | None:
-    """Check the last change of level; return None if the level never changed."""
+    """Check the last change of level against the strictest budget; return None if the level never changed."""
     if not history.changes:
         return None
     last = history.changes[-1]

@@ -13,7 +13,7 @@ from mplab.analysis.statistics.effects import Interval, seed_of
 
 @dataclass(frozen=True)
 class Point:
-    """The median of a run."""
+    """The median of ``n`` values of a run, with its 95 % interval."""
 
     run_id: str
     started: datetime | None
@@ -41,7 +41,7 @@ class History:
         return (change.after > change.before) is (self.metric.better == "lower")
 
     def relative(self, change: ChangePoint) -> float | None:
-        """Return the change as a fraction of the level before it; None when that was 0."""
+        """Return the change as a fraction of the level before it; None when this level was 0."""
         return (change.after - change.before) / abs(change.before) if change.before else None
 
 

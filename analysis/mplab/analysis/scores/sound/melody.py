@@ -1,7 +1,8 @@
 """Align a recording with the melody that was sent, and find jumps of the playback.
 
 The melody has notes of equal length; each note is one of a few tones. Any second of the melody occurs only once in it.
-A scenario observes it as ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``, with a hexadecimal digit per note.
+A scenario records the melody in an observation: ``{"note_s": …, "tones_hz": […], "notes": "3fa0…"}``. ``notes`` has
+one hexadecimal digit per note, an index into ``tones_hz``.
 """
 
 import itertools
@@ -54,7 +55,7 @@ class Melody:
         return Melody(self.note_s, self.tones_hz, self.notes + other.notes)
 
     def frames(self) -> NDArray[np.uint8]:
-        """Return the tone (an index) of each frame of one round."""
+        """Return the tone (index into `tones_hz`) of each frame of `FRAME_S`, for one round of the melody."""
         tones = np.array([int(note, 16) for note in self.notes], dtype=np.uint8)
         count = round(len(tones) * self.note_s / FRAME_S)
         return np.asarray(tones[(np.arange(count) * FRAME_S / self.note_s + 1e-9).astype(int)])
@@ -66,7 +67,7 @@ class Position:
 
     Attributes:
         at_s: time from the start of the recording, s.
-        source_s: time from the start of the melody, s; the melody repeats endlessly, so it is less than its length.
+        source_s: time from the start of the current round of the melody, s; less than the length of a round.
     """
 
     at_s: float
@@ -75,11 +76,11 @@ class Position:
 
 @dataclass(frozen=True)
 class Skip:
-    """A jump of the source time that no pause explains.
+    """A jump of the position in the melody that no pause explains.
 
     Attributes:
-        at_s: its time from the recording's start.
-        jump_s: length of the skipped part of the source; negative: length of the part that was repeated.
+        at_s: time of the jump from the recording's start, s.
+        jump_s: length of the part of the melody that was skipped, s; negative: that was repeated.
     """
 
     at_s: float
@@ -88,11 +89,11 @@ class Skip:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Places of the recording in the source.
+    """The positions in the melody at which a recording was found.
 
     Attributes:
-        positions: the places that are certain, over time.
-        skips: the jumps between them.
+        positions: the recognised positions, in the order of the recording.
+        skips: the jumps between consecutive positions.
         recognised: share of the sounding time in which the melody was found, 0 … 1.
     """
 
@@ -107,7 +108,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
     Args:
         recording: the recorded sound.
         melody: the melody, which repeats endlessly.
-        silent: the recording's pauses, `mplab.analysis.scores.sound.silence.pauses` of all lengths.
+        silent: all pauses of the recording, silences and glitches, by `mplab.analysis.scores.sound.silence.pauses`.
     """
     heard = _tones(recording, melody.tones_hz)
     sent = melody.frames()
@@ -129,7 +130,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
 
 
 def _tones(recording: Recording, tones_hz: Sequence[float]) -> NDArray[np.uint8]:
-    """Return the tone (an index) of each frame; `_NO_TONE` for a frame without a pure tone."""
+    """Return the tone (index into ``tones_hz``) of each frame; `_NO_TONE` for a frame without a pure tone."""
     size, hop = round(_SPECTRUM_S * recording.rate_hz), recording.frame_samples
     count = len(recording.samples) // hop
     # Each spectrum covers the samples around the middle of its frame.
@@ -168,9 +169,9 @@ def _windows(first: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: int | None) -> int | None:
-    """Return the frame of the source at which a window begins; None if it matches nowhere.
+    """Return the frame of the melody at which a window begins; None if the window matches nowhere.
 
-    Among places that match equally well, prefer the one nearest to ``expected``.
+    Among offsets that match about equally well, prefer the one nearest to ``expected`` (a frame of the melody).
     """
     doubled = np.concatenate([sent, sent])
 
@@ -193,7 +194,7 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
-    """Return the places of the source that match about as well as the best one; empty if all matches are poor.
+    """Return the frames of the melody that match about as well as the best one; empty if all matches are poor.
 
     Only one frame in `_COARSE` is compared.
     """
@@ -207,7 +208,7 @@ def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDAr
 
 
 def _expected(positions: Sequence[Position], at_s: float, silent: Sequence[Pause], melody: Melody) -> int:
-    """Return the frame of the source at `at_s`, assuming no skip since the last position."""
+    """Return the frame of the melody at ``at_s``, assuming no skip since the last position."""
     last = positions[-1]
     played = at_s - last.at_s - _silent_between(silent, last.at_s, at_s)
     return round((last.source_s + played) / FRAME_S) % round(len(melody.notes) * melody.note_s / FRAME_S)

@@ -1,6 +1,6 @@
 """Score a recording by the listener's experience.
 
-A scenario observes one ``sound``::
+A scenario records one observation ``sound``::
 
     {"event": "sound", "file": "sound.wav", "began": <unix s of its first sample>, "tapped": <unix s>,
      "listened_s": 75.0, "melody": {"note_s": …, "tones_hz": […], "notes": "…"}}
@@ -102,10 +102,10 @@ class Playback:
     Attributes:
         recording: the recording from the tap on.
         first_sound_s: time of the first sound.
-        silences: pauses of `SILENCE_S` or longer after the first sound; one can last to the recording's end.
-        glitches: shorter pauses.
-        skips: jumps of the source.
-        recognised: share of the sounding time in which the source was found, 0 … 1.
+        silences: pauses of `SILENCE_S` or longer after the first sound; the last can reach the recording's end.
+        glitches: shorter pauses after the first sound.
+        skips: jumps of the position in the melody.
+        recognised: share of the sounding time in which the melody was found, 0 … 1.
     """
 
     recording: Recording
@@ -117,7 +117,7 @@ class Playback:
 
     @property
     def silence_s(self) -> float:
-        """Return the total length of the silences."""
+        """Return the total length of the silences, seconds."""
         return sum(pause.duration_s for pause in self.silences)
 
 
@@ -200,7 +200,8 @@ def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
 def seen(listened: Observation) -> list[Value]:
     """Return the values for an app that was observed on the screen but not recorded (Android).
 
-    Glitches, skips, stutter and recognition have no values. Silences shorter than the resolution can be missed.
+    Glitches, skips, stutter and recognition have no values. Silences shorter than the time between two looks at the
+    screen can be missed. Return [] if no sound was observed (``startup_s`` is None).
     """
     startup_s = listened["startup_s"]
     if startup_s is None:

@@ -29,7 +29,7 @@ class Recording:
 
     @property
     def duration_s(self) -> float:
-        """Return the length."""
+        """Return the length, seconds."""
         return len(self.samples) / self.rate_hz
 
     @property

@@ -24,12 +24,12 @@ class Pause:
 
     @property
     def duration_s(self) -> float:
-        """Return the length."""
+        """Return the length, seconds."""
         return self.end_s - self.start_s
 
 
 def first_sound_s(recording: Recording) -> float | None:
-    """Return the time of the first frame that is not silent; None if all frames are silent."""
+    """Return the start of the first frame that is not silent, seconds; None if all frames are silent."""
     sounding = np.flatnonzero(recording.level_db() >= THRESHOLD_DB)
     return float(sounding[0]) * FRAME_S if len(sounding) else None
 
