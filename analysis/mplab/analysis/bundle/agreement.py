@@ -26,11 +26,11 @@ OF_CHANGE: Mapping[Verdict, Agreement] = {
 """Verdict of `mplab.analysis.verdicts.compare` → agreement of a reproduced run with the original."""
 
 PAIRS = 6
-"""Minimum number of pairs for an interval by signed ranks; bootstrap intervals of fewer are too narrow to judge by."""
+"""Minimum number of pairs for an interval by signed ranks; with fewer, bootstrap intervals are too narrow to judge."""
 
 
 class ContrastKey(NamedTuple):
-    """Names a contrast; equal in both runs."""
+    """Identifies a contrast; the same key names the contrast in both runs."""
 
     scenario: str
     link: str

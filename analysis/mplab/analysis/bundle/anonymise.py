@@ -1,7 +1,7 @@
 """Copy a run without addresses of real networks and without names of its networks and devices.
 
-Files that cannot be rewritten are left out: those that are neither captures nor text nor the lab's own sound, and text
-that describes screens.
+The copy has only captures, text, and recordings of the lab's own sound. All other files are left out, and so are
+screenshots, phones' logs, the text on their screens and TLS keys: addresses and names in them cannot be recognised.
 """
 
 import json
@@ -35,7 +35,7 @@ _HOST = "host"
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that is not in the copy, or (``cut``) whose end is not."""
+    """A file that is not in the copy; ``cut``: the copy has its begin, up to the first damaged block."""
 
     name: str
     cut: bool = False
@@ -45,7 +45,7 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
     """Copy a run's raw data into a new folder, replace addresses consistently, and return the omitted files.
 
     Args:
-        run: to copy; it is not changed.
+        run: the run to copy; it is not changed.
         target: the folder to create.
         key: `mplab.analysis.bundle.addresses.KEY_BYTES` long; by default a random one that is not kept.
 
@@ -119,7 +119,7 @@ def _read(path: Path) -> str:
 
 
 def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymiser:
-    """Collect the names in manifest, lab file, cells and phone logs, and the words that the analysis needs."""
+    """Return an anonymiser for the names in manifest, lab file, cells and logs; words that mplab needs are kept."""
     manifest = _json(run.directory / "manifest.json")
     cells = [_json(cell.directory / "cell.json") for cell in run.cells if cell.directory is not None]
     found = [*named(manifest.get("lab"))]
@@ -139,7 +139,7 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymis
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:
-    """Yield the names in a record except hosts: in a log, those are servers."""
+    """Yield the names in a record except hosts: in a log, hosts are servers."""
     yield from ((key, name) for key, name in named(record) if key != _HOST)
 
 

@@ -36,7 +36,7 @@ _UNREADABLE = (tarfile.TarError, EOFError, zlib.error, UnicodeError, ValueError,
 
 @dataclass(frozen=True)
 class Source:
-    """Content of an archive: folders and files (name → SHA-256) below ``root``, and ``made`` files held in memory."""
+    """Content of an archive: folders and files (name → SHA-256) below ``root``; ``made``: name → content in memory."""
 
     root: Path
     folders: Sequence[str]
@@ -58,7 +58,7 @@ def pack(file: IO[bytes], source: Source, *, top: str, time_s: int) -> None:
     """Write an archive: all entries below one folder, sorted by name, without an owner, with one modification time.
 
     Args:
-        file: to write to.
+        file: the archive, open for writing.
         source: content of the archive.
         top: name of the folder.
         time_s: modification time of every entry, Unix seconds.

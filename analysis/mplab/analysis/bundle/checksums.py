@@ -89,7 +89,7 @@ class Reader:
         self._hash = hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
-        """Read like a file."""
+        """Read up to ``size`` bytes, like a file, and add them to the checksum."""
         content = self._file.read(size)
         self._hash.update(content)
         return content

@@ -63,11 +63,12 @@ def rebuild(
     versions: Mapping[str, str] | None = None,
     progress: Listener | None = None,
 ) -> Rebuilt:
-    """Analyse the raw data of a bundle where it was unpacked, and compare the results with the bundle's.
+    """Analyse the raw data of an unpacked bundle in place, and compare the results with the bundle's derived files.
 
     Args:
         bundle: see `mplab.analysis.bundle.read.open_bundle`.
-        versions: those installed here, by the names of a manifest; ``commit`` is the commit of the source tree.
+        versions: versions of this installation, with the names of a manifest's ``versions``, and ``commit``: the commit
+            of the source tree. Names that are missing here are not compared.
         progress: see `mplab.analysis.pipeline.analyze`.
 
     Raises:

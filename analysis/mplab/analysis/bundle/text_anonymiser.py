@@ -16,7 +16,7 @@ _ENGINE = "engine"
 _HOST_OF_URL = re.compile(r"^(?:ssh|tcp|https?)://(?:[^/@]*@)?([^/:@\[\]]+)")
 """The host of ``engine: ssh://lab@server`` in a lab file or manifest."""
 _SHORTEST = 4
-"""Shorter names are replaced only after their keys: elsewhere they can be other words."""
+"""Minimum length of names that are replaced everywhere. Shorter ones can be other words, except after one of `KEYS`."""
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?![0-9])"
 _IPV4 = re.compile(rf"(?<![0-9])(?<![0-9]\.){_OCTET}(?:\.{_OCTET}){{3}}")
@@ -100,7 +100,13 @@ class TextAnonymiser:
         return new.upper() if found.upper() == found else new
 
     def _colons(self, found: str, joined_before: bool = False, joined_behind: bool = False) -> str:
-        """Replace the longest address in a run of digits, dots and colons, and the IPv4 addresses around it."""
+        """Replace the longest address in a run of hexadecimal digits, dots and colons, and IPv4 addresses around it.
+
+        Args:
+            found: the run.
+            joined_before: a letter or digit precedes the run: its first group is not part of an address.
+            joined_behind: a letter or digit follows the run: its last group is not part of an address.
+        """
         groups = found.split(":")
         first, last = int(joined_before), len(groups) - int(joined_behind)
         if len(groups) <= _MOST_GROUPS + 2 or "::" in found:

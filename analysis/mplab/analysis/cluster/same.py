@@ -53,7 +53,7 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 
 
 def _digest(places: Iterable[Path]) -> str:
-    """Return a digest of all code in folders, and of files."""
+    """Return a digest of all code files that ``places`` names or that are below its folders."""
     content = hashlib.sha256()
     for place in places:
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:

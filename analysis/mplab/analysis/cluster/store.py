@@ -25,7 +25,7 @@ SSH = frozenset({"sftp", "ssh"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder of a run: ``path`` relative to the run, with ``/`` between its parts; ``size`` in bytes."""
+    """A file (``size`` in bytes) or folder of a run; ``path`` is relative to the run, with ``/`` between its parts."""
 
     path: str
     size: int = 0
@@ -147,7 +147,7 @@ class LocalStore:
 
 @dataclass(frozen=True)
 class RemoteStore:
-    """A folder that fsspec can reach; keys and hosts for that are in the fsspec configuration of each worker."""
+    """A folder that fsspec can reach; credentials are in the fsspec configuration of each worker."""
 
     url: str
 

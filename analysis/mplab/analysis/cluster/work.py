@@ -57,7 +57,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class AnalysedRun:
-    """Result of a run: number of cells by outcome, and the problems in its report; or why there is no report."""
+    """Result of a run: number of cells by outcome, and problems in its report; ``error``: why there is no report."""
 
     run: str
     where: str
@@ -84,7 +84,9 @@ def survey(job: AnalysisJob) -> Survey:
 
 
 def cell(job: AnalysisJob, name: str) -> CellResult | str:
-    """Make a cell's tables and scores, and publish them in the run; return an error that concerns the whole analysis.
+    """Make a cell's tables and scores, and publish them in the run.
+
+    Return the result, or the text of an error for which the run cannot be analysed.
 
     Raises:
         ClusterError: this worker has other versions than the client.
@@ -151,26 +153,26 @@ def _is_record(path: str) -> bool:
 
 
 def _is_decoded(entry: Entry, cell_folder: PurePosixPath) -> bool:
-    """Return whether mptrace makes tables from it: a capture of a phone's interface other than loopback."""
+    """Return whether the entry is an uncompressed capture of a phone's interface other than loopback."""
     path = PurePosixPath(entry.path)
     is_capture = path.parent == cell_folder and path.match(f"phone-*{CAPTURE}")
     return is_capture and path.name != LOOPBACK_CAPTURE and entry.size > 0
 
 
 def _is_of_report(entry: Entry) -> bool:
-    """Return whether the stage `rest` needs it for statistics, figures and report."""
+    """Return whether the stage `rest` needs the entry for statistics, figures and report."""
     first = PurePosixPath(entry.path).parts[0]
     return first in {*_RECORDS, "cells"} and not entry.path.endswith(CAPTURE) and not _is_unread(entry)
 
 
 def _is_unread(entry: Entry) -> bool:
-    """Return whether the analysis ignores it; a hidden file is still being written."""
+    """Return whether the analysis ignores the entry; a hidden file is still being written."""
     parts = PurePosixPath(entry.path).parts
     return parts[-1].startswith(".") or bool(_UNREAD.intersection(parts[2:3]))
 
 
 def _words(error: AnalysisError, job: AnalysisJob, root: Path) -> str:
-    """Return the error's text, with the run's place in the store instead of the worker's temporary folder."""
+    """Return the error's text, with the run's path or URL in the store instead of the worker's temporary folder."""
     if isinstance(error, NotARunError):
         return f"{job.where}: not a run directory: {error.problem}"
     return str(error).replace(str(root), job.where)

@@ -102,7 +102,7 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
 
 
 def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
-    """Return the figures of these names, or all that `mplab figures` draws, in the order of the report.
+    """Return the figures of these names in this order, or all that `mplab figures` draws in the order of the report.
 
     Raises:
         FigureError: a figure does not exist (the message lists those that do), or cannot be used.

@@ -14,7 +14,7 @@ def load(path: Path, cells: Sequence[str] = ()) -> Traces:
     """Read the traces of a run directory, or of a folder of tables that ``mptrace FILE… -o FOLDER`` wrote.
 
     Raises:
-        NotARunError: the path is neither.
+        NotARunError: the path is neither a run directory nor a folder of tables.
         FigureError: one of ``cells`` is not the name of an ok cell.
     """
     if (path / "connections.parquet").is_file():
@@ -23,7 +23,9 @@ def load(path: Path, cells: Sequence[str] = ()) -> Traces:
 
 
 def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
-    """Draw the figures of these names, or all; return the paths of the SVG files, and the figures that were left out.
+    """Draw the figures of these names, or all of them, into ``folder``.
+
+    Return the paths of the SVG files, and the figures that were left out.
 
     Raises:
         FigureError: a figure does not exist, or cannot be used.

@@ -21,7 +21,7 @@ class FigureShape(Protocol):
         """Return the paper's figure that it reproduces, such as ``baerts2015 fig. 5.1``; "" for an original figure."""
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
-        """Yield the drawings, none of them without data.
+        """Yield the drawings; each has data.
 
         Raises:
             NoDataError: there is nothing to draw.
@@ -33,8 +33,8 @@ class RunFigure:
     """A figure made from the statistics of a run; it is on the page of every run that has its data.
 
     Attributes:
-        order: its place among the figures of this kind.
-        title: its title in lists of figures.
+        order: sort key of the figure among the figures of this kind.
+        title: title in lists of figures.
         draw: yields the drawings; nothing when the run has no data for them.
     """
 
@@ -48,11 +48,11 @@ class TraceFigure:
     """A figure made from the tables or the scores of a run's cells; `mplab figures` draws it, too.
 
     Attributes:
-        order: its place among the figures of this kind.
-        shape: draws it.
-        in_report: True: it is on the page of every run that has its data.
-        of_paper: True: it reproduces a figure of a paper from scores, and is on the page of the runs of the experiment
-            with the figure's name.
+        order: sort key of the figure among the figures of this kind.
+        shape: selects the data and draws them.
+        in_report: True: the figure is on the page of every run that has its data.
+        of_paper: True: the figure reproduces a figure of a paper from scores. It is on the page of runs of the
+            experiment with the figure's name (NAME, or NAME-…).
     """
 
     order: int

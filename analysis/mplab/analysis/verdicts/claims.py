@@ -55,7 +55,7 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
 
 
 def judge(found: float, claimed: Interval) -> Verdict:
-    """Compare a gain with the claimed range (fractions); below the range, ``not seen`` means that it is not positive."""
+    """Compare a gain with the claimed range, both fractions; below the range, a gain of 0 or less is ``not seen``."""
     if found < claimed.low:
         return "less" if found > 0 else "not seen"
     return "more" if found > claimed.high else "as claimed"

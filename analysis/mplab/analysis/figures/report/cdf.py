@@ -29,7 +29,11 @@ Curve = tuple[Transport, list[float]]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
-    """Yield a figure per scenario, link and metric: a facet per label, or a single one of many labels' medians."""
+    """Yield a figure per scenario, link and metric.
+
+    It has a facet per label. With more than `MAX_FACETS` labels, a single facet shows the distribution of the labels'
+    medians.
+    """
     for panel in analysis.panels():
         yield _pooled(panel) if len(panel) > MAX_FACETS else _facets(panel)
 

@@ -1,7 +1,7 @@
 """Recorded sound and received bytes on one time axis: a waveform and the bytes of each network per transport.
 
-Marks show silences, skips, requests for the stream, retransmissions, reinjections, and changes of the paths
-(baerts2015 fig 6.4-6.12; in its §6.2.2, the two could not be aligned for lack of data from the app).
+Marks show silences, skips, requests for the stream, retransmissions, reinjections, and changes of the paths, as in
+baerts2015 fig. 6.4-6.12. Its §6.2.2 could not align sound and bytes, because the app reported no times.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

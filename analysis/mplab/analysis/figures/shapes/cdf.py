@@ -76,6 +76,7 @@ class Cdf:
     paper: str
     axis: Axis
     share: str
+    """Title of the y axis."""
     caption: str
     values: Callable[[Traces], pl.DataFrame]
     nothing: str

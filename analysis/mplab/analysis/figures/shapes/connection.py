@@ -23,7 +23,10 @@ AGAIN = {"retransmission": ("+", "#D62728"), "reinjection": ("x", "#7A0177")}
 
 @dataclass(frozen=True)
 class PlottedConnection:
-    """A connection with its points in the direction that carried more; times in seconds since its start."""
+    """A connection with its points in the direction that carried more.
+
+    ``points`` has ``time_s``, seconds since the connection's start; ``networks`` is subflow → name of its network.
+    """
 
     trace: CellTrace
     number: int

@@ -13,12 +13,12 @@ from mplab.analysis.figures.style import FACET_COLUMNS, INK, Canvas, Drawing, fa
 
 COLUMNS = ("facet", "transport", "part", "cell", "value")
 ROOM = 1.95
-"""Length of the axis relative to the longest bar; the numbers are behind the bars."""
+"""Length of the axis relative to the longest bar: the numbers are to the right of the bars."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """A figure of stacked bars.
+    """A figure of stacked bars, with the mean over the cells of each part.
 
     ``values`` returns the columns of `COLUMNS`; ``look`` has title and colour of each part, in order.
     """

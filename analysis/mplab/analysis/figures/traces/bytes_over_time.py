@@ -45,7 +45,7 @@ def curves(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -
     Args:
         trace: the cell.
         zero_ns: zero of the times; by default the first packet of the cell.
-        until_s: minimum of the last time.
+        until_s: the curves last at least until this time, s.
     """
     zero = begin_ns(trace) if zero_ns is None else zero_ns
     return _stepped(trace, zero, until_s) or _ramped(trace, zero, until_s)
@@ -163,7 +163,7 @@ def _again(read: Callable[[str], pl.DataFrame], flows: pl.DataFrame, zero_ns: in
 
 @dataclass(frozen=True)
 class FacetData:
-    """Content of a cell's facet; its times are relative to ``zero_ns``."""
+    """Content of a cell's facet; its times are relative to ``zero_ns`` (Unix nanoseconds)."""
 
     trace: CellTrace
     curves: Curves

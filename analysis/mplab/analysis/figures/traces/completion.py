@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the durations of large connections."""
+    """Return the durations, s, of connections with `LONG_BYTES` or more whose start was captured."""
     return traces.applications.pooled(
         "connections",
         "connection_id",

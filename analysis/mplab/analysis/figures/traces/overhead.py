@@ -10,7 +10,10 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return, for each connection and direction, retransmitted and reinjected bytes divided by the application's."""
+    """Return, for each connection and direction, retransmitted and reinjected bytes divided by the application's.
+
+    Retransmitted bytes include those that fill a hole in the capture.
+    """
     return traces.each(_fractions)
 
 

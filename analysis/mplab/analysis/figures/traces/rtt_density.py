@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the samples: of TCP by sequence number, of MPTCP by data sequence number."""
+    """Return samples in ms: until the acknowledgement for TCP, until the data acknowledgement for MPTCP."""
     return traces.each(
         lambda trace: (
             trace.read("rtt")

@@ -10,7 +10,7 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the means by network and direction."""
+    """Return the mean round-trip time, ms, of each subflow and direction; the variants are network and direction."""
     return traces.each(
         lambda trace: (
             trace.tables["directions"]

@@ -10,9 +10,10 @@ from mplab.analysis.figures.shapes.common import Axis, named_networks
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return samples of the subflows' uploads, by network.
+    """Return samples of the subflows' uploads, ms; the variants are networks.
 
-    Downloads are left out: the phone acknowledges received data at once, so that their samples do not include the path.
+    Downloads are left out: the captures are at the phone, which acknowledges received data at once. Samples of
+    downloads would not include the path.
     """
     return traces.each(
         lambda trace: (
