@@ -6,10 +6,10 @@
     ├── NotARunError            2   the path is not a run directory, or its manifest cannot be read
     ├── NotAnalysedError        2   the run has no report yet
     ├── ProgramMissingError     2   mptrace is not built, or is not at the configured path
-    ├── ScenarioMissingError    2   a scenario's folder has no usable scores.py
+    ├── ScenarioMissingError    2   a scenario is not registered, or its scores.py cannot be used
     ├── MetricConflictError     2   two scenarios give a metric of one name different meanings
-    ├── TablesError             2   tables of a cell are damaged, or from a newer mptrace
-    ├── BudgetError             2   a limit has a unit that differs from its metric's
+    ├── TablesError             2   tables, scores or a summary are damaged, or from a newer version
+    ├── BudgetError             2   a limit has a unit that cannot be converted to its metric's
     ├── QueryError              2   an SQL statement that the index cannot answer
     ├── FigureError             2   a figure or a cell to draw does not exist, or a figure cannot be used
     ├── BundleError             2   a run cannot be bundled, or a bundle is damaged or unreadable
@@ -49,7 +49,7 @@ class ProgramMissingError(AnalysisError):
 
 
 class ScenarioMissingError(AnalysisError):
-    """A scenario has no folder, or its ``scores.py`` lacks a part or cannot be imported."""
+    """No scenario of this name is registered, or its ``scores`` cannot be imported or lack ``METRICS`` or ``score``."""
 
 
 class MetricConflictError(AnalysisError):
@@ -61,7 +61,7 @@ class TablesError(AnalysisError):
 
 
 class BudgetError(AnalysisError):
-    """A limit cannot be compared with the measured values."""
+    """The unit of a budget's limit cannot be converted to the unit of its metric."""
 
 
 class QueryError(AnalysisError):

@@ -36,15 +36,19 @@ class Width:
     low: float | None = None
     high: float | None = None
     percent: float | None = None
-    """Half the interval's width in % of a median: of the reference transport (difference), or the median itself.
+    """Half the width of the interval, in % of a median.
 
-    None: there is no interval yet, or that median is 0 and the interval has a width.
+    For a difference, this is the median of the reference transport. None: there is no interval yet, or the median is 0
+    and the interval has a width.
     """
 
 
 @dataclass(frozen=True)
 class Enough:
-    """All intervals of a run, compared with its stop rule: the widest first; those without ``percent`` before it."""
+    """All intervals of a run, compared with its stop rule.
+
+    ``widths`` begins with the intervals without ``percent``, then the others, the widest first.
+    """
 
     rule: IntervalRule
     widths: tuple[Width, ...]
@@ -82,7 +86,7 @@ class Enough:
 
 
 def look(run: Run, rule: IntervalRule) -> Enough:
-    """Score the complete cells that have no scores, and compare all intervals with the rule.
+    """Score the ok cells that have no scores, and compare all intervals with the rule.
 
     Args:
         run: a run that has not ended.

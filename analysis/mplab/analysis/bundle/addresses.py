@@ -1,8 +1,8 @@
 """Replace IP addresses with prefix-preserving ones, and MAC addresses with random ones.
 
-Two IP addresses that share exactly their first n bits do so afterwards, too: the construction of Crypto-PAn (Xu, Fan,
-Ammar and Moon, ICNP 2002), with AES-128. Its weakness is known: some real addresses are enough to infer the prefixes
-of others.
+If two IP addresses share exactly their first n bits, their replacements do, too. The construction is Crypto-PAn (Xu,
+Fan, Ammar and Moon, ICNP 2002) with AES-128. Its known weakness: whoever knows some of the real addresses can infer
+prefixes of others.
 """
 
 import secrets
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
 KEY_BYTES: Final = 80
-"""IPv4 and IPv6: 16 bytes each for the cipher, 16 for the padding. MAC addresses: 16 bytes."""
+"""Length of a key: 32 bytes each for IPv4 and IPv6 (16 for the cipher, 16 for the padding), 16 for MAC addresses."""
 
 MAC_BYTES: Final = 6
 
@@ -85,7 +85,10 @@ class CryptoPan:
         return value ^ flips
 
     def _free(self, value: int, known: int) -> bool:
-        """Return whether the bit after the first ``known`` bits may change: no longer kept prefix starts with them."""
+        """Return whether the bit after the first ``known`` bits may change.
+
+        The bit is kept if a kept prefix starts with these bits and is longer.
+        """
         rest = self._bits - known
         return all(length <= known or (value ^ start) >> rest for start, length in self._kept)
 
@@ -108,7 +111,10 @@ class Addresses:
         return CryptoPan(self.key[32:64], 128, CLASSES_6)
 
     def __call__(self, address: bytes) -> bytes:
-        """Return the replacement of an address of 4, 16 or 6 bytes; addresses of no real network are kept."""
+        """Return the replacement of an address of 4, 16 or 6 bytes.
+
+        Addresses that belong to no real network are kept, e.g. those of loopback, multicast and the virtual lab.
+        """
         found = self._known.get(address)
         if found is None:
             found = {4: self._ipv4, 16: self._ipv6, 6: self._mac}[len(address)](address)

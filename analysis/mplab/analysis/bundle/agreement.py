@@ -26,7 +26,7 @@ OF_CHANGE: Mapping[Verdict, Agreement] = {
 """Verdict of `mplab.analysis.verdicts.compare` → agreement of a reproduced run with the original."""
 
 PAIRS = 6
-"""Minimum number of pairs for an interval by signed ranks; with fewer, bootstrap intervals are too narrow to judge."""
+"""Minimum number of pairs for an interval by signed ranks; bootstrap intervals of fewer are too narrow to judge."""
 
 
 class ContrastKey(NamedTuple):
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True)
 class ContrastPair:
-    """A contrast in the first and in the second run; None in a run that lacks it."""
+    """A contrast in the original run (``before``) and in its reproduction (``after``); None: the run lacks it."""
 
     key: ContrastKey
     before: Found | None

@@ -1,7 +1,8 @@
 """Copy a run without addresses of real networks and without names of its networks and devices.
 
 The copy has only captures, text, and recordings of the lab's own sound. All other files are left out, and so are
-screenshots, phones' logs, the text on their screens and TLS keys: addresses and names in them cannot be recognised.
+screenshots, phones' logs, the text on their screens, and TLS keys. A file whose own name contains a replaced name or
+address is left out, too.
 """
 
 import json
@@ -35,7 +36,7 @@ _HOST = "host"
 
 @dataclass(frozen=True)
 class Omitted:
-    """A file that is not in the copy; ``cut``: the copy has its begin, up to the first damaged block."""
+    """A file that is not in the copy; ``cut``: the copy has only its blocks before the first damaged one."""
 
     name: str
     cut: bool = False

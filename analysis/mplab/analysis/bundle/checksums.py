@@ -47,7 +47,7 @@ def render(sums: Mapping[str, str]) -> bytes:
 
 
 def parse(path: Path) -> dict[str, str]:
-    """Read a file that `render` made: name → SHA-256.
+    """Return name → SHA-256 from a file that `render` made.
 
     Raises:
         BundleError: the file is missing or cannot be read, or a line is wrong (the message has its number).

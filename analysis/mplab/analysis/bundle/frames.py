@@ -23,10 +23,10 @@ _PLAIN_OPTIONS = (2, 3, 4, 5, 8)
 """Maximum segment size, window scale, SACK permitted, SACK and timestamps: they hold no addresses."""
 _MPTCP, _ADD_ADDR = 30, 3
 _ADD_ADDR_SIZES = {8: 4, 10: 4, 16: 4, 18: 4, 20: 16, 22: 16, 28: 16, 30: 16}
-"""Size of ADD_ADDR (RFC 8684 §3.4.1; RFC 6824) → of its address, bytes."""
+"""Size of an ADD_ADDR option (RFC 8684 §3.4.1; RFC 6824) → size of the address in it, both in bytes."""
 _HMAC = 8
 _NUMBERS = {_ICMP: (0, 3, 8, 11, 12), _ICMP6: (1, 2, 3, 4, 128, 129)}
-"""Message types whose second word is kept: it holds an echo identifier, an MTU or a pointer, but no address."""
+"""Protocol → ICMP types whose second word is kept: it holds an echo identifier, an MTU or a pointer, no address."""
 _REDIRECT = 5
 
 
@@ -230,7 +230,7 @@ class _Pseudo:
         result is 0 if the old checksum is 0 or wrong, or if the header is longer than the segment.
 
         Args:
-            checksum: of the old header.
+            checksum: checksum of the old header.
             before: the old header, with a zero checksum.
             after: the new header, with a zero checksum.
         """

@@ -170,7 +170,7 @@ def label(named: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def named(content: object) -> Iterator[tuple[str, str]]:
-    """Yield (key, value) of all strings below `KEYS` in a document, and ("host", name) of engine URLs."""
+    """Yield (key, value) of all strings in a document whose key is in `KEYS`, and ("host", name) of engine URLs."""
     if isinstance(content, Mapping):
         for key, value in content.items():
             if key in KEYS and isinstance(value, str):

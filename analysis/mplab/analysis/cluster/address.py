@@ -54,8 +54,8 @@ def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler
         memory: limit of each process, for ``local``.
 
     Raises:
-        AddressError: the address has another form, ``keys`` or ``memory`` are not allowed for it or are needed, or a
-            key file is missing.
+        AddressError: the address has another form, ``keys`` or ``memory`` are not allowed for it, or keys that it
+            needs or a key file are missing.
     """
     if local := _LOCAL.fullmatch(text):
         if keys.given:

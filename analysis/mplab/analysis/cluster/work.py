@@ -86,7 +86,7 @@ def survey(job: AnalysisJob) -> Survey:
 def cell(job: AnalysisJob, name: str) -> CellResult | str:
     """Make a cell's tables and scores, and publish them in the run.
 
-    Return the result, or the text of an error for which the run cannot be analysed.
+    Return the result, or the text of an error that prevents the analysis of the run.
 
     Raises:
         ClusterError: this worker has other versions than the client.

@@ -1,4 +1,4 @@
-"""Convert captures to a format that the tool can read."""
+"""Convert captures to a format that the tool to compare with can read."""
 
 import subprocess
 from collections.abc import Sequence

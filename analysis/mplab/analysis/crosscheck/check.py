@@ -47,7 +47,7 @@ def require(tool: str) -> None:
 
 
 def definitions() -> dict[str, list[Definition]]:
-    """Return all documented definitions by tool."""
+    """Return tool → all documented definitions by which it differs from mptrace."""
     fields = {
         "tshark": (*tshark.SUBFLOW_FIELDS, *tshark.CONNECTION_FIELDS),
         "tcptrace": tcptrace.FIELDS,

@@ -83,7 +83,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class ComparedField:
-    """A quantity that both tools report, with its name in each.
+    """A quantity that mptrace (``ours``) and the tool (``theirs``) report, by its names in their records.
 
     ``tolerance`` is absolute, ``relative`` is a fraction of the larger number; the larger of the two limits applies.
     The field is skipped for a flow for which one of the tools has no value.

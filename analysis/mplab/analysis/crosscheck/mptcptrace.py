@@ -26,13 +26,13 @@ Ends = tuple[Endpoint, Endpoint]
 def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()) -> list[FlowRecord]:
     """Return the connections in the standard output, with the rows of their ``stats_N.csv``.
 
+    A connection gets the ends of its initial subflow: the one in ``initial``, or else the last one, since mptcptrace
+    prints subflows newest first. It prints no start time, so the start is 0.
+
     Args:
         printed: the standard output.
         stats: N (id of the connection) → text of ``stats_N.csv``.
         initial: ends of the initial subflows, from mptrace's records.
-
-    A connection gets the ends of its initial subflow: the one in ``initial``, or else the last one, since mptcptrace
-    prints subflows newest first. It prints no start time, so the start is 0.
     """
     records = []
     for identity, subflows in _connections(printed).items():

@@ -11,7 +11,7 @@ NS = 1e9
 
 
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Return all subflows, with the columns of ``directions`` (level tcp) for each side, and those of ``subflows``."""
+    """Return a record per subflow: ``sides`` has columns of ``directions`` (level tcp), ``whole`` of ``subflows``."""
     found = _directions(tables["directions"], "tcp")
     return [
         _record(row, found.get((row["connection_id"], row["subflow_id"]), {}))
@@ -20,7 +20,7 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
 
 
 def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
-    """Return all connections of kind mptcp that did not fall back, with the ends of their first subflows."""
+    """Return a record per connection of kind mptcp that did not fall back, with the ends of its first subflow."""
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
     found = _directions(tables["directions"], "mptcp")
     records = []

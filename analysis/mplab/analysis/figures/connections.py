@@ -16,22 +16,23 @@ MPTCP = pl.col("kind") == "mptcp"
 """Selects Multipath TCP connections."""
 
 APPLICATIONS = "With MPFlex, between application and agent."
-"""Text for captions: sessions carry many connections over each path, which are captured on the phone's loopback."""
+"""Text for captions. Each path of a session carries many connections of applications, which are captured only on the
+phone's loopback."""
 
 UNIQUE = pl.col("unique_up") + pl.col("unique_down")
 """Unique payload of a subflow in both directions."""
 
 WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwise(pl.lit("tcp"))
-"""The level at which the whole data of a connection is counted."""
+"""The level at which all data of a connection are counted: mptcp, or tcp for plain TCP and after a fallback."""
 
 
 def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Return the rows at the `WHOLE_LEVEL` of their connection."""
+    """Return only the rows whose ``level`` is the `WHOLE_LEVEL` of their connection."""
     levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
     return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
 
 
 def with_network(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
-    """Return rows of subflows with the ``network`` of each."""
+    """Add the column ``network`` to rows of subflows, which have ``connection_id`` and ``subflow_id``."""
     networks = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
     return frame.join(networks, on=["connection_id", "subflow_id"])

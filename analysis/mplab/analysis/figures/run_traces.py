@@ -50,7 +50,7 @@ class CellTrace:
 
     @cached_property
     def applications(self) -> "CellTrace":
-        """Return the trace with the applications' connections: with a session, that of the phone's loopback."""
+        """Return the trace with the applications' connections: that of the loopback with a session, else this one."""
         folder = self.tables.folder
         return replace(self, tables=Tables(folder / LOOPBACK)) if self.session and folder else self
 

@@ -46,7 +46,7 @@ class HeadlineAnswer:
 def answers(analysis: Analysis) -> list[HeadlineAnswer]:
     """Return an answer per headline metric, scenario and link, in the order of the experiment.
 
-    Metrics of which only one transport has values are left out.
+    A metric with a better side of which only one transport has values is left out.
     """
     found = []
     for panel in analysis.panels():

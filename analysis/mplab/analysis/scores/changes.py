@@ -20,7 +20,7 @@ MOMENT_S = 5.0
 """Length of a hand-over in which no path goes down, e.g. a move of the default route."""
 
 BEFORE_S = 0.5
-"""A silence that begins at most this long before a hand-over counts for it: at low rates, packets are far apart."""
+"""A silence can begin up to this long before a hand-over and still count: at low rates, packets are far apart."""
 
 METRICS = (
     Metric(

@@ -95,7 +95,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 _END_S = 0.1
-"""A ``waiting`` less than this before the end of a clip that was played to its end is no stall; seconds of video."""
+"""An event ``waiting`` closer than this to the end of a clip is no stall if the clip ended; seconds of video."""
 _HOST_BUFFER_S = 1.0
 """A stall that begins with at least this much video in the buffer, in seconds, is caused by the host.
 

@@ -19,7 +19,9 @@ class RegisteredMetric:
 
 
 def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
-    """Return name → metric for all `plugins`. Labels and headlines may differ between scenarios, meanings may not.
+    """Return name → metric for all ``plugins``.
+
+    ``labels`` and ``headline`` of a metric can differ between scenarios; its meaning must not.
 
     Raises:
         MetricConflictError: two metrics of one name differ in title, unit, direction, source or limits, or one

@@ -102,9 +102,9 @@ class _Window:
 def window_goodput_mbps(tables: Mapping[str, pl.DataFrame]) -> list[float]:
     """Return the phone's sending throughput, Mbit/s, in each window of 250 packets with payload.
 
-    The method is T* of baerts2015 §4.7.2, on connections that carry at least 1 MB, at the level of Multipath TCP if the
-    connection has it, but in windows that do not overlap. A window includes the bytes that other such connections
-    carried during it, so it measures the phone even when a session uses one connection per path.
+    The method is T* of baerts2015 §4.7.2, but with windows that do not overlap. Only connections that send at least
+    1 MB count, at the level of Multipath TCP if the connection has it. A window includes the bytes that the other
+    connections sent during it: it measures the phone even when a session uses one connection per path.
 
     Args:
         tables: ``connections`` and ``throughput`` of mptrace.

@@ -32,10 +32,10 @@ class ChangePoint:
 def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> list[ChangePoint]:
     """Return the changes of level, oldest first.
 
-    The method is binary segmentation (Vostrikova 1981) by the largest standardised difference of the means before and
-    after a run, the likelihood ratio statistic of Hinkley 1970. Its p is the share of `SHUFFLES` random permutations
-    of the values whose statistic is at least as large. The test assumes no distribution, only that values without a
-    change are exchangeable. A drift appears as one or more changes.
+    The method is binary segmentation (Vostrikova 1981). Its statistic is the largest standardised difference between
+    the mean before a run and the mean from this run on (likelihood ratio of Hinkley 1970). Its p is the share of
+    `SHUFFLES` random permutations of the values whose statistic is at least as large. The test assumes no distribution,
+    only that values without a change are exchangeable. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
     found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))

@@ -37,9 +37,9 @@ class Contrast:
     shift: float
     """Hodges and Lehmann's estimate of the difference."""
     signed_rank: Interval | None
-    """Needs six pairs; see `mplab.analysis.statistics.paired.signed_rank_interval`."""
+    """Signed-rank interval of `shift`; needs six pairs (`mplab.analysis.statistics.paired.signed_rank_interval`)."""
     bootstrap: Interval | None
-    """BCa interval; needs three pairs."""
+    """BCa interval of `shift`; needs 3 to 50 pairs (`mplab.analysis.statistics.paired.bca_interval`)."""
     test: Significance | None
     dominance: float
     cliffs_delta: float
@@ -60,7 +60,7 @@ class Contrast:
 
     @property
     def interval(self) -> Interval | None:
-        """Return the signed-rank interval, or the bootstrap interval if there are too few pairs for the former."""
+        """Return the signed-rank interval; with too few pairs for it, the bootstrap interval."""
         return self.signed_rank or self.bootstrap
 
     @property

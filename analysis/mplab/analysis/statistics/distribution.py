@@ -11,7 +11,7 @@ from mplab.analysis.statistics.effects import CONFIDENCE, MIN_FOR_INTERVAL, Inte
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 FEWEST_FOR_INTERVALS = 10
-"""Minimum number of pairs; with fewer, the outer quantiles are interpolations between the last two values."""
+"""Minimum number of pairs for intervals; with fewer, the outer quantiles only interpolate between two values."""
 
 _RESAMPLES = 1999
 

@@ -34,7 +34,7 @@ class CellValue:
     repetition: int
     value: float
     block: int = 0
-    """Number of the cell's block. In a block, each transport runs once under the same losses; its values are paired."""
+    """Number of the cell's block. In a block, each transport runs once under the same losses; pairs are made in it."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ MOST_ARRANGEMENTS = 20_000
 
 
 def shift(sample: Sample, reference: Sample) -> float:
-    """Return the median of all differences x - y (Hodges & Lehmann 1963)."""
+    """Return the median of all differences x - y, x of ``sample`` and y of ``reference`` (Hodges & Lehmann 1963)."""
     return float(np.median(np.subtract.outer(sample, reference)))
 
 

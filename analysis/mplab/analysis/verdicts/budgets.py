@@ -27,7 +27,7 @@ STATISTICS: Mapping[str, Callable[[Sequence[float], str], float]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Values of a transport for a metric with its labels."""
+    """Values of a transport for a metric; ``labels`` has the values of the labels, in their order."""
 
     scenario: str
     link: str
@@ -72,7 +72,7 @@ def is_about(budget: Budget, measured: Measured) -> bool:
 
 
 def measured_in(groups: Iterable[Group]) -> list[Measured]:
-    """Return the measured series of a run, for budgets."""
+    """Return each series of a run that has values, in the form that budgets are compared with."""
     return [
         Measured(group.scenario, group.link, s.transport.label, group.metric, labels, s.numbers)
         for group in groups
@@ -122,7 +122,7 @@ def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool
 
 
 def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:
-    """Return an error message if a budget does not fit the metrics of the scenarios, else "".
+    """Return an error message if a budget cannot apply to the metrics of the scenarios, else "".
 
     Args:
         budget: as in the manifest.

@@ -23,11 +23,11 @@ Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen
 Correction: TypeAlias = Literal["holm", "bh", "none"]
 
 RUNS_FOR_RANGE = 3
-"""Minimum number of baseline runs for `usual_range`. With so many, a change counts only outside of that range."""
+"""Minimum number of baseline runs for `usual_range`. With so many, a run's median in this range is no change."""
 
 
 class SeriesKey(NamedTuple):
-    """A combination of an experiment's scenario, link and transport, by labels."""
+    """Labels of a combination of scenario, link and transport of an experiment."""
 
     scenario: str
     link: str
@@ -82,7 +82,7 @@ class MetricChange:
     least_p: float | None = None
     cliffs_delta: float | None = None
     needed: int | None = None
-    """Number of values on each side that detects such a change with a power of 80 %."""
+    """Number of values on each side that detects a change of this size with a power of 80 %; None: no change."""
     usual: Interval | None = None
     """95 % prediction interval of a further baseline run's median; needs `RUNS_FOR_RANGE` runs."""
 

@@ -14,7 +14,7 @@ KILO = 1000.0
 
 
 def values(traces: Traces) -> pl.DataFrame:
-    """Return the bytes of both interfaces, with a facet per scenario, which represents an app.
+    """Return the bytes of both interfaces, with a facet per scenario (an app), and per link if there are several.
 
     Raises:
         NoDataError: no transport with ok cells has a policy.

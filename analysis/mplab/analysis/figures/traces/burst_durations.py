@@ -1,4 +1,4 @@
-"""Time for which one subflow is used before another one is."""
+"""Time for which data is sent on one subflow before another one is used."""
 
 import polars as pl
 

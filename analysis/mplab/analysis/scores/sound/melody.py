@@ -17,10 +17,10 @@ from mplab.analysis.scores.sound.recording import FRAME_S, Recording
 from mplab.analysis.scores.sound.silence import Pause
 
 SKIP_S = 0.1
-"""Smallest jump of the source time; smaller ones cannot be distinguished from the inexact ends of a pause."""
+"""Smallest jump in the melody that counts as a skip, s: the ends of a pause are too inexact for smaller ones."""
 
 _WINDOW_FRAMES = 100
-"""8.3 notes of 0.12 s: a sequence of eight notes of sixteen tones does not recur within minutes."""
+"""Length of a window: 8.3 notes of 0.12 s. A sequence of eight notes of sixteen tones does not recur within minutes."""
 _LEAST_FRAMES = 40
 _STEP_FRAMES = 10
 _SPECTRUM_S = 0.04
@@ -29,8 +29,8 @@ _PURITY = 0.4
 _MATCH = 0.75
 """Smallest share of a window's frames that must match; unrelated sequences match in 1/16 of the frames."""
 _CERTAIN = 0.9
-"""A window that matches this well at the expected place is not searched elsewhere. A note has twelve frames, so that a
-place that is off by two frames matches less."""
+"""A window of which this share matches at the expected position is not searched elsewhere. A note has twelve frames: a
+position that is off by two frames matches less well."""
 _NEAR = (0, 1, -1, 2, -2)
 _COARSE = 4
 _TIE = 0.05

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FRAME_S = 0.01
-"""Length of the frames in which recordings are analysed."""
+"""Length of the frames in which recordings are analysed, seconds."""
 
 _SAMPLE_BYTES = 2
 _FULL_SCALE = 32768.0
