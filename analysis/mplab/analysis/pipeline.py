@@ -30,7 +30,7 @@ class Progress:
     """Progress of one of `STEPS`.
 
     ``done`` and ``total`` count cells in the steps ``tables`` and ``scores``, and are 1 for ``statistics`` and
-    ``report``. In ``figures``, both are the number of figures drawn so far, since their total is not known.
+    ``report``. In ``figures``, both are the number of figures that are already drawn, since their total is not known.
     """
 
     step: str

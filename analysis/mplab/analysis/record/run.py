@@ -93,7 +93,7 @@ class Run:
 
     @property
     def cut(self) -> RunCut | None:
-        """Return the event that says that the experiment's rules ended the run early; None if they did not."""
+        """Return the event of the experiment's rules that ended the run early; None if no rule did."""
         before = self._of_run[-2] if self.finished and len(self._of_run) > 1 else None
         return before if isinstance(before, RunCut) else None
 

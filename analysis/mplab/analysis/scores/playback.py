@@ -109,7 +109,7 @@ class Segment:
 
     Attributes:
         number: number of the segment in the clip, from 0.
-        height: height of the picture in lines, which stands for the quality.
+        height: quality, as the height of the picture in lines.
         rate_kbps: bitrate of its quality, from the manifest.
         start_s: start of the segment in the clip, seconds.
         duration_s: length, seconds.

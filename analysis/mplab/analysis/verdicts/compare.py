@@ -23,7 +23,7 @@ Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen
 Correction: TypeAlias = Literal["holm", "bh", "none"]
 
 RUNS_FOR_RANGE = 3
-"""Minimum number of baseline runs for `usual_range`. With so many, a run's median in this range is no change."""
+"""Minimum number of baseline runs for `usual_range`. If there is a range, a run's median in it is no change."""
 
 
 class SeriesKey(NamedTuple):
