@@ -15,7 +15,7 @@ DEFAULT_CPUS = 0.5
 
 
 class Parameters(BaseModel):
-    """Base of a scenario's parameters: strict, frozen, unknown keys refused.
+    """Base class of a scenario's parameters. They are frozen, and unknown keys are refused.
 
     Quantities use the types of ``mplab.format.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"``
     and ``"30 s"``.
@@ -96,11 +96,11 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @abstractmethod
     def open(self, context: Context, parameters: ParametersT) -> AbstractContextManager[Session[ParametersT]]:
-        """Return the session of one cell, a context manager.
+        """Return a context manager that yields the session of one cell.
 
-        Entering it prepares the app: nothing is captured yet and the transport is not up. Leaving it cleans up, even
-        after an error. At that time the services' logs of the cell are in ``logs`` of the cell's folder, and captures
-        have stopped unless there was an error.
+        Entry prepares the app: nothing is captured yet, and the transport is not up. Exit cleans up, even after an
+        error. At exit the services' logs of the cell are in ``logs`` of the cell's folder. Captures have stopped,
+        unless there was an error.
         """
 
 

@@ -1,4 +1,4 @@
-"""App that polls a server: rounds of periodic small HTTP requests, with idle times between rounds."""
+"""Poll a server like an app: rounds of periodic small HTTP requests, with idle times between rounds."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -75,7 +75,7 @@ class RequestsParameters(Parameters):
 
 
 class RequestsScenario(Scenario[RequestsParameters]):
-    """`Scenario`: small HTTP requests."""
+    """Send small HTTP requests in rounds."""
 
     name = "requests"
     title = "Small requests at a steady pace"

@@ -17,7 +17,7 @@ OPEN_TIMEOUT_S = 30.0
 
 @dataclass
 class Visit:
-    """An app that a cell has open.
+    """An app of the phone that is prepared for one cell.
 
     Attributes:
         stack: callbacks and contexts that end with the visit.
