@@ -16,7 +16,11 @@ FIRST_APP_UID = 10100
 
 @dataclass
 class Package:
-    """An app on the phone, and changes made to it."""
+    """An app on the phone, and the changes that commands have made to it.
+
+    Attributes:
+        granted: names of granted permissions; ``*``: all were granted at the installation.
+    """
 
     info: InstalledPackage
     uid: int
@@ -90,6 +94,7 @@ class State:
         self.radios = Radios(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
         self.properties: dict[str, str] = {}
         self.settings: dict[str, dict[str, str]] = {}
+        """Namespace (``global``, ``system``, ``secure``) → name → value."""
         self.packages: dict[str, Package] = {}
         self.install_sessions: dict[int, InstallSession] = {}
         self.session_numbers = itertools.count(1)

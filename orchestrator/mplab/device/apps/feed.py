@@ -25,7 +25,7 @@ _AT_A_TIME = 6
 
 
 class Network:
-    """The server, for one account."""
+    """A client of the server, for one account."""
 
     def __init__(self, url: str, account: str, cacert: str) -> None:
         self._url = url.rstrip("/")

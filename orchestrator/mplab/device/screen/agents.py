@@ -1,4 +1,4 @@
-"""Define programs of a UI framework on the device, which ``app_process`` and ``am instrument`` start."""
+"""Define agents: programs of a UI test framework on the device, which ``app_process`` or ``am instrument`` start."""
 
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -7,9 +7,9 @@ from mplab.device.screen.script import Condition, Widget
 from mplab.drivers.ui.hierarchy import Bounds, Node
 
 Item = MutableMapping[str, str]
-"""An entry of a list."""
+"""An entry of a list in the script: key → text."""
 Place = tuple[str | int, ...]
-"""Path of a widget in the script."""
+"""Path of a drawn widget: name of the screen or dialog, then for each level index and number of the repetition."""
 
 _GAP = 12
 _HEIGHTS = {"ProgressBar": 90, "TextView": 100, "ImageView": 240}
@@ -63,8 +63,8 @@ class Painter:
 
     Args:
         package: package of the app.
-        fill: function from a text with ``{…}`` and its entry to the final text.
-        holds: returns whether a condition is true.
+        fill: replaces the variables ``{…}`` in a text; the second argument is the list entry of the widget.
+        holds: returns whether a condition is true for the list entry of a widget.
         entries: returns the entries for which a widget is repeated.
         value: returns the value of a variable.
         focus: place of the focused widget.

@@ -251,9 +251,11 @@ class AppScript(_Strict):
 
 VIEW = "VIEW"
 RESERVED = ("data", "error", "toast", "programs", "cacert", "proxy")
-"""Variables that every app has. Among them: the link that opened it, the last output of a failed program, the folder of
-the programs that come with mplab, the file of trusted certificate authorities, the HTTP proxy in Android's settings
-(for programs that are started).
+"""Names of variables that every app may use without defining them.
+
+``data``: link that opened the app. ``error``: last output of a failed program. ``programs``: folder of the programs
+that come with mplab. ``cacert``: file of trusted certificate authorities. ``proxy``: HTTP proxy in Android's settings
+when the last program was started.
 """
 PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
 CACERT = "/etc/ssl/certs/ca-certificates.crt"

@@ -87,5 +87,5 @@ def _index(node: Node, parents: Mapping[int, Node]) -> int:
 
 
 def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
-    """Return the scrollable elements."""
+    """Yield the scrollable elements."""
     return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

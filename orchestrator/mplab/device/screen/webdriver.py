@@ -36,7 +36,7 @@ class WebDriverService:
     Args:
         screen: screen that it controls.
         facts: facts that it reports about the device.
-        ended: called after its session was deleted: the real server's process ends then.
+        ended: called 0.1 s after the session was deleted; the process of the real server ends then, too.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class WebDriverService:
         return self._elements.node(name).description
 
     def attribute(self, _body: Body, name: str, attribute: str) -> str:
-        """Return an attribute of an element."""
+        """Return an attribute of an element; flags are ``true`` or ``false``."""
         node = self._elements.node(name)
         if attribute in ATTRIBUTES:
             return ATTRIBUTES[attribute](node)
