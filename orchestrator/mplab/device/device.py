@@ -89,12 +89,12 @@ class Device:
 
     @property
     def running(self) -> bool:
-        """Return whether it is running: started, and not ended by itself."""
+        """Return whether the device's process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Return the id of its process."""
+        """Return the id of the device's process."""
         return int(self._facts["pid"])
 
     @property

@@ -37,7 +37,13 @@ _KERNELS_OWN = ("local", "broadcast", "multicast", "anycast", "unreachable")
 
 @dataclass(frozen=True)
 class _Configuration:
-    """The configuration that an interface gets whenever it comes up."""
+    """The configuration that an interface gets whenever it comes up.
+
+    Attributes:
+        addresses: with prefix lengths.
+        routes: arguments of ``ip route``, without ``dev``.
+        mtu: bytes.
+    """
 
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 This program imports nothing of mplab; its server is ``proxy-docker/mplab/services/feed``.
 
-``feed.py URL refresh --pictures URL`` loads stories, then their pictures; it writes ``texts=N`` when the stories are
-there, and ``pictures=N bytes=B`` when everything is. ``feed.py URL nearby`` writes ``place=… friend=…``, the first of
-each. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes ``post=ID sha256=…``.
+``feed.py URL refresh --pictures URL`` loads stories, then their pictures. It writes ``texts=N`` when the stories have
+arrived, and ``pictures=N bytes=B`` when all pictures have arrived. ``feed.py URL nearby`` writes the first place and
+friend: ``place=… friend=…``. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes
+``post=ID sha256=…``, the hash of the photo.
 """
 
 import argparse

@@ -27,11 +27,11 @@ INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunne
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
 Body = Mapping[str, Any]
-"""Body of a request: untrusted JSON; an exception of a handler refuses it."""
+"""Parsed body of a request, which is not yet checked. A handler refuses it by an exception."""
 
 
 class WebDriverService:
-    """The server.
+    """The server that Appium's UiAutomator2 driver expects on the device.
 
     Args:
         screen: screen that it controls.

@@ -62,7 +62,7 @@ class Scenario(ABC, Generic[ParametersT]):
     needs_ui: bool = False
     """True when the scenario opens browsers or Android apps."""
     services: tuple[str, ...] = ()
-    """Origin services that it uses: folders of ``proxy-docker/mplab/services``."""
+    """Services of the origin that the scenario uses: names of folders in ``proxy-docker/mplab/services``."""
     browser: str = "chromium"
     """The browser that ``Context.open_ui`` opens: ``chromium`` or ``firefox``."""
     programs: tuple[Program, ...] = ()

@@ -71,7 +71,7 @@ class IperfScenario(Scenario[IperfParameters]):
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
     def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 

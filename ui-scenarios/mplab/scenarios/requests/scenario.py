@@ -91,7 +91,7 @@ class RequestsScenario(Scenario[RequestsParameters]):
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -61,7 +61,7 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -126,7 +126,7 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
 
 
 def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
-    """Raise StepError unless every object came over `protocol` (its ALPN name). `page` is for the message."""
+    """Raise StepError unless every object came over `protocol`, an ALPN name. `page` names the page in the message."""
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])
