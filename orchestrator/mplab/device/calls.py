@@ -176,6 +176,7 @@ class CallServer:
                 os.close(descriptor)
 
     async def _answer(self, call: Call, conn: socket.socket) -> int:
+        """Run the handler until it ends, the caller ends it, or its output has no reader. Return the exit code."""
         handler = self._handlers.get(call.argv[0])
         if handler is None:
             await call.err(f"{call.argv[0]}: not found\n")

@@ -164,6 +164,7 @@ class Network:
         return [line.strip() for line in text.splitlines()]
 
     async def _make_private(self) -> None:
+        """Make a second network namespace for the routers, and a pair of connected interfaces per path, with routes."""
         holder = await self.system.spawn(
             ["/usr/bin/unshare", "--net", "/system/bin/sh", "-c", "echo ready; exec -a netd /system/bin/applet"],
             uid=0,

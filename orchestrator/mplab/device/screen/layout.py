@@ -113,6 +113,7 @@ class Painter:
     def _there(
         self, widgets: Iterable[Widget], place: Place, item: Item | None
     ) -> Iterator[tuple[Widget, Place, Item | None]]:
+        """Yield the visible widgets with their paths and list entries. `repeat` yields a widget once per entry."""
         for index, widget in enumerate(widgets):
             entries: Iterable[Item | None] = self.entries(widget.repeat) if widget.repeat else (item,)
             for number, entry in enumerate(entries):
@@ -122,6 +123,7 @@ class Painter:
     def _widget(
         self, widget: Widget, space: Bounds, clip: Bounds, place: Place, item: Item | None
     ) -> tuple[Node | None, int]:
+        """Draw a widget at the top of `space`. Return its element (None: not in `clip`) and its lower edge, pixels."""
         box = Bounds(*widget.bounds) if widget.bounds else space
         enabled = widget.enabled if isinstance(widget.enabled, bool) else self.holds(widget.enabled, item)
         touchable = widget.clickable if widget.clickable is not None else bool(widget.tap or widget.input)

@@ -287,6 +287,7 @@ class RunningApp:
             self._variables[name] = text
 
     def _look_up(self, name: str, item: Item | None, otherwise: str = "") -> str:
+        """Return the value of a variable. ``item.NAME``, and keys of `item`, are those of the list entry `item`."""
         if name.startswith("item."):
             return (item or {}).get(name.removeprefix("item."), otherwise)
         if item is not None and name in item:
@@ -297,6 +298,7 @@ class RunningApp:
         return holds(condition, lambda name: self._look_up(name, item))
 
     def _entries(self, source: str) -> list[Item]:
+        """Return the entries of a list, or an entry for each file in a device folder (``files:FOLDER``)."""
         if not source.startswith(FILES):
             return self._lists[source]
         device_folder = source.removeprefix(FILES)

@@ -53,6 +53,7 @@ def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
 
 
 def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:
+    """Return the elements in which a relation of UiSelector, ``child`` or ``sibling``, searches."""
     if relation == "child":
         return node.children
     parent = parents.get(id(node))

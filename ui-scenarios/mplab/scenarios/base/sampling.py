@@ -148,6 +148,7 @@ class Sampled:
         }
 
     def _plays_from(self, spinner: str, started: str) -> float | None:
+        """Return the unix time at which the app starts to play, s; None: it never plays."""
         if started:
             return next((spell.began for spell in self.spells(started)), None)
         waits = self.spells(spinner)

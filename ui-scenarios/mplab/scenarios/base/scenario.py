@@ -88,7 +88,7 @@ class Scenario(ABC, Generic[ParametersT]):
     def check(self, context: Context, parameters: ParametersT) -> None:
         """Check that the host is fast enough to measure. By default nothing is checked.
 
-        Called before `open`: links are not shaped yet, the transport is up, nothing is captured.
+        Called before `open`. During the call the transport is up, links are not shaped yet, and nothing is captured.
 
         Raises:
             CheckError: the scenario's measurements would be wrong on this host now; the cell is invalid.

@@ -56,6 +56,7 @@ def motion(sampled: Sampled, *, spinner: bool) -> Motion:
 
 
 def _by_spinner(sampled: Sampled) -> Motion:
+    """Return the playback of a player that shows ``loading`` while it waits for data."""
     began: float | None = None
     stalls: list[Spell] = []
     since: float | None = None
@@ -87,6 +88,10 @@ class _Clock:
 
 
 def _by_position(sampled: Sampled) -> Motion:
+    """Return the playback of a player that shows only its position, in whole seconds.
+
+    A change of the position that is later than the resolution allows shows a stall before it.
+    """
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()
     shown: int | None = None
