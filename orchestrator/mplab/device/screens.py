@@ -65,9 +65,9 @@ def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
 
 
 def _folder(runtime: Path, name: str) -> Path | None:
-    """Return a path of a folder below ``/sdcard`` that is valid in every mount namespace of this lab.
+    """Return a path of the device folder `name` that is valid in every mount namespace of this lab.
 
-    Other folders have none: None.
+    None for folders outside of ``/sdcard``: apps cannot see them.
     """
     if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
         return None

@@ -144,7 +144,7 @@ class _Session(Session[PlaybackParameters]):
         return "the player says nothing"
 
     def _observe(self, visit: int, clip: str) -> int:
-        """Observe the player's new records; warn if they show a slow host. Return the number of their segments."""
+        """Observe the player's new records; warn if they show a slow host. Return how many of them are segments."""
         records = self.ui.evaluate(_TAKE_SCRIPT)
         for record in records:
             fields = {name: value for name, value in record.items() if name != "event"}

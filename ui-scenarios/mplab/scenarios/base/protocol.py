@@ -36,7 +36,7 @@ class AppFactory(Protocol):
     """Open apps that are installed on the phone (Android)."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
-        """Return a context manager that prepares an app, and yields the screen that drives it.
+        """Return a context manager that prepares an app, and yields the `AppUi` that drives the app.
 
         The app is stopped and ready to be opened.
 
@@ -71,7 +71,7 @@ class Context:
     open_ui: BrowserFactory
     observe: Observer
     rng: Random
-    """Random numbers, seeded by the cell's seed: a repetition of the cell gets the same ones."""
+    """Random numbers, seeded by the cell's seed: a retry of the cell gets the same numbers."""
     cell_dir: Path
     """Folder of the cell's results."""
     scratch_dir: Path
