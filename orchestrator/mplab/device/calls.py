@@ -1,6 +1,7 @@
-"""Answer commands of the device in its own process, with the caller's streams.
+"""Answer commands of the emulated device in this process, on the streams of their caller.
 
-The applet sends one packet with its three standard streams attached, and waits for an exit code.
+On the device, each of these commands is a link to a small program, the applet (``device/applet``). It sends one packet
+with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ _EXIT_KILLED = 128 + signal.SIGKILL
 
 
 class CommandError(Exception):
-    """A command fails: `text` goes to its standard error, `code` is its exit code."""
+    """A command failed: `text` is written to its standard error, `code` is its exit code."""
 
     def __init__(self, text: str, code: int = 1) -> None:
         super().__init__(text)
@@ -37,14 +38,14 @@ class Call:
     """A command that was called on the device.
 
     Attributes:
-        argv: its name and arguments.
-        cwd: folder of the caller.
+        argv: name and arguments of the command.
+        cwd: working directory of the caller, a path of the device.
         env: environment of the caller.
         uid: user id of the caller; root is 0.
-        root: the caller has root's capabilities, not only uid 0.
+        root: the caller is root and has the capability CAP_SYS_ADMIN.
         streams: descriptors of standard input, output and error.
-        writers: threads that wait for slow readers.
-        handles_signals: set by a handler that uses `wait_signal`; other handlers are cancelled by a signal.
+        writers: threads for reads and writes of the streams, which may block.
+        handles_signals: True: a signal is passed to `wait_signal`. False: a signal ends the command. A handler sets it.
     """
 
     def __init__(
@@ -69,19 +70,19 @@ class Call:
         self._signals: asyncio.Queue[int] = asyncio.Queue()
 
     async def out(self, data: str | bytes) -> None:
-        """Write to its standard output. Raises BrokenPipeError if the reader has closed it."""
+        """Write to the command's standard output. Raises BrokenPipeError if the reader has closed it."""
         await self._write(self.streams[1], data)
 
     async def err(self, data: str | bytes) -> None:
-        """Write to its standard error. Raises BrokenPipeError if the reader has closed it."""
+        """Write to the command's standard error. Raises BrokenPipeError if the reader has closed it."""
         await self._write(self.streams[2], data)
 
     async def read(self) -> bytes:
-        """Return the next bytes of its standard input; b"" at the end."""
+        """Return the next bytes of the command's standard input; b"" at the end."""
         return await asyncio.get_running_loop().run_in_executor(self.writers, os.read, self.streams[0], 65536)
 
     async def read_all(self, limit: int | None = None) -> bytes:
-        """Return its standard input to the end; with `limit`, stop after the block that reaches that many bytes."""
+        """Return the standard input to its end. With `limit`, stop after the block that reaches `limit` bytes."""
         parts, size = [], 0
         while (limit is None or size < limit) and (block := await self.read()):
             parts.append(block)
@@ -113,7 +114,7 @@ Handler = Callable[[Call], Awaitable[int]]
 
 
 class CallServer:
-    """A server of calls at a unix socket.
+    """A server at a unix socket (SOCK_SEQPACKET) that receives calls and runs their handlers.
 
     Args:
         path: path of the socket.
@@ -175,6 +176,7 @@ class CallServer:
                 os.close(descriptor)
 
     async def _answer(self, call: Call, conn: socket.socket) -> int:
+        """Run the handler until it ends, the caller ends it, or its output has no reader. Return the exit code."""
         handler = self._handlers.get(call.argv[0])
         if handler is None:
             await call.err(f"{call.argv[0]}: not found\n")
@@ -211,7 +213,10 @@ async def _run(handler: Handler, call: Call) -> int:
 
 
 async def _listen(call: Call, conn: socket.socket) -> int:
-    """Wait until the caller has gone or is signalled. Return its exit code. Handlers that wait for signals get them."""
+    """Wait until the caller has ended, or a signal ends the command. Return the command's exit code.
+
+    A handler with `handles_signals` receives the signals instead.
+    """
     while True:
         await _readable(conn)
         try:

@@ -1,8 +1,9 @@
-"""Run this machine's Chromium for the scripted Chrome, behind the socket of Android's Chrome.
+"""Run this machine's Chromium as the browser of the emulated device's scripted app Chrome.
 
-``python -m mplab.device.chromium serve NAME`` runs it without a screen in the caller's network, with its DevTools at
-the abstract socket NAME. ``load NAME URL`` opens a page in it and writes ``bytes=B objects=N seconds=S`` after its load
-event, like ``page.py``. With an empty NAME `serve` ends at once.
+``python -m mplab.device.chromium serve NAME`` runs Chromium without a screen in the caller's network. Its DevTools are
+at the abstract socket NAME, like those of Chrome on Android. With an empty NAME, ``serve`` ends at once.
+``load NAME URL`` opens a page in this Chromium. After the load event it writes ``bytes=B objects=N seconds=S``, like
+``apps/page.py``.
 """
 
 import argparse
@@ -48,8 +49,10 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
 
     Args:
         name: name of the socket. A client that connects before the browser is up waits.
-        cacert: certificate authority that it trusts, PEM; with the path of the system's list it uses its built-in list.
-        proxy: its HTTP proxy, ``HOST:PORT``; "": none. Chrome on Android can change it while it runs.
+        cacert: PEM file of the certificate authority that the browser trusts. With the system's list, `CACERT`, the
+            browser uses its built-in list.
+        proxy: HTTP proxy of the browser, ``HOST:PORT``; "": none. It stays the same while the browser runs, unlike that
+            of Chrome on Android.
 
     Raises:
         LabNotReadyError: the browser, or a program that it needs, is missing.
@@ -84,7 +87,7 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
 
 @contextlib.contextmanager
 def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start Chromium with all its files in `folder`; it ends with this program, for any reason."""
+    """Start Chromium with all its files in `folder`. It is killed when this program ends, for any reason."""
     home, profile = folder / "home", folder / "profile"
     (profile / "Default").mkdir(parents=True)
     (profile / "Default" / "Preferences").write_text(json.dumps(PREFERENCES))
@@ -109,7 +112,7 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
 
 
 def _port(profile: Path) -> int:
-    """Return the port of its DevTools; 0: not yet known."""
+    """Return the TCP port of the browser's DevTools, from its profile; 0 as long as it is unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int((profile / PORT_FILE).read_text().splitlines()[0])
     return 0
@@ -124,7 +127,7 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 
 def load(name: str, url: str) -> str:
-    """Open a page and return what was loaded. Raises MplabError if the browser does not answer or the page fails."""
+    """Open a page; return ``bytes=B objects=N seconds=S``. Raises MplabError if browser or page fail."""
     began = time.monotonic()
     while True:  # the browser may still be starting
         try:

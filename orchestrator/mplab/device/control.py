@@ -1,4 +1,4 @@
-"""Control a running device over an abstract unix socket, with one JSON object a line each way; it leaves no file."""
+"""Control a running device over an abstract unix socket: one JSON object per line, in both directions."""
 
 import asyncio
 import json
@@ -20,6 +20,7 @@ _CREDENTIALS = struct.Struct("3i")
 Message = dict[str, Any]
 """Request or answer of a device's control socket: JSON; the keys depend on the operation."""
 Operation = Callable[[Message], Awaitable[Message]]
+"""Function that performs a request, and returns its answer without the key ``ok``."""
 
 
 def control_name(pid: int, serial: str) -> str:
@@ -28,7 +29,7 @@ def control_name(pid: int, serial: str) -> str:
 
 
 class ControlServer:
-    """A server that answers root and processes of this process's user."""
+    """A server that answers requests of root and of this process's user; other users are disconnected."""
 
     def __init__(self, name: str, operation: Operation) -> None:
         self._name = name

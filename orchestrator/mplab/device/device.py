@@ -24,9 +24,8 @@ class Device:
 
     Args:
         settings: settings of the device.
-        node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node it has its own
-            network: ``wlan0`` and ``rmnet0``, each with a router that leads no further.
-            ``wlan0`` and ``rmnet0``, each with a router that leads no further.
+        node: node of a lab whose network the device uses, like the lab's ``phone``. Without a node the device has its
+            own network: ``wlan0`` and ``rmnet0``, each with a router that forwards nothing.
     """
 
     def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:
@@ -90,17 +89,17 @@ class Device:
 
     @property
     def running(self) -> bool:
-        """Return whether it is running: started, and not ended by itself."""
+        """Return whether the device's process is running."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Return the id of its process."""
+        """Return the id of the device's process."""
         return int(self._facts["pid"])
 
     @property
     def address(self) -> str:
-        """Return the address for ``adb connect``, which is also its serial there, like ``127.0.0.1:40123``."""
+        """Return the address for ``adb connect``, like ``127.0.0.1:40123``. adb also uses it as the serial number."""
         return str(self._facts["address"])
 
     @property
@@ -114,7 +113,7 @@ class Device:
         return dict(self._facts)
 
     def fault(self, name: str, **parameters: object) -> Message:
-        """Cause a fault; ``clear`` ends faults. Raises DeviceError."""
+        """Cause a fault of `faults.FAULTS`, and return its result; ``clear`` ends faults. Raises DeviceError."""
         return dict(self.ask({"op": "fault", "name": name, **parameters}).get("result", {}))
 
     def state(self) -> Message:
@@ -122,7 +121,7 @@ class Device:
         return self.ask({"op": "state"})
 
     def ask(self, request: Message) -> Message:
-        """Send a request to its control socket. Raises DeviceError."""
+        """Send a request to the device's control socket, and return the answer. Raises DeviceError."""
         return ask(self._facts["control"], request)
 
 

@@ -37,10 +37,10 @@ class EmulatedDevice:
     """A device. It implements `mplab.device.adbd.Backend` for adbd.
 
     Args:
-        settings: its address and network.
+        settings: address, network, serial number and trusted hosts of the device.
         model: phone that it emulates.
         screen: its screen.
-        agents: programs of UI frameworks on it.
+        agents: programs of UI test frameworks that can be started on the device.
         runtime: empty folder in a file system that ends with this process.
     """
 
@@ -221,7 +221,7 @@ class EmulatedDevice:
         return Channel(process, ours)
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` where paths are the device's, as adb's user. Raises DeviceError if the device is down."""
+        """Run `action` with the device's file system, as adb's user. Raises DeviceError if the device is down."""
         return await self.system.files(root=self.state.adb_root).run(action)
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -304,7 +304,7 @@ class EmulatedDevice:
         return "restarting adbd as non root\n"
 
     async def delay(self) -> None:
-        """Wait for the delay of a slow device."""
+        """Sleep for `delay_s`, which the fault ``slow`` sets."""
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
 

@@ -37,7 +37,13 @@ _KERNELS_OWN = ("local", "broadcast", "multicast", "anycast", "unreachable")
 
 @dataclass(frozen=True)
 class _Configuration:
-    """The configuration that an interface gets whenever it comes up."""
+    """The configuration that an interface gets whenever it comes up.
+
+    Attributes:
+        addresses: with prefix lengths.
+        routes: arguments of ``ip route``, without ``dev``.
+        mtu: bytes.
+    """
 
     addresses: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
@@ -62,7 +68,7 @@ class Network:
     _nft: str = ""
 
     async def begin(self) -> None:
-        """Make a private network after a boot, or store the configuration of a lab's network."""
+        """Make a private network at each boot. At power-on, also store the configuration that a reboot restores."""
         if self.private:
             await self._make_private()
         await self._namespace(["sysctl", "-q", "-w", "net.ipv4.ping_group_range=0 2147483647"], check=False)
@@ -77,7 +83,10 @@ class Network:
                 self._nft = (await self._namespace([str(NFT.path()), "list", "ruleset"], check=False))[1]
 
     async def forget(self) -> None:
-        """Revert changes of a lab's network at a reboot, except that both links stay down."""
+        """Undo the device's changes of a lab's network, as a reboot does, and leave both interfaces down.
+
+        This resets qdiscs, rules, nftables, MPTCP endpoints and `_SYSCTLS`. A private network stays unchanged.
+        """
         if self.private:
             return
         for interface in self.configurations:
@@ -114,12 +123,12 @@ class Network:
                 await self.up(interface)
 
     def address(self, interface: str) -> str:
-        """Return the address of an interface, like ``10.64.1.2/24``, or ""."""
+        """Return the IPv4 address of an interface, like ``10.64.1.2/24``; "" without one."""
         found = self.configurations.get(interface)
         return next((address for address in found.addresses if ":" not in address), "") if found else ""
 
     def gateway(self, interface: str) -> str:
-        """Return the gateway of an interface, like ``10.64.1.1``, or ""."""
+        """Return the default gateway of an interface, like ``10.64.1.1``; "" without one."""
         found = self.configurations.get(interface)
         for route in found.routes if found else ():
             words = route.split()
@@ -155,6 +164,7 @@ class Network:
         return [line.strip() for line in text.splitlines()]
 
     async def _make_private(self) -> None:
+        """Make a second network namespace for the routers, and a pair of connected interfaces per path, with routes."""
         holder = await self.system.spawn(
             ["/usr/bin/unshare", "--net", "/system/bin/sh", "-c", "echo ready; exec -a netd /system/bin/applet"],
             uid=0,
@@ -191,7 +201,11 @@ class Network:
     async def _namespace(
         self, argv: Sequence[str], *, stdin: str = "", check: bool = True, pid: int | None = None
     ) -> tuple[int, str, str]:
-        """Run a program of this machine in the device's network. Raises DeviceError if `check` and it fails."""
+        """Run a program of this machine in the device's network. Return exit code, output and error output.
+
+        Raises:
+            DeviceError: the program failed, and `check` is True.
+        """
         pid = pid or self.system.pid
         process = await asyncio.create_subprocess_exec(
             *[str(NSENTER.path()), f"--net=/proc/{pid}/ns/net", "--", *argv],

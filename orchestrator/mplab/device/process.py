@@ -1,7 +1,8 @@
 """Run the device's process: ``python -m mplab.device serve SETTINGS`` (JSON), in its own mount namespace.
 
-It prints one line of JSON when the device is up. It ends on SIGTERM or SIGINT, and when its standard input ends, that
-is with its parent. Nothing remains: files are in its own tmpfs, processes in its own PID namespace.
+It prints one line of JSON when the device is up. It ends on SIGTERM, SIGINT or SIGHUP, and when its standard input is
+closed: this happens when its parent ends. Nothing remains: files are in its own tmpfs, processes in its own PID
+namespace.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ async def serve(settings: DeviceSettings) -> int:
 
 
 def facts(device: EmulatedDevice) -> Message:
-    """Return the facts that a user of the device needs."""
+    """Return facts for the device's users: serial number, address of adbd, model, control socket, process ids."""
     state = device.state
     host = device._settings.host
     return {
@@ -89,7 +90,7 @@ def _watch_parent(loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None
 
 
 class _Operations:
-    """The operations of the control socket."""
+    """Perform the requests of the control socket: ``fault``, ``faults``, ``state`` and ``switch``."""
 
     def __init__(self, device: EmulatedDevice) -> None:
         self._device = device

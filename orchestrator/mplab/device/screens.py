@@ -26,7 +26,7 @@ def make_screen(
     Args:
         settings: settings of the device.
         model: phone that it emulates.
-        runtime: its files, as its own process sees them.
+        runtime: folder with the device's files, a path in the device's process.
         system_pid: returns the id of its first process, once it is up.
     """
     width, height = model.screen.width, model.screen.height
@@ -56,13 +56,19 @@ def make_screen(
 
 
 def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
-    """Return the command prefix that runs an app's program in the device's network, with its node's name server."""
+    """Return the command prefix that runs an app's program in the device's network.
+
+    On a node of a lab, the program also uses the name server of the node.
+    """
     pid = settings.network_pid
     return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
 
 
 def _folder(runtime: Path, name: str) -> Path | None:
-    """Return a folder of the device's storage, by a path that is valid in every mount namespace of this lab."""
+    """Return a path of the device folder `name` that is valid in every mount namespace of this lab.
+
+    None for folders outside of ``/sdcard``: apps cannot see them.
+    """
     if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
         return None
     return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")

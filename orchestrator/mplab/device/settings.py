@@ -20,7 +20,8 @@ class DeviceSettings:
         network_pid: process whose network namespace the device uses; None: its own namespace.
         apps: install the scripted apps.
         app_files: further scripted apps; an app replaces an installed one of the same package.
-        app_variables: values that replace first values of the apps' variables: addresses of their servers.
+        app_variables: pairs of the name of an app's variable and a value that replaces its initial one, such as a
+            server's address.
     """
 
     phone: str = "android-13"

@@ -24,7 +24,7 @@ _STRUCTURE = struct.Struct(f"<II{_MODULUS_BYTES}s{_MODULUS_BYTES}sI")
 
 
 def new_token() -> bytes:
-    """Return a challenge; it replaces the SHA-1 hash in the signature."""
+    """Return a random challenge. The host signs it as if it were a SHA-1 hash."""
     return os.urandom(TOKEN_BYTES)
 
 

@@ -16,7 +16,7 @@ class Channel:
 
     Attributes:
         process: the program.
-        terminal: descriptor of the terminal's other end; None if its streams are pipes.
+        terminal: descriptor of the master side of the program's pseudo-terminal; None: its streams are pipes.
     """
 
     process: asyncio.subprocess.Process
@@ -28,11 +28,11 @@ class Backend(Protocol):
 
     @property
     def banner(self) -> bytes:
-        """Return the payload of its CNXN message."""
+        """Return the payload of the CNXN message that adbd sends."""
 
     @property
     def features(self) -> frozenset[str]:
-        """Return the features that it announces."""
+        """Return the features that adbd announces."""
 
     @property
     def trusted_keys(self) -> Sequence[str] | None:
@@ -48,13 +48,13 @@ class Backend(Protocol):
 
         Args:
             command: argument of ``sh -c``.
-            terminal: give it its own terminal.
-            merged: send standard error to standard output.
+            terminal: give the program its own pseudo-terminal.
+            merged: write its standard error to its standard output.
             env: additions to its environment.
         """
 
     async def on_files(self, action: Callable[[], Result]) -> Result:
-        """Run `action` where paths refer to the device's files, with the rights of adb's user."""
+        """Run `action` with the device's file system, and with the rights of adb's user."""
 
     async def dial(self, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect, inside the device, to ``tcp:PORT``, ``localabstract:NAME`` or ``localfilesystem:PATH``.
@@ -74,7 +74,7 @@ class Backend(Protocol):
         """
 
     async def delay(self) -> None:
-        """Wait for the delay of a slow device."""
+        """Wait before a message is handled; returns at once unless the device is made slow."""
 
 
 def as_path(name: bytes) -> Path:

@@ -49,7 +49,7 @@ class Connection:
         self._online = False
         self._token = b""
         self.on_close: list[Callable[[], None]] = []
-        """Functions called when the connection ends, to release what belongs to it."""
+        """Functions called when the connection ends, to release its resources."""
 
     async def run(self) -> None:
         """Handle messages until the host disconnects."""
@@ -86,7 +86,7 @@ class Connection:
             await self._writer.wait_closed()
 
     async def open(self, address: str) -> Stream | None:
-        """Open a stream to `address` on the host's side. Return None if the host refuses it."""
+        """Open a stream to `address` on the host. Return None if the host refuses, or does not answer for 10 s."""
         stream = self._new_stream()
         self._send(OPEN, stream.local, 0, address.encode() + b"\0")
         try:
@@ -102,7 +102,7 @@ class Connection:
         self._send(OKAY, stream.local, stream.remote, b"")
 
     def forget(self, stream: Stream) -> None:
-        """Close a stream."""
+        """Close a stream, and remove it from the connection."""
         stream.close()
         self._streams.pop(stream.local, None)
 

@@ -69,7 +69,7 @@ class _Reverse:
 
 
 class ReverseService:
-    """The reverse sockets of one connection; they end with it."""
+    """The reverse sockets of one connection; they are closed when the connection ends."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

@@ -30,8 +30,8 @@ class Message:
 
     Attributes:
         command: ``CNXN``, ``OPEN``, …
-        arg0: usually the sender's stream.
-        arg1: usually the receiver's stream.
+        arg0: for most commands, the sender's number of the stream.
+        arg1: for most commands, the receiver's number of the stream.
         payload: bytes, at most as many as the receiver allows.
     """
 

@@ -32,7 +32,7 @@ class AdbServer:
 
     @property
     def running(self) -> bool:
-        """Return whether it accepts connections."""
+        """Return whether the server accepts connections."""
         return self._server is not None
 
     async def start(self) -> None:

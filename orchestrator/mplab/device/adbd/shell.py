@@ -114,6 +114,7 @@ async def _packet(channel: Channel, kind: int, data: bytes) -> None:
 
 
 async def _feed(channel: Channel, block: bytes) -> None:
+    """Write input of the host to the program's terminal or standard input."""
     if channel.terminal is not None:
         await asyncio.to_thread(_write_all, channel.terminal, block)
         return
@@ -139,6 +140,7 @@ async def _close_stdin(channel: Channel) -> None:
 
 
 async def _output_of(channel: Channel) -> tuple[asyncio.StreamReader, "_Close"]:
+    """Return a reader of the program's output, and a function that closes its terminal, if it has one."""
     if channel.terminal is None:
         assert channel.process.stdout is not None  # noqa: S101
         return channel.process.stdout, _Close(None, None)

@@ -1,4 +1,4 @@
-"""Run agents of UI frameworks: only one at a time; a fault can kill it."""
+"""Run the agents of UI test frameworks. Only one runs at a time, as on Android; a fault can kill it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +17,8 @@ async def run_agent(
 ) -> int:
     """Run an agent until it ends, is cancelled, or is killed. Return its exit code.
 
-    Android has one connection for all agents: a second one fails while the first runs.
+    `arguments` are the words after the agent's name; `write` receives its output. Android has one connection for all
+    agents: a second agent fails while the first one runs.
     """
     if device.running_agents:
         await write(_REGISTERED)

@@ -1,4 +1,4 @@
-"""Define the phone as its commands see it."""
+"""Define `Android`: the state and the services that the phone's commands use."""
 
 import asyncio
 import socket
@@ -20,8 +20,8 @@ class Android:
         state: its state.
         system: its processes and files.
         network: its interfaces.
-        agents: programs of UI frameworks.
-        listen: makes a listening socket inside it.
+        agents: programs of UI test frameworks that can be started.
+        listen: makes a listening socket inside the phone, e.g. at ``tcp:9008``.
         reboot: starts a reboot; its argument is the reason.
     """
 
@@ -65,7 +65,7 @@ class Android:
         self.state.screen.reboot()
 
     async def follow_screen(self) -> None:
-        """Start the process of the app in front."""
+        """Start the process of the app in front, unless it is part of the system."""
         package = self.state.packages.get(self.state.screen.focus()[0])
         if package is not None and not package.info.system:
             await self.processes.start(package)

@@ -18,7 +18,7 @@ _SINCE = {"mptcp_scheduler": 88, "mptcp_version": 93}
 
 
 def kernel_files(mptcp: str) -> dict[str, str]:
-    """Return file name → content for ``none`` and ``out-of-tree 0.NN``; empty for ``upstream`` (real files)."""
+    """Return file name → content for ``out-of-tree 0.NN``; empty for ``none``, and for ``upstream`` (real files)."""
     if not mptcp.startswith("out-of-tree"):
         return {}
     version = int(mptcp.rpartition(".")[2])

@@ -20,13 +20,13 @@ def picture_of(state: State) -> bytes:
 
 
 def film_size(state: State) -> tuple[int, int]:
-    """Return width and height of a film's frames; both are even, as H.264 requires."""
+    """Return width and height of a screen recording's frames, pixels; both are even, as H.264 requires."""
     width, height = _size(state)
     return width // _FILM_SCALE // 2 * 2, height // _FILM_SCALE // 2 * 2
 
 
 def frame_of(state: State) -> bytes:
-    """Return the display as one frame of a film: RGB, three bytes per pixel."""
+    """Return the display as one frame of a screen recording: RGB, three bytes per pixel."""
     return _image(state).resize(film_size(state), Image.Resampling.NEAREST).tobytes()
 
 

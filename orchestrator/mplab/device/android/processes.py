@@ -19,6 +19,7 @@ class AppProcess:
 
     process: asyncio.subprocess.Process
     outer_pid: int
+    """Process id on this machine."""
     pid: int
     """Process id inside the device."""
     watch: asyncio.Task[None]
@@ -66,7 +67,7 @@ class Processes:
             self._state.log.add("ActivityManager", f"Force stopping {name} appid={found.pid} user=0: from pid 1337")
 
     def forget(self) -> None:
-        """Forget all processes at a reboot, which ends them."""
+        """Forget all processes. Call at a reboot, which ends them."""
         for found in self._running.values():
             found.watch.cancel()
         self._running.clear()

@@ -1,4 +1,4 @@
-"""Bring interfaces up and down after their radios are switched, with a delay."""
+"""Bring interfaces up and down some time after their radios were switched."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ _DOWN_DELAY_S = 0.1
 
 
 class RadioControl:
-    """Makes the interfaces follow the switches."""
+    """Brings ``wlan0`` and ``rmnet0`` up and down, as the switches of the radios require."""
 
     def __init__(self, state: State, network: Network) -> None:
         self._state = state
@@ -18,30 +18,33 @@ class RadioControl:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start; both interfaces count as down."""
+        """Start to follow the switches. Both interfaces must be down."""
         self._changed.set()
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop; interfaces stay unchanged."""
+        """Stop following the switches; the interfaces stay unchanged."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     def update(self) -> None:
-        """Note that a switch has changed."""
+        """Report that a switch has changed. The interfaces follow later."""
         self._changed.set()
 
     @property
     def wants_wifi(self) -> bool:
-        """Return whether WiFi is on and there is a network to join."""
+        """Return whether ``wlan0`` must be up: WiFi is on, and there is a network to join."""
         radios = self._state.radios
         return radios.wifi and self._state.model.wifi is not None
 
     @property
     def wants_data(self) -> bool:
-        """Return whether mobile data is on and possible; while WiFi is up, only if it is set to be always on."""
+        """Return whether ``rmnet0`` must be up: data is on, airplane mode is off, and a SIM is loaded.
+
+        While WiFi is up, the setting ``mobile_data_always_on`` must also be 1.
+        """
         radios = self._state.radios
         sim = any(sim.state == "LOADED" for sim in self._state.model.sims)
         always = self._state.settings["global"].get("mobile_data_always_on", "1") == "1"

@@ -16,7 +16,11 @@ FIRST_APP_UID = 10100
 
 @dataclass
 class Package:
-    """An app on the phone, and changes made to it."""
+    """An app on the phone, and the changes that commands have made to it.
+
+    Attributes:
+        granted: names of granted permissions; ``*``: all were granted at the installation.
+    """
 
     info: InstalledPackage
     uid: int
@@ -30,7 +34,7 @@ class Package:
 
     @property
     def apk(self) -> str:
-        """Return the path of its file on the device."""
+        """Return the path of the app's APK on the device."""
         if self.info.system:
             return f"/system/app/{self.info.name}/base.apk"
         return f"/data/app/~~mplab==/{self.info.name}-1/base.apk"
@@ -90,6 +94,7 @@ class State:
         self.radios = Radios(radios.wifi, radios.data, radios.airplane, radios.bluetooth)
         self.properties: dict[str, str] = {}
         self.settings: dict[str, dict[str, str]] = {}
+        """Namespace (``global``, ``system``, ``secure``) → name → value."""
         self.packages: dict[str, Package] = {}
         self.install_sessions: dict[int, InstallSession] = {}
         self.session_numbers = itertools.count(1)
@@ -107,7 +112,7 @@ class State:
         self.bluetooth_name = model.model
         self.booted_at = time.time()
         self.clock_offset_s = 0.0
-        """Offset of its clock from this machine's, seconds; positive: it is ahead."""
+        """Offset of the phone's clock from this machine's clock, s; positive: the phone's clock is ahead."""
         self.selinux_permissive = False
         self.multipath: dict[str, str] = {}
         """Interface → ``on``, ``off`` or ``backup`` in the out-of-tree kernel."""
@@ -163,5 +168,5 @@ class State:
 
     @property
     def abi(self) -> str:
-        """Return the ABI of its programs, which is this machine's."""
+        """Return the ABI of the phone's programs: that of this machine."""
         return {"x86_64": "x86_64", "aarch64": "arm64-v8a"}.get(os.uname().machine, os.uname().machine)

@@ -1,4 +1,4 @@
-"""List scripted apps of the emulated device; the programs of some of them are here, too."""
+"""List the scripted apps in this folder. It also has the programs that some of them run."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,19 +15,18 @@ def ready_apps() -> tuple[AppScript, ...]:
 
 
 def lab_services(apps: Iterable[AppScript] | None = None) -> tuple[str, ...]:
-    """Return the services of a lab's origin that apps use, sorted."""
+    """Return the names of the services of a lab's origin that apps use, sorted."""
     return tuple(sorted({service for app in _all(apps) for service in app.lab}))
 
 
 def lab_variables(
     facts: Mapping[str, Mapping[str, str]], *, cacert: str, apps: Iterable[AppScript] | None = None
 ) -> tuple[tuple[str, str], ...]:
-    """Return `DeviceSettings.app_variables` with which the apps find the servers of a lab.
+    """Return values for `DeviceSettings.app_variables`, so that the apps use the servers of a lab.
 
     Args:
-        facts: service → its facts (`RunningServices.facts`). Without a service, its apps keep their own default
+        facts: service → its facts (`RunningServices.facts`). If a service is missing, its apps keep their default
             addresses.
-            look by themselves.
         cacert: the lab's certificate authority, PEM (`LabAuthority.ca_pem`).
         apps: the apps; by default all in this folder.
 

@@ -1,8 +1,8 @@
 """Chat over XMPP over WebSocket (RFC 7395) with delivery receipts (XEP-0184), without a screen.
 
-This program imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and stays signed in: it writes
-``state=online`` when the contact is there. ``chat.py send TEXT`` asks that process, which runs in the same network, to
-send a message: it writes ``state=sent``, and exits with 0 when the receipt has arrived.
+This program imports nothing of mplab. ``chat.py URL --accounts FILE`` signs in and stays signed in. It writes
+``state=online`` when the contact is online. ``chat.py send TEXT`` sends a message through the signed-in process, which
+must run in the same network namespace. It writes ``state=sent``, and exits with 0 when the receipt has arrived.
 
 FILE is a JSON object of accounts and passwords, readable only by its owner: the first account is this program's, the
 second is the contact's.
@@ -101,7 +101,7 @@ class Session:
                 self._answer(stanza.get("id", ""), "refused")
 
     def send(self, text: str, asker: socket.socket) -> None:
-        """Send a message, and report its progress to `asker`."""
+        """Send a message. Report to the socket `asker`: ``sent`` now, ``delivered`` or ``refused`` later."""
         number = str(uuid.uuid4())
         with self._lock:
             self._waiting[number] = asker

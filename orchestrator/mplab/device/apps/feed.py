@@ -2,9 +2,10 @@
 
 This program imports nothing of mplab; its server is ``proxy-docker/mplab/services/feed``.
 
-``feed.py URL refresh --pictures URL`` loads stories, then their pictures; it writes ``texts=N`` when the stories are
-there, and ``pictures=N bytes=B`` when everything is. ``feed.py URL nearby`` writes ``place=… friend=…``, the first of
-each. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes ``post=ID sha256=…``.
+``feed.py URL refresh --pictures URL`` loads stories, then their pictures. It writes ``texts=N`` when the stories have
+arrived, and ``pictures=N bytes=B`` when all pictures have arrived. ``feed.py URL nearby`` writes the first place and
+friend: ``place=… friend=…``. ``feed.py URL post KIND TEXT [--photo FILE] [--place P --friend F]`` writes
+``post=ID sha256=…``, the hash of the photo.
 """
 
 import argparse
@@ -25,7 +26,7 @@ _AT_A_TIME = 6
 
 
 class Network:
-    """The server, for one account."""
+    """A client of the server, for one account."""
 
     def __init__(self, url: str, account: str, cacert: str) -> None:
         self._url = url.rstrip("/")

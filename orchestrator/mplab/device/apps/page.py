@@ -2,7 +2,7 @@
 
 This program imports nothing of mplab. ``page.py URL`` writes ``bytes=B objects=N seconds=S`` when all is loaded. A page
 of the lab lists its objects (``<script id="mplab-objects">``: host label → path → bytes). They are loaded in parallel,
-and their lengths are checked. Of any other page only the page itself is loaded.
+and their lengths are checked. For any other page, only its own file is loaded.
 """
 
 import argparse

@@ -38,7 +38,15 @@ _USED = ("http", "https")
 
 @dataclass
 class Buffer:
-    """Play time that has been downloaded, and that has been played, seconds."""
+    """Downloaded and played play time.
+
+    Attributes:
+        seconds: play time that has been downloaded, s.
+        position: play time that has been played, s.
+        ended: the download has ended, because it is complete or has failed.
+        error: reason of a failure; "": none.
+        what: quality of the last segment, or name of the track in the download.
+    """
 
     seconds: float = 0.0
     position: float = 0.0
@@ -98,7 +106,15 @@ def _body(connection: http.client.HTTPConnection, url: str, headers: dict[str, s
 
 @dataclass(frozen=True)
 class Representation:
-    """One quality of a clip."""
+    """One quality of a clip.
+
+    Attributes:
+        name: ``id`` of the representation.
+        initialization: template of the initialization segment's address.
+        media: template of a media segment's address.
+        first: number of the first media segment.
+        segment_s: duration of a segment, s.
+    """
 
     name: str
     kbps: float
@@ -176,7 +192,7 @@ def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
 
 
 def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: int) -> None:
-    """Download all tracks, again and again; after a short range the next track follows."""
+    """Download all tracks in random order, without end, in ranges of `chunk` bytes. A shorter answer ends a track."""
     names: list[str] = json.loads(web.get(f"{url}/tracks/index.json"))
     while True:
         for name in random.sample(names, len(names)):
@@ -196,7 +212,7 @@ def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: in
 
 
 def read_manifest(text: str) -> tuple[float, list[Representation], list[Representation]]:
-    """Parse an MPD with segment templates. Return seconds, video qualities (lowest first) and sound qualities.
+    """Parse an MPD with segment templates. Return the length, s, video qualities (lowest first) and sound qualities.
 
     Raises:
         ValueError: the manifest is of another form.
@@ -239,6 +255,11 @@ def _filled(template: str, name: str, number: int) -> str:
 
 def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
     """Play the buffer in real time, and print the state at each change and every `_REPORT_S`.
+
+    Args:
+        buffer: filled by another thread.
+        ahead_s: play time that must be in the buffer before playback starts or continues, s.
+        length_s: play at most this time, s.
 
     Returns:
         The exit code: 0 at the end of the clip, 1 after an error of the buffer.

@@ -2,7 +2,7 @@
 
 This program imports nothing of mplab. ``voice.py URL``, with the address of the call app
 (`proxy-docker/mplab/services/turn`), allocates two relays (RFC 8656) and sends voice frames from one to the other every
-20 ms. From the first returned frame on it writes ``state=talking clock=0:03 received=150 sent=151``. SIGTERM hangs up.
+20 ms. From the first received frame on it writes ``state=talking clock=0:03 received=150 sent=151``. SIGTERM hangs up.
 Frames have the size of G.711 frames but contain no speech, so speech quality cannot be rated.
 """
 
@@ -44,7 +44,7 @@ Attributes = dict[int, bytes]
 
 
 class Relay:
-    """An allocation over its own connection."""
+    """A relay that is allocated over its own TCP connection."""
 
     def __init__(self, host: str, port: int, user: str, password: str) -> None:
         self._user, self._password = user, password
@@ -102,7 +102,7 @@ class Relay:
 
 
 class Call:
-    """Voice from one relay to the other and back."""
+    """Voice frames from the relay `caller` to the relay `echo`."""
 
     def __init__(self, caller: Relay, echo: Relay) -> None:
         self._caller, self._echo = caller, echo

@@ -1,4 +1,4 @@
-"""Define programs of a UI framework on the device, which ``app_process`` and ``am instrument`` start."""
+"""Define agents: programs of a UI test framework on the device, which ``app_process`` or ``am instrument`` start."""
 
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ class AgentContext:
 
 
 AgentMain = Callable[[AgentContext], Awaitable[int]]
-"""Function that runs in the device's event loop until it is cancelled (its process has ended). Returns an exit code."""
+"""Function that runs in the device's event loop and returns an exit code. Its cancellation is a kill of its process."""
 
 Agents = Mapping[str, AgentMain]
 """Agents by main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``)."""

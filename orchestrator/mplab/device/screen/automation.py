@@ -1,4 +1,4 @@
-"""Run the agents that automation starts on the emulated device."""
+"""Run the agents that UI test frameworks start on the emulated device."""
 
 import asyncio
 import socket
@@ -47,7 +47,7 @@ def automation_agents(
 
 
 async def _serve(connected: Connected, sock: socket.socket, ended: asyncio.Event) -> None:
-    """Serve until `ended` is set or this is cancelled; then close all connections, as at the end of a process."""
+    """Serve until `ended` is set or this task is cancelled. Then close all connections, like a process that ends."""
     writers: set[asyncio.StreamWriter] = set()
 
     async def tracked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -45,7 +45,7 @@ class Elements:
     """The elements that a session has found.
 
     Args:
-        hands: control the screen.
+        hands: read and control the screen.
     """
 
     def __init__(self, hands: Hands) -> None:
@@ -71,7 +71,11 @@ class Elements:
         return [self._reference((*base, *path)) for path in locate(scope.children if scope else (), strategy, selector)]
 
     def node(self, name: str) -> Node:
-        """Return the current element of a reference. Raises WebDriverError if it no longer exists."""
+        """Return the element of a reference, as it is shown now.
+
+        Raises:
+            WebDriverError: the reference is unknown, or its element is no longer shown.
+        """
         element = self._element(name)
         node = at(self._hands.windows(), element.path)
         if node is None or (node.kind, node.resource_id) != (element.kind, element.resource_id):

@@ -1,4 +1,4 @@
-"""Control a screen with more than single touches: replace texts, scroll, press keys by their codes."""
+"""Compose gestures from a screen's basic touches: replace texts, scroll, press keys by their codes."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ _SWIPE_MS = 250
 
 
 class Hands:
-    """The hands that control one screen."""
+    """Gestures, keys and the clipboard of one screen."""
 
     def __init__(self, screen: Screen) -> None:
         self.screen = screen
@@ -127,7 +127,7 @@ class Hands:
                 self.drag(self._touched, _SWIPE_MS)
 
     def scroll(self, bounds: Bounds, *, forward: bool, vertical: bool = True) -> bool:
-        """Scroll an area by four fifths of its size. Return whether anything has moved."""
+        """Scroll an area by four fifths of its size. Return whether the screen has changed."""
         before = self.screen.current()
         x, y = bounds.center
         if vertical:

@@ -87,7 +87,7 @@ class HomeScreen:
         self._stack = [entry for entry in self._stack if entry[0] != package]
 
     def clear(self, package: str) -> None:
-        """Stop a package; it has stored nothing."""
+        """Stop a package. There is no data to remove."""
         self.stop(package)
 
     def installed(self) -> Sequence[InstalledPackage]:

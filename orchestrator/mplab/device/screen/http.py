@@ -1,4 +1,4 @@
-"""Serve HTTP/1.1 on one stream, for the small servers of automation on a device."""
+"""Serve HTTP/1.1 on one connection, for the small servers of UI test frameworks on a device."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _LARGEST_BODY = 16_000_000
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
+    """The answer to a request; `kind` is its media type."""
 
     body: bytes
     status: int = 200

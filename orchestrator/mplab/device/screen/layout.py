@@ -7,9 +7,9 @@ from mplab.device.screen.script import Condition, Widget
 from mplab.drivers.ui.hierarchy import Bounds, Node
 
 Item = MutableMapping[str, str]
-"""An entry of a list."""
+"""An entry of a list in the script: key → text."""
 Place = tuple[str | int, ...]
-"""Path of a widget in the script."""
+"""Path of a drawn widget: name of the screen or dialog, then for each level index and number of the repetition."""
 
 _GAP = 12
 _HEIGHTS = {"ProgressBar": 90, "TextView": 100, "ImageView": 240}
@@ -63,8 +63,8 @@ class Painter:
 
     Args:
         package: package of the app.
-        fill: function from a text with ``{…}`` and its entry to the final text.
-        holds: returns whether a condition is true.
+        fill: replaces the variables ``{…}`` in a text; the second argument is the list entry of the widget.
+        holds: returns whether a condition is true for the list entry of a widget.
         entries: returns the entries for which a widget is repeated.
         value: returns the value of a variable.
         focus: place of the focused widget.
@@ -113,6 +113,7 @@ class Painter:
     def _there(
         self, widgets: Iterable[Widget], place: Place, item: Item | None
     ) -> Iterator[tuple[Widget, Place, Item | None]]:
+        """Yield the visible widgets with their paths and list entries. `repeat` yields a widget once per entry."""
         for index, widget in enumerate(widgets):
             entries: Iterable[Item | None] = self.entries(widget.repeat) if widget.repeat else (item,)
             for number, entry in enumerate(entries):
@@ -122,6 +123,7 @@ class Painter:
     def _widget(
         self, widget: Widget, space: Bounds, clip: Bounds, place: Place, item: Item | None
     ) -> tuple[Node | None, int]:
+        """Draw a widget at the top of `space`. Return its element (None: not in `clip`) and its lower edge, pixels."""
         box = Bounds(*widget.bounds) if widget.bounds else space
         enabled = widget.enabled if isinstance(widget.enabled, bool) else self.holds(widget.enabled, item)
         touchable = widget.clickable if widget.clickable is not None else bool(widget.tap or widget.input)

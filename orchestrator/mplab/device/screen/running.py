@@ -39,8 +39,8 @@ class RunningApp:
 
     Args:
         script: script of the app.
-        stored: data that survives the app; is updated.
-        around: the device around the app.
+        stored: data of the app that survives its end; the app updates it.
+        around: services of the device for the app.
     """
 
     def __init__(self, script: AppScript, stored: Stored, around: Surroundings) -> None:
@@ -83,11 +83,11 @@ class RunningApp:
 
     @property
     def left(self) -> bool:
-        """Return whether the user has left the app: its next start opens its first screen."""
+        """Return whether the app was left by the action ``leave``. Its next start then opens its first screen."""
         return not self.in_front and not self._screen
 
     def open(self, activity: str, data: str = "") -> None:
-        """Show an activity, and bring the app to the front."""
+        """Show an activity, and bring the app to the front. `data` is the link that opened it."""
         self._variables["data"] = data
         now = self._around.clock()
         if not self.in_front and not self._dialogs_due:
@@ -161,7 +161,7 @@ class RunningApp:
         self.do(met.widget.long_tap if long and met.widget.long_tap else met.widget.tap, met.item)
 
     def swipe(self, x: int, y: int, by: int) -> None:
-        """Scroll the container at a point by `by` pixels: up if positive, down if negative."""
+        """Move the content of the container at a point by `by` pixels: up if positive, down if negative."""
         place = self._layout.scroller_at(x, y)
         if place is not None:
             scrolled = self._scrolled[place]
@@ -197,7 +197,7 @@ class RunningApp:
         return NAMED.sub(lambda found: self._look_up(found[1], item, found[0]), text)
 
     def do(self, actions: Iterable[Action], item: Item | None) -> None:
-        """Perform actions in order, then store the variables and lists that are kept."""
+        """Perform actions in order, then store the kept variables and lists. `item` is the list entry of the widget."""
         for action in actions:
             item = self._do(action, item)
         for name in self.script.kept:
@@ -287,6 +287,7 @@ class RunningApp:
             self._variables[name] = text
 
     def _look_up(self, name: str, item: Item | None, otherwise: str = "") -> str:
+        """Return the value of a variable. ``item.NAME``, and keys of `item`, are those of the list entry `item`."""
         if name.startswith("item."):
             return (item or {}).get(name.removeprefix("item."), otherwise)
         if item is not None and name in item:
@@ -297,6 +298,7 @@ class RunningApp:
         return holds(condition, lambda name: self._look_up(name, item))
 
     def _entries(self, source: str) -> list[Item]:
+        """Return the entries of a list, or an entry for each file in a device folder (``files:FOLDER``)."""
         if not source.startswith(FILES):
             return self._lists[source]
         device_folder = source.removeprefix(FILES)

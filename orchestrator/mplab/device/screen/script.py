@@ -125,7 +125,7 @@ class Action(_Strict):
 
     @property
     def verb(self) -> str:
-        """Return the key that it has; "" if it has none or several."""
+        """Return the name of the key that is set; "" if none or several are set."""
         given = [name for name, value in self if value is not None]
         return given[0] if len(given) == 1 else ""
 
@@ -156,9 +156,9 @@ class Widget(_Strict):
     row: bool = False
     """Arrange the children next to each other."""
     when: Condition = Field(default_factory=dict)
-    """Show the widget only while this is true."""
+    """Show the widget only while this condition is true."""
     unless: Condition = Field(default_factory=dict)
-    """Hide the widget while this is true."""
+    """Hide the widget while this condition is true."""
     repeat: str = ""
     """List, or ``files:FOLDER``: repeat the widget for each entry, whose keys are variables."""
     input: Word | None = None
@@ -167,7 +167,7 @@ class Widget(_Strict):
     """True: it can be tapped. None: it can be tapped if it has actions for a tap, or an input."""
     enabled: bool | Condition = True
     checked: Condition | None = None
-    """Makes the widget checkable; it is checked while this is true."""
+    """Make the widget checkable; it is checked while this condition is true."""
     selected: bool | Condition = False
     scrollable: bool = False
     password: bool = False
@@ -198,11 +198,11 @@ class Dialog(Panel):
     after: DurationS | None = None
     """Time after the app came to the front; by default it is shown only by the action `dialog`."""
     on: tuple[str, ...] = ()
-    """Screens over which it appears; by default all."""
+    """Screens over which the dialog appears; by default all."""
     starts: int = Field(1, ge=1, le=1000)
-    """Number of starts of the app since it was cleared, before which it does not appear."""
+    """Start of the app, counted since the app was cleared, from which on the dialog appears."""
     once: bool = True
-    """Show it only once until the app is cleared."""
+    """Show the dialog only once until the app is cleared."""
     back: Actions = Field((Action(close=True),))
 
 
@@ -229,7 +229,7 @@ class AppScript(_Strict):
     activities: dict[str, str] = Field(min_length=1)
     """Activity → screen; the icon starts the first one. A link opens ``VIEW``, with the variable ``data`` set to it."""
     variables: dict[Word, str] = Field(default_factory=dict)
-    """Variables with their first values."""
+    """Variables with their initial values."""
     lab: dict[str, dict[Word, str]] = Field(default_factory=dict)
     """Service of a lab's origin → variables → texts with ``{…}`` for the service's facts: addresses of its servers."""
     kept: tuple[str, ...] = ()
@@ -240,7 +240,7 @@ class AppScript(_Strict):
 
     @property
     def launcher(self) -> str:
-        """Return the activity that its icon starts; "" if it is opened only by links."""
+        """Return the activity that the app's icon starts; "" if only links open the app."""
         return next((name for name in self.activities if name != VIEW), "")
 
     def panels(self) -> Iterator[tuple[KeyPath, Panel]]:
@@ -251,9 +251,11 @@ class AppScript(_Strict):
 
 VIEW = "VIEW"
 RESERVED = ("data", "error", "toast", "programs", "cacert", "proxy")
-"""Variables that every app has. Among them: the link that opened it, the last output of a failed program, the folder of
-the programs that come with mplab, the file of trusted certificate authorities, the HTTP proxy in Android's settings
-(for programs that are started).
+"""Names of variables that every app may use without defining them.
+
+``data``: link that opened the app. ``error``: last output of a failed program. ``programs``: folder of the programs
+that come with mplab. ``cacert``: file of trusted certificate authorities. ``proxy``: HTTP proxy in Android's settings
+when the last program was started.
 """
 PROGRAMS = Path(__file__).resolve().parents[1] / "apps"
 CACERT = "/etc/ssl/certs/ca-certificates.crt"

@@ -28,8 +28,8 @@ class ScriptedScreen:
         height: height of the screen, pixels.
         enter: returns the command prefix that runs an app's program in the device's network.
         environment: environment variables of these programs, added to the device's own.
-        folder: function from a folder of the device to its folder on the host.
-        variables: values that replace the first values of the scripts' variables of these names.
+        folder: function from a folder of the device to its folder on the host; None: not accessible.
+        variables: name of a script's variable → value that replaces its initial one.
         clock: monotonic clock, s.
     """
 

@@ -16,7 +16,7 @@ class Surroundings:
         start: starts a program in the device's network.
         folder: function from a folder of the device to its folder on the host, or None.
         clock: monotonic clock, s.
-        variables: values that replace first values of a script's variables.
+        variables: name of a script's variable → value that replaces its initial one.
         proxy: returns the HTTP proxy in Android's settings, ``HOST:PORT``; "": none.
     """
 
@@ -29,7 +29,14 @@ class Surroundings:
 
 @dataclass
 class Stored:
-    """Data of an app that survives its end, until the app is cleared."""
+    """Data of an app that survives its end, until the app is cleared.
+
+    Attributes:
+        starts: number of starts of the app.
+        dialogs: names of the dialogs that were shown and may appear only once.
+        variables: kept variables, name → value.
+        lists: kept lists, name → entries.
+    """
 
     starts: int = 0
     dialogs: set[str] = field(default_factory=set)

@@ -19,7 +19,7 @@ _NOT_FOUND, _NO_METHOD, _BAD_PARAMETERS = -32001, -32601, -32602
 
 
 class UiAutomatorService:
-    """The server.
+    """The server that uiautomator2's client expects on the device.
 
     Args:
         screen: screen that it controls.

@@ -265,6 +265,11 @@ class Methods:
         return found[0]
 
     def _child_with(self, selector: Reference, child: Selector, number: int | None = None, *, scroll: bool) -> str:
+        """Return a new name for a child of a container; scroll to the child if `scroll` is True.
+
+        Raises:
+            ObjectNotFoundError: the container, or a child that matches, is missing.
+        """
         name = str(len(self._objects) + 1)
         self._objects[name] = (selector, child, number)
         scrolling = scroll and "scrollable" in self._one(selector).flags

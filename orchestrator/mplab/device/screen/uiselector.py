@@ -53,6 +53,7 @@ def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
 
 
 def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:
+    """Return the elements in which a relation of UiSelector, ``child`` or ``sibling``, searches."""
     if relation == "child":
         return node.children
     parent = parents.get(id(node))
@@ -87,5 +88,5 @@ def _index(node: Node, parents: Mapping[int, Node]) -> int:
 
 
 def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
-    """Return the scrollable elements."""
+    """Yield the scrollable elements."""
     return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

@@ -27,16 +27,16 @@ INSTRUMENTATION = f"{SERVER_PACKAGE}.test/androidx.test.runner.AndroidJUnitRunne
 _STATUS = {"no such element": 404, "stale element reference": 404, "unknown command": 404, "invalid session id": 404}
 _BAD_REQUEST, _UNKNOWN = 400, 500
 Body = Mapping[str, Any]
-"""Body of a request: untrusted JSON; an exception of a handler refuses it."""
+"""Parsed body of a request, which is not yet checked. A handler refuses it by an exception."""
 
 
 class WebDriverService:
-    """The server.
+    """The server that Appium's UiAutomator2 driver expects on the device.
 
     Args:
         screen: screen that it controls.
         facts: facts that it reports about the device.
-        ended: called after its session was deleted: the real server's process ends then.
+        ended: called 0.1 s after the session was deleted; the process of the real server ends then, too.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class WebDriverService:
         return self._elements.node(name).description
 
     def attribute(self, _body: Body, name: str, attribute: str) -> str:
-        """Return an attribute of an element."""
+        """Return an attribute of an element; flags are ``true`` or ``false``."""
         node = self._elements.node(name)
         if attribute in ATTRIBUTES:
             return ATTRIBUTES[attribute](node)

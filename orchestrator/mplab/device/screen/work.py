@@ -18,7 +18,7 @@ _STOP_S = 2.0
 class Work:
     """A running program.
 
-    Its output goes to an unnamed file, so that the program never blocks while no code reads its output.
+    The program writes its output to an unnamed file, so it never blocks even if no code reads the output.
 
     Args:
         argv: command line; ``python`` is this interpreter.
@@ -48,7 +48,7 @@ class Work:
             raise
 
     def poll(self) -> int | None:
-        """Return its exit code, or None while it runs."""
+        """Return the program's exit code, or None while it runs."""
         return self._process.poll()
 
     def lines(self) -> list[str]:

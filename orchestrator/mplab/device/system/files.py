@@ -1,4 +1,4 @@
-"""Access the device's files from its process, by a thread whose paths are those of the device."""
+"""Access the device's files from this process, by a thread in the device's mount namespace."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ Result = TypeVar("Result")
 
 
 class FileThread:
-    """Runs functions in a thread where paths are the device's, with the rights of one of its users.
+    """A thread in the device's mount namespace that runs functions with the rights of one of the device's users.
 
     Args:
         pid: a process of the device, in this process's PID namespace.
-        uid: user whose rights apply; if users cannot be changed, everything is allowed.
+        uid: user whose rights apply. If this process cannot change its user, its own rights apply.
     """
 
     def __init__(self, pid: int, uid: int) -> None:

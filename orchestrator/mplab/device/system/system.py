@@ -79,7 +79,7 @@ class System:
 
     @property
     def pid(self) -> int:
-        """Return its first process, in this process's PID namespace; 0 if it is down."""
+        """Return the id of the device's first process, in this process's PID namespace; 0 if the device is down."""
         return self._pid
 
     @property
@@ -89,7 +89,7 @@ class System:
 
     @property
     def data(self) -> Path:
-        """Return the folder that the device sees as ``/data``. Follow no link in it: links are the device's."""
+        """Return the folder that the device sees as ``/data``. Follow no links in it: they have paths of the device."""
         return self._runtime / "data"
 
     async def prepare(self) -> None:
@@ -155,7 +155,7 @@ class System:
         self._pid = psutil.Process(process.pid).children()[0].pid
 
     async def shut_down(self) -> None:
-        """End all of its processes."""
+        """End all processes of the device."""
         self._pid = 0
         for files in self._files.values():
             files.close()
@@ -197,7 +197,15 @@ class System:
         terminal: bool = False,
         merged: bool = False,
     ) -> asyncio.subprocess.Process:
-        """Start a program in the system, in its own process group, with pipes unless `streams` are given.
+        """Start a program in the system, in its own session.
+
+        Args:
+            command: program and arguments.
+            uid: user of the program.
+            env: additions to `ENVIRONMENT`.
+            streams: descriptors of standard input, output and error; None: pipes.
+            terminal: `streams` are a terminal, which becomes the controlling terminal.
+            merged: write standard error to the pipe of standard output.
 
         Raises:
             DeviceError: the system is down.
@@ -217,7 +225,11 @@ class System:
         )
 
     async def run(self, command: Sequence[str], *, stdin: bytes = b"", check: bool = True) -> bytes:
-        """Run a program in the system as root, wait, and return its output. Raises DeviceError."""
+        """Run a program in the system as root, wait, and return its output.
+
+        Raises:
+            DeviceError: the system is down; or `check` is True, and the program failed.
+        """
         process = await self.spawn(command, uid=0)
         out, err = await process.communicate(stdin)
         if check and process.returncode:
@@ -259,5 +271,5 @@ def _rights(uid: int) -> list[str]:
 
 
 def _users() -> bool:
-    """Return whether other users than root exist: not in a user namespace that maps only one."""
+    """Return whether this user namespace maps other users than root; it may map only one."""
     return any(int(line.split()[2]) > SHELL_UID for line in Path("/proc/self/uid_map").read_text().splitlines())

@@ -32,7 +32,7 @@ _TOYBOX_NAMES = (
     "xxd yes zcat awk df date "
 )
 _TOYBOX = _TOYBOX_NAMES.split()
-"""Names that Android's toybox (with its one-true-awk, ping, bc) answers; here busybox answers them."""
+"""Commands that toybox and a few other programs (awk, ping, bc) implement on Android; here busybox does."""
 
 _REAL = (
     "ip",
@@ -49,7 +49,7 @@ _REAL = (
     "curl",
     "iperf3",
 )
-"""Programs that the device has if this machine has them."""
+"""Programs of this machine that the device also has, if they are installed."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 _TOYBOX_SCRIPT = """#!/system/bin/sh

@@ -43,7 +43,7 @@ class DashService(Service):
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return two servers per site: page and clips."""
+        """Return two ``server`` blocks per site: for its page and for its clips."""
         return render(
             HERE,
             "nginx.conf.j2",
@@ -57,7 +57,7 @@ class DashService(Service):
         )
 
     def check(self, context: ServiceContext) -> None:
-        """Check that each page has its player and the first clip of each site its manifest."""
+        """Check that each page has its player, and that the first clip of each site has its manifest."""
         asked = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
         for site in SITES:
             for url, expected in asked.items():

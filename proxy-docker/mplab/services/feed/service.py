@@ -22,13 +22,13 @@ PORT = 8104
 
 AVATARS, AVATAR_BYTES = 40, 2_500
 PICTURES, PICTURE_BYTES = 60, 12_000
-"""Number of avatars and pictures, and their mean size. Ten stories, six of them with a picture, have 97 kB of images; a
-round in baerts2015 table 4.1 receives 332 kB / 3 = 111 kB."""
+"""Number of pictures, and their mean size in bytes. Ten stories with ten avatars and six pictures have 97 kB of images;
+a round in baerts2015 table 4.1 receives 332 kB / 3 = 111 kB."""
 
 _SIGMA = 0.5
 _SEED = 2015
 _VERSION = "1"
-"""Version of the pictures, a folder of the cache: change it when `make_pictures` makes others."""
+"""Folder of the pictures in the cache. Change its name when `make_pictures` changes its output."""
 
 
 class FeedService(Service):
@@ -47,7 +47,7 @@ class FeedService(Service):
             make_pictures(_index(context).parent)
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return two servers with HTTP/2: the app and its pictures."""
+        """Return two ``server`` blocks with HTTP/2: for the app and for its pictures."""
         return render(
             FOLDER,
             "nginx.conf.j2",

@@ -1,4 +1,7 @@
-"""Melodies in which a short excerpt shows its position: random notes without rests, the same for the same seed."""
+"""Compose melodies of random notes without rests, so that a short excerpt shows its position.
+
+The same seed always gives the same melody.
+"""
 
 import random
 import subprocess
@@ -32,7 +35,7 @@ class StationMelody:
 
     @classmethod
     def composed(cls, seed: int, duration_s: float) -> "StationMelody":
-        """Return a random melody of about `duration_s`. Adjacent notes differ, the last and the first note too."""
+        """Return a random melody of about `duration_s`. Adjacent notes differ; so do the last and the first note."""
         rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         notes: list[int] = []
         count = round(duration_s / NOTE_S)
@@ -63,8 +66,9 @@ class StationMelody:
 def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
     """Encode a melody as MP3 so that its end joins any melody's start without a gap.
 
-    The bit rate is constant and each frame is independent (no bit reservoir, no header frame). The melody is encoded
-    with `_MARGIN_FRAMES` of its end before it and of its start after it; the frames of both margins are then removed.
+    The bit rate is constant, `kbps` kbit/s. Frames are independent: no bit reservoir, no header frame. The encoder
+    also gets the last `_MARGIN_FRAMES` frames of the melody before it, and the first ones after it. The encoded frames
+    of both margins are then removed.
 
     Raises:
         DeviceError: ffmpeg failed.

@@ -20,7 +20,7 @@ MOUNT = "/live"
 BURST_BYTES = 65_536
 """Burst for a new listener: Icecast's default, 4 s of sound, which fills the app's buffer (baerts2015 §6.2.1)."""
 QUEUE_BYTES = 524_288
-"""Icecast disconnects a listener that is further behind (33 s of sound): Icecast's default."""
+"""Lag at which Icecast disconnects a listener, bytes (33 s of sound): Icecast's default."""
 RADIO_KBPS = 128
 
 RADIO = StationMelody.composed(seed=6, duration_s=240)
@@ -78,7 +78,7 @@ class IcecastService(Service):
         (context.cache / "tracks" / "index.json").write_text(json.dumps([track.name for track in TRACKS]))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return one server per player."""
+        """Return one ``server`` block per player."""
         return render(
             FOLDER,
             "nginx.conf.j2",
@@ -91,7 +91,7 @@ class IcecastService(Service):
         )
 
     def commands(self, context: ServiceContext) -> Mapping[str, Sequence[str]]:
-        """Return the commands of Icecast and its source. Icecast refuses to run as root and gets another user id."""
+        """Return the commands of Icecast and of its source. Icecast gets another user id: it refuses to run as root."""
         where = context.installed
         station = [where.program(ICECAST), "-c", where.path(context.directory / "icecast.xml")]
         sound = [where.path(context.cache / "radio.mp3"), str(RADIO_KBPS)]
@@ -105,7 +105,7 @@ class IcecastService(Service):
         """Check that Icecast has its source, and that the radio's page and the list of tracks answer.
 
         Raises:
-            DeviceError: Icecast has no source, or one of them does not answer.
+            DeviceError: Icecast has no source, or one of the URLs does not answer.
         """
         status = self._get(context, f"http://{self.hosts[RADIO_HOST]}:{PORT}/status-json.xsl")
         try:
@@ -136,7 +136,7 @@ class IcecastService(Service):
 
 
 def _make(melody: StationMelody, path: Path, kbps: int) -> None:
-    """Encode a melody, unless the file ``.notes`` next to `path` shows that `path` has it already."""
+    """Encode a melody to `path`. Do nothing if the file ``.notes`` next to `path` shows that it is already encoded."""
     notes = path.with_suffix(".notes")
     described = json.dumps({**melody.describe(), "kbps": kbps})
     if not (path.exists() and notes.exists() and notes.read_text() == described):

@@ -11,7 +11,8 @@ HOST, ADDRESS, PORT = "iperf.lab", "10.65.107.1", 5201
 IPERF3 = Program("iperf3", ("iperf3",), ("--version",), "iperf3", "throughput, both ways")
 _CHECK_TIMEOUT_S = 5.0
 _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
-"""iperf3's message while it ends the previous test; the longest time to wait for that; interval of the attempts."""
+"""Message of iperf3 while its server still ends the previous test; longest wait for the end of that test, s; time
+between two attempts, s."""
 
 
 class IperfService(Service):
@@ -30,7 +31,7 @@ class IperfService(Service):
         return {"iperf3": [iperf3, "--server", "--bind", ADDRESS, "--port", str(PORT), "--forceflush"]}
 
     def check(self, context: ServiceContext) -> None:
-        """Run a test of 1 kB from the origin itself. Repeat it for a while if the server is busy.
+        """Run a test of 1 KiB from the origin itself. While the server is busy, repeat the test for up to 5 s.
 
         Raises:
             DeviceError: no test succeeded.

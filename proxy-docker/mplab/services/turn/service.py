@@ -55,7 +55,7 @@ class TurnService(Service):
         )
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return the server of the page and its mailbox."""
+        """Return the ``server`` block of the page, and of the mailbox for the session descriptions of both sides."""
         return render(
             HERE,
             "nginx.conf.j2",

@@ -27,7 +27,7 @@ class UploadService(Service):
         context.authority.issue(self.name, list(self.hosts))
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return one server per host name."""
+        """Return one ``server`` block per host name."""
         return render(
             FOLDER,
             "nginx.conf.j2",

@@ -46,7 +46,7 @@ class XmppService(Service):
         (context.directory / "prosody.cfg.lua").write_text(configuration)
 
     def nginx(self, context: ServiceContext) -> str:
-        """Return the servers of the page, the WebSocket and the photos."""
+        """Return the ``server`` blocks for the page, the WebSocket and the photos."""
         return render(
             HERE,
             "nginx.conf.j2",

@@ -25,7 +25,7 @@ LONGEST_S = 75.0
 
 _SERVICE = "icecast"
 _BESIDE_S = 45.0
-"""Time limit in addition to listening, s: for the page before it and the app's report after it."""
+"""Time, s, that the time limit adds to the listening time: to load the page and to read the app's report."""
 
 _AFTER_S = 0.5
 """Recording time after the end of listening, s, so that the recording covers all of it."""
@@ -55,7 +55,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
         name: of the scenario.
         title: of the scenario.
         parameters: class of the parameters.
-        app: the app; its ``start`` may use the parameters and the values of `places` by their names.
+        app: the app. Placeholders in its ``start`` are names of parameters, and the keys that `places` returns.
         button: name of the element that starts the sound.
     """
 
@@ -73,7 +73,7 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def places(self, context: Context, facts: Mapping[str, str]) -> Mapping[str, object]:
-        """Return values for the app's ``start``, in addition to the parameters.
+        """Return the values of placeholders in the app's ``start`` that are not parameters: name → value.
 
         Args:
             context: of the cell.
@@ -82,14 +82,14 @@ class ListeningScenario(Scenario[ListeningParameters]):
 
     @abstractmethod
     def sent(self, facts: Mapping[str, str], player: Player) -> Mapping[str, object]:
-        """Return further fields of the observation ``sound``: ``melody``, the source, and the player's counters."""
+        """Return further fields of the observation ``sound``: the sent ``melody``, and the player's counters."""
 
     def time_limit_s(self, parameters: ListeningParameters) -> float:
-        """Return the time of listening and 45 s."""
+        """Return the listening time plus 45 s."""
         return parameters.listen + _BESIDE_S
 
     def estimate_s(self, parameters: ListeningParameters) -> float:
-        """Return the time of listening and 1 s for the page."""
+        """Return the listening time plus 1 s to load the page."""
         return parameters.listen + 1
 
     @contextmanager
@@ -106,7 +106,9 @@ class _Session(Session[ListeningParameters]):
     ui: BrowserUi
 
     def run(self) -> None:
-        """Open the app's page, tap, and listen. The page's script has an object ``player`` with the time ``tapped``.
+        """Open the app's page, tap the button, and record the sound.
+
+        The page's script must have an object ``player``, whose ``tapped`` is the unix time of the tap, s.
 
         Raises:
             StepError: the page did not open, the tap did not reach it, or nothing was heard.
@@ -133,7 +135,7 @@ class _Session(Session[ListeningParameters]):
         )
 
     def _player(self) -> Player:
-        """Return the app's object ``player``; observe its events. Raises StepError."""
+        """Observe the events in the app's object ``player``; return its other keys. Raises StepError without a tap."""
         player: Player | None = self.ui.evaluate("return player;")
         if not isinstance(player, dict) or not player.get("tapped"):
             raise StepError(f"{self.scenario.name}: the tap did not reach the app")

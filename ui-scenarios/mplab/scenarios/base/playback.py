@@ -60,7 +60,7 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
         name: of the scenario.
         title: of the scenario.
         parameters: class of the parameters.
-        site: fact of the service ``dash`` with the site's URL.
+        site: name of the fact that holds the site's URL, among the facts of the service ``dash``.
         app: has the elements ``started`` (shown once the picture moves), ``status`` (``playing``, ``waiting``,
             ``ended`` or ``failed: …``), ``back`` (returns from a clip to the list), and each clip by its name.
     """
@@ -76,11 +76,11 @@ class PlaybackScenario(Scenario[PlaybackParameters]):
         self.app = app
 
     def time_limit_s(self, parameters: PlaybackParameters) -> float:
-        """Return 120 s, or the estimate and 30 s if that is longer."""
+        """Return the estimate plus 30 s, but at least 120 s."""
         return math.ceil(max(MAX_TEST_S, self.estimate_s(parameters) + _SLACK_S))
 
     def estimate_s(self, parameters: PlaybackParameters) -> float:
-        """Return the time to watch all clips."""
+        """Return the time, s, to open the site, to wait for each clip's start, and to watch all clips."""
         return _OPEN_S + len(parameters.clips) * (parameters.pause + _USUAL_STARTUP_S + parameters.watch)
 
     @contextlib.contextmanager
@@ -144,7 +144,7 @@ class _Session(Session[PlaybackParameters]):
         return "the player says nothing"
 
     def _observe(self, visit: int, clip: str) -> int:
-        """Observe the player's new records; warn if the host was too slow. Return the number of segments."""
+        """Observe the player's new records; warn if they show a slow host. Return how many of them are segments."""
         records = self.ui.evaluate(_TAKE_SCRIPT)
         for record in records:
             fields = {name: value for name, value in record.items() if name != "event"}

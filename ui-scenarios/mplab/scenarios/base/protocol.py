@@ -36,10 +36,12 @@ class AppFactory(Protocol):
     """Open apps that are installed on the phone (Android)."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager[AppUi]:
-        """Prepare an app, stopped and ready to be opened, for as long as the context.
+        """Return a context manager that prepares an app, and yields the `AppUi` that drives the app.
+
+        The app is stopped and ready to be opened.
 
         Args:
-            app: the app. Its data is cleared first, unless it is an app that needs a signed-in account.
+            app: the app. Its data is cleared first, unless the app needs a signed-in account.
 
         Raises:
             StepError: the phone's screen cannot be driven, or the app is not installed.
@@ -50,7 +52,7 @@ class DevToolsFactory(Protocol):
     """Connect to the DevTools of apps on the phone (Android)."""
 
     def __call__(self, app: "AndroidApp") -> AbstractContextManager["DevTools | None"]:
-        """Connect to the DevTools of a running app for as long as the context; None: it offers none.
+        """Return a context manager that connects to a running app. It yields None if the app offers no DevTools.
 
         Raises:
             DeviceError: the phone failed.
@@ -69,7 +71,9 @@ class Context:
     open_ui: BrowserFactory
     observe: Observer
     rng: Random
+    """Random numbers, seeded by the cell's seed: a retry of the cell gets the same numbers."""
     cell_dir: Path
+    """Folder of the cell's results."""
     scratch_dir: Path
     """Temporary folder, removed after the cell."""
     time_limit_s: float
@@ -85,13 +89,13 @@ class Context:
     service: Callable[[str], Mapping[str, str]] = _not_declared
     """Returns the facts of a service that the scenario declares: URLs, accounts."""
     open_sound: Callable[[], AbstractContextManager[SoundCard]] = _not_declared
-    """Opens the phone's sound card for as long as the context. It records what ``open_ui(sound=card.server)`` plays."""
+    """Opens the phone's sound card. The card records what a browser of ``open_ui(sound=card.server)`` plays."""
     open_app: AppFactory = _not_declared
     """Opens Android apps; only on phones that have them."""
     open_devtools: DevToolsFactory = _not_declared
     """Connects to the DevTools of Android apps; only on phones that have them."""
     android: "AndroidApp | None" = None
-    """The Android app that the scenario uses; None: the phone is virtual, and its apps are pages."""
+    """The Android app that the scenario uses; None: the phone is virtual, and web pages replace apps."""
 
     def warn(self, text: str) -> None:
         """Report a disturbance of the cell: the cell still counts, and the report flags it.

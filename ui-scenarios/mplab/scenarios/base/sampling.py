@@ -54,7 +54,12 @@ class Spell:
 
 
 class Stall(TypedDict):
-    """A stall after the start; `duration_s` None: it lasted until the last sample."""
+    """A stall after the start of playback.
+
+    Attributes:
+        at: unix time of its start, s.
+        duration_s: length, s; None: it lasted until the last sample.
+    """
 
     at: float
     duration_s: float | None
@@ -101,7 +106,7 @@ class Sampled:
     def spells(self, name: str) -> list[Spell]:
         """Return the intervals in which an element was shown.
 
-        Each bound is the middle between two samples, so it is off by at most half of the resolution.
+        A bound is the middle between two samples, so its error is at most half of `resolution_s`.
         """
         found: list[Spell] = []
         before: ScreenSample | None = None
@@ -143,6 +148,7 @@ class Sampled:
         }
 
     def _plays_from(self, spinner: str, started: str) -> float | None:
+        """Return the unix time at which the app starts to play, s; None: it never plays."""
         if started:
             return next((spell.began for spell in self.spells(started)), None)
         waits = self.spells(spinner)
@@ -170,8 +176,8 @@ def sample(
         for_s: duration, s.
         every_s: sampling interval, s.
         until: called with each sample; True ends the sampling.
-        watch: called with all windows of each sample, e.g. `AndroidUi.close_dialog`. True: the screen showed something
-            else than the app, and the sample does not count.
+        watch: called with all windows of each sample, e.g. `AndroidUi.close_dialog`. If it returns True, something
+            covered the app, and the sample does not count.
 
     Raises:
         StepError: the phone does not answer.

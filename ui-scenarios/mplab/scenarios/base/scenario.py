@@ -15,7 +15,7 @@ DEFAULT_CPUS = 0.5
 
 
 class Parameters(BaseModel):
-    """Base of a scenario's parameters: strict, frozen, unknown keys refused.
+    """Base class of a scenario's parameters. They are frozen, and unknown keys are refused.
 
     Quantities use the types of ``mplab.format.units`` (``SizeBytes``, ``DurationS``, …), which read ``"1 MB"``
     and ``"30 s"``.
@@ -62,7 +62,7 @@ class Scenario(ABC, Generic[ParametersT]):
     needs_ui: bool = False
     """True when the scenario opens browsers or Android apps."""
     services: tuple[str, ...] = ()
-    """Origin services that it uses: folders of ``proxy-docker/mplab/services``."""
+    """Services of the origin that the scenario uses: names of folders in ``proxy-docker/mplab/services``."""
     browser: str = "chromium"
     """The browser that ``Context.open_ui`` opens: ``chromium`` or ``firefox``."""
     programs: tuple[Program, ...] = ()
@@ -88,7 +88,7 @@ class Scenario(ABC, Generic[ParametersT]):
     def check(self, context: Context, parameters: ParametersT) -> None:
         """Check that the host is fast enough to measure. By default nothing is checked.
 
-        Called before `open`: links are not shaped yet, the transport is up, nothing is captured.
+        Called before `open`. During the call the transport is up, links are not shaped yet, and nothing is captured.
 
         Raises:
             CheckError: the scenario's measurements would be wrong on this host now; the cell is invalid.
@@ -96,11 +96,11 @@ class Scenario(ABC, Generic[ParametersT]):
 
     @abstractmethod
     def open(self, context: Context, parameters: ParametersT) -> AbstractContextManager[Session[ParametersT]]:
-        """Return the session of one cell, a context manager.
+        """Return a context manager that yields the session of one cell.
 
-        Entering it prepares the app: nothing is captured yet and the transport is not up. Leaving it cleans up, even
-        after an error. At that time the services' logs of the cell are in ``logs`` of the cell's folder, and captures
-        have stopped unless there was an error.
+        Entry prepares the app: nothing is captured yet, and the transport is not up. Exit cleans up, even after an
+        error. At exit the services' logs of the cell are in ``logs`` of the cell's folder. Captures have stopped,
+        unless there was an error.
         """
 
 

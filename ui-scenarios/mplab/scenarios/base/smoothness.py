@@ -1,21 +1,21 @@
-"""Detect that the host was too slow for a video, from player records that no network can cause."""
+"""Detect that the host was too slow for a video: from player records that a slow network cannot cause."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 MAX_DROPPED_PERCENT = 5.0
-"""Largest share of dropped frames; with more, the host and not the network determined the picture."""
+"""Largest accepted share of dropped frames, %. A larger share means that the host limited the picture."""
 MAX_CLOCK_GAP_S = 1.0
-"""Longest time between two samples of the page, s (it samples every 250 ms). With more, the page itself was blocked."""
+"""Largest accepted gap between two samples, s. The page samples every 250 ms: after a larger gap it was blocked."""
 MIN_BUFFER_S = 1.0
-"""Buffer level, s, from which on a stall is due to the host: ``host_stalls`` in `mplab.analysis.scores.playback`."""
+"""Smallest buffer level, s, at which a stall is the host's: see ``host_stalls`` in `mplab.analysis.scores.playback`."""
 
 Record = Mapping[str, Any]
 
 
 def disturbances(records: Sequence[Record]) -> list[str]:
-    """Return a sentence for each way in which the host disturbed a clip; empty: it did not.
+    """Return a sentence for each kind of disturbance of a clip by the host; empty: the host was fast enough.
 
     Args:
         records: the player's records of one clip, in order: ``sample`` (``at``, ``frames``, ``dropped``), ``playing``,

@@ -23,7 +23,7 @@ MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3). An upload that needs more is cancelled and scored."""
 MAX_SIZE_BYTES = 200_000_000
 MARGIN_S = 8.0
-"""An upload is cancelled this long before the end of the cell's time, s."""
+"""Time between the cancellation of an unfinished upload and the scenario's time limit, s."""
 
 _SERVICE = "upload"
 LOG = Path("logs") / f"{_SERVICE}.log"
@@ -84,7 +84,7 @@ class UploadScenario(Scenario[UploadParameters]):
     """Upload files in an app.
 
     Args:
-        name: of the scenario, and of its store in the service `upload`.
+        name: of the scenario, and key of its store's URL among the facts of the service `upload`.
         title: of the scenario.
         parameters: class of the parameters.
         app: the app; its ``start`` may use ``{url}``, ``{block_bytes}`` and ``{gap_ms}``.
@@ -104,14 +104,14 @@ class UploadScenario(Scenario[UploadParameters]):
         return parameters.limit
 
     def estimate_s(self, parameters: UploadParameters) -> float:
-        """Return the time for all files at 7 Mbit/s, rests included, within the limit."""
+        """Return the time for all files at 7 Mbit/s with their rests; at most ``limit`` minus 8 s."""
         gaps_s = (len(parameters.blocks) - 1) * parameters.gap_s
         one_s = parameters.think + parameters.size * 8 / 1000 / _USUAL_KBPS + gaps_s
         return min(_START_S + parameters.files * one_s, parameters.limit - MARGIN_S)
 
     @contextmanager
     def open(self, context: Context, parameters: UploadParameters) -> Iterator["_Session"]:
-        """Start the app and make the files. At the end close the app, and observe the bytes that arrived."""
+        """Start the app and write the files to upload. At the end close the app, and observe the bytes that arrived."""
         with ExitStack() as ended, context.open_ui() as ui:
             session = _Session(context, parameters, self, ui)
             ended.callback(session.observe_arrivals)
@@ -150,7 +150,7 @@ class _Session(Session[UploadParameters]):
 
     @property
     def left_s(self) -> float:
-        """Time until the upload is cancelled."""
+        """Time until the current upload is cancelled, s."""
         return self.deadline - time.monotonic()
 
     def run(self) -> None:
@@ -180,7 +180,7 @@ class _Session(Session[UploadParameters]):
                 return
 
     def observe_arrivals(self) -> None:
-        """Observe the arrival of each file until the end of its upload, by the origin's log; without a log nothing."""
+        """Observe how each file arrived until its upload ended, by the origin's log. Without a log, do nothing."""
         log = self.context.cell_dir / LOG
         if log.exists():
             for name, (number, ended) in self.ended.items():
@@ -227,7 +227,7 @@ def arrivals(log: str, name: str, until: float) -> list[tuple[float, int]]:
         until: unix time; later records are ignored.
 
     Returns:
-        Unix time and bytes that had arrived by then, both ascending.
+        Pairs of unix time, s, and bytes of the file that had arrived by then. Both numbers ascend.
     """
     blocks: dict[int, int] = {}
     timeline: list[tuple[float, int]] = []

@@ -9,14 +9,14 @@ _LEAST_PAUSE_S = 0.005
 
 
 class Clock:
-    """The times of a track's samples.
+    """The wall-clock times of a track's samples.
 
-    A pair is late by the time that the recording program waited for a processor. The pair with the smallest delay
-    within a second before or after gives the track's own time. A lasting delay is a pause of the track: samples that
-    the player never requested.
+    The recording program notes pairs: the number of samples so far, and the wall-clock time. A pair is late when the
+    program waited for a processor. Each pair therefore takes the smallest delay of all pairs within 1 s before and
+    after it. A delay that lasts longer is a pause of the track: the player requested no samples.
 
     Args:
-        pairs: number of samples before a moment, and the moment, unix seconds; about ten pairs per second.
+        pairs: number of samples so far, and unix time, s; about ten pairs per second.
         rate_hz: samples per second.
     """
 

@@ -9,7 +9,7 @@ from mplab.analysis.metric import Observation
 from .stalls import Span
 
 _SETTLED_S = 2.0
-"""Time until the player has adapted its buffer, s; its jitter values are ignored."""
+"""Time from a call's first sample in which the player adapts its buffer, s. Jitter values of this time are ignored."""
 
 
 def measured(samples: Sequence[Observation], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
@@ -40,7 +40,7 @@ _Seconds = Sequence[tuple[Observation, Observation]]
 
 
 def _shares(seconds: _Seconds) -> dict[str, float]:
-    """Return the metrics that are a quotient of two counters' growth."""
+    """Return the metrics that divide the growth of one counter by the growth of another counter."""
 
     def grown(name: str, group: str = "inbound") -> float:
         growth = (after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)

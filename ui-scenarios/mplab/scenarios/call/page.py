@@ -11,6 +11,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui import BrowserUi
 
 Track = Literal["heard", "spoken"]
+"""``heard``: sound that this side received and played; ``spoken``: sound of this side's microphone."""
 
 STATE = "return document.body.dataset.state;"
 _EVENTS = "return Object.fromEntries(call.events.map(([at, name]) => [name, at]));"
@@ -70,7 +71,7 @@ def statistics(ui: BrowserUi) -> list[Sample]:
 
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
-    """Return heartbeats at which the page or the voice was late: due time, unix seconds, and delay, seconds."""
+    """Return the heartbeats that came late, of the page and of the voice: due unix time, s, and delay, s."""
     found: list[list[float]] = ui.evaluate(_BEATS)
     return found
 

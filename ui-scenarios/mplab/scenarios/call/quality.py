@@ -91,7 +91,7 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
         part: samples to search for.
         recording: samples to search in.
         first: lowest start index; negative indices are silence.
-        last: highest start index; None: the one at which `part` ends with the recording.
+        last: highest start index; None: the index at which `part` ends together with the recording.
     """
     last = len(recording) - len(part) if last is None else last
     before, after = max(0, -first), max(0, last + len(part) - len(recording))
@@ -106,7 +106,7 @@ def find(part: Samples, recording: Samples, *, first: int = 0, last: int | None 
 
 
 def cut(recording: Samples, start: int, length: int) -> Samples:
-    """Return `length` samples from `start` on with a margin on both sides; silence beyond the recording."""
+    """Return `length` samples from `start` on, and 0.25 s more on both sides. Beyond the recording there is silence."""
     margin = round(_MARGIN_S * RATE_HZ)
     first, last = start - margin, start + length + margin
     before, after = max(0, -first), max(0, last - len(recording))

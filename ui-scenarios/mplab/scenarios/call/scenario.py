@@ -33,9 +33,10 @@ REFERENCE = "recordings/reference.wav"
 _SAID_STRENGTH = 0.9
 _ANSWER_S, _CONNECT_S, _STEP_S = 15.0, 20.0, 10.0
 _FIRST_SOUND_S = 8.0
-"""Longest time from the start of the recording to the first packet at the phone, s: its lead, and the path's delay."""
+"""Time after the caller's speech file starts by which packets must reach the phone, s: its 1 s of silence, and the
+delay of the path."""
 _TAIL_S = 1.5
-"""Time that the phone listens after the last word, s: jitter buffer and path delay it."""
+"""Time that the phone listens after the end of the last word, s: path and jitter buffer delay the sound."""
 _WATCH_S, _LOOK_S = 2.0, 0.5
 _OVERHEAD_S, _SETUP_S = 20.0, 8.0
 _DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
@@ -83,10 +84,10 @@ class CallScenario(Scenario[CallParameters]):
         return calls + CONTROL_S + _SETUP_S
 
     def check(self, context: Context, parameters: CallParameters) -> None:
-        """Make the control call, a short call over open links.
+        """Make the control call: a short call over links that are not shaped.
 
         Raises:
-            CheckError: its sound is bad: the host is too busy for calls.
+            CheckError: the call sounds bad, because the host is too busy for calls.
             StepError: the call failed.
         """
         speech = Speech.of_service(context.service(SERVICE))
@@ -209,7 +210,7 @@ class _Call:
                 raise StepError(f"call {self._name}: failed at the {who}: {ui.read(APP.elements['problem'])}")
 
     def _wait_until_said(self) -> None:
-        """Wait for the end of the last word, by the caller's clock. Raises StepError when the call fails before."""
+        """Wait until 1.5 s after the caller's last word. Raises StepError when the call fails, or no packet arrives."""
         began = float(page.events(self._sides.desktop)["talking"])
         end = began + self._said[-1].end_s + _TAIL_S
         listened, watched = False, time.time()
@@ -270,7 +271,7 @@ class _Call:
             self._rate_control(recording, clock)
 
     def _observe_utterances(self, player: Clock) -> None:
-        """Observe when the caller's microphone gave each utterance, and the host's stalls around it.
+        """Observe the time at which each utterance left the caller's microphone, and the host's stalls around it.
 
         Raises:
             CheckError: the caller's microphone did not give the recorded speech.

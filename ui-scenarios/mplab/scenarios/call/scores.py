@@ -109,7 +109,7 @@ TURN_PORT = 3478
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
-    """Return the values over all calls of a cell and of each utterance, without disturbed utterances."""
+    """Return the values of a cell: over all its calls, and for each utterance. Disturbed utterances are left out."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
     said = [item for item in calls if item["event"] == "utterance"]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 DISTURBED_MS = 50.0
-"""A longer stall disturbs an utterance: over a clean link the player buffers only about 30 ms."""
+"""Longest stall that does not disturb an utterance, ms. Over a clean link the player buffers only about 30 ms."""
 MOST_DISTURBED = 0.5
-"""Largest share of disturbed utterances; with more, too few are left to rate the calls."""
+"""Largest share of disturbed utterances; above it, too few utterances are left to rate the calls."""
 LISTENING_S = 2.0
 """Longest time that speech takes to the phone's ear, s."""
 AFTERMATH_S = 10.0

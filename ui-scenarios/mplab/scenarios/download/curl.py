@@ -29,7 +29,12 @@ _BUNDLE_SCRIPT = 'date +%s.%N; "$0" "$@"; date +%s.%N'
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer as curl reports it; times in seconds since its start."""
+    """A transfer as curl reports it; times in seconds since its start.
+
+    Attributes:
+        flow: number in its bundle, from 1; 0: a single file.
+        local_port: TCP port on the phone; 0: unknown.
+    """
 
     flow: int
     exit_code: int
@@ -71,7 +76,7 @@ def file_argv(size: int, timeout_s: float, server: Server = "dl", *, curl: str =
 
 @dataclass(frozen=True)
 class Flows:
-    """Order of the flows of a bundle: `concurrent` at a time, or one every `every_s` seconds if that is not 0."""
+    """Order of a bundle's flows: one every `every_s` seconds or, if `every_s` is 0, `concurrent` at a time."""
 
     count: int
     concurrent: int = 1

@@ -101,7 +101,7 @@ class DownloadScenario(Scenario[DownloadParameters]):
     socks = True
 
     def time_limit_s(self, parameters: DownloadParameters) -> float:
-        """Return the time for a path of 200 kbit/s, at most 120 s; more only if three times the estimate needs it."""
+        """Return the time at 200 kbit/s, but at most 120 s. Three times the estimated time is allowed in any case."""
         slow = 10 + parameters.waiting_s + parameters.total_bytes * 8 / 1000 / _SLOW_KBPS
         usual = self.estimate_s(parameters) - parameters.waiting_s
         return math.ceil(max(min(MAX_TEST_S, slow), 10 + parameters.waiting_s + 3 * usual))
@@ -187,7 +187,7 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
 
 
 def _way(context: Context) -> dict[str, bool]:
-    """Return the field of an observation with a proxy: the proxy resolves the name, so curl has no lookup time."""
+    """Return the field ``by_proxy`` if there is a proxy: it resolves the name, so curl has no lookup time."""
     return {"by_proxy": True} if context.app_proxy else {}
 
 

@@ -27,7 +27,7 @@ MAX_TEST_S = 120.0
 LARGEST_PHOTO_BYTES = 20_000_000
 
 _MARGIN_S = 6.0
-"""The scenario stops waiting this long before the end of the cell's time, s."""
+"""Time between the end of the last wait and the scenario's time limit, s."""
 _USUAL_KBPS, _USUAL_ACTION_S, _OPEN_S = 2000.0, 0.5, 1.0
 _RESULTS = """
 return performance.getEntriesByType('measure').map(entry => ({
@@ -66,7 +66,7 @@ class FacebookScenario(Scenario[FacebookParameters]):
         return parameters.limit
 
     def estimate_s(self, parameters: FacebookParameters) -> float:
-        """Return the time for photos at 2 Mbit/s, half a second per action, and the rests, within the limit."""
+        """Return the time for photos at 2 Mbit/s, 0.5 s per action, and the rests; at most ``limit`` minus 6 s."""
         photo_s = parameters.photo * 8 / 1000 / _USUAL_KBPS
         round_s = photo_s + len(ACTIONS) * _USUAL_ACTION_S + (len(ACTIONS) - 1) * parameters.think
         return min(_OPEN_S + parameters.rounds * round_s, parameters.limit - _MARGIN_S)
@@ -125,7 +125,7 @@ class _Session(Session[FacebookParameters]):
         """Perform one action and record its time. Return False when it did not end before the deadline.
 
         Raises:
-            StepError: a step failed, or the page or the server has not the content that was sent.
+            StepError: a step failed, or the page or the server lacks content that was sent.
         """
         context = self.context
         text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
@@ -160,7 +160,7 @@ class _Session(Session[FacebookParameters]):
             ui.tap(elements["post"])
 
     def _settle(self) -> bool:
-        """Wait until the app has an answer. Return False when the time is up before."""
+        """Wait until the app has an answer. Return False if the deadline comes first."""
         try:
             self.ui.wait(APP.elements["settled"], timeout_s=max(0.1, self.deadline - time.monotonic()))
         except StepError:
@@ -180,7 +180,7 @@ class _Session(Session[FacebookParameters]):
 
 
 def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:
-    """Raise StepError when content is missing, or when the server's content is not what was sent."""
+    """Raise StepError when content is missing, or when the server's content differs from the sent content."""
     problem = ""
     if action == "refresh":
         for what in ("pictures", "picture_bytes"):

@@ -47,7 +47,7 @@ class FirefoxScenario(PagesScenario):
         """Return the number of new connections as ``connections``.
 
         Raises:
-            StepError: the page made no new connection, so the browser did not start clean.
+            StepError: the page made no new connection, so the browser had kept some from before.
         """
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)

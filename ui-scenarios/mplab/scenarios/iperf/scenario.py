@@ -22,7 +22,8 @@ MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3)."""
 _CONNECT_TIMEOUT_S = 5.0
 _BUSY, _BUSY_S, _POLL_S = "the server is busy", 5.0, 0.1
-"""iperf3's message while its server ends the previous test; the longest time to wait for that; interval of attempts."""
+"""Message of iperf3 while its server still ends the previous test; longest wait for the end of that test, s; time
+between two attempts, s."""
 _AFTER_S = 15.0
 """Time for the queued data of the links and for the exchange of results, s."""
 
@@ -61,7 +62,7 @@ class IperfScenario(Scenario[IperfParameters]):
     services = (SERVICE,)
 
     def time_limit_s(self, parameters: IperfParameters) -> float:
-        """Return the time of the tests, their start and their end included, at most 120 s."""
+        """Return the time of all tests with their starts and ends, but at most 120 s."""
         each = parameters.duration + _CONNECT_TIMEOUT_S + _BUSY_S + _AFTER_S + parameters.pause
         return min(math.ceil(len(parameters.directions) * each), MAX_TEST_S)
 
@@ -70,7 +71,7 @@ class IperfScenario(Scenario[IperfParameters]):
         return len(parameters.directions) * (parameters.duration + parameters.pause + 1)
 
     def open(self, context: Context, parameters: IperfParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -158,7 +158,7 @@ class _Session(Session[MessengerParameters]):
 def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bool:
     """Return whether the last bubble that contains `text` is delivered.
 
-    It is if the lowest delivery mark on the screen ends below the top of that bubble.
+    The bubble is delivered if the lowest delivery mark on the screen ends below the top of the bubble.
     """
     bubbles = find_nodes(windows, Selector("contains", text))
     ticks = find_nodes(windows, delivered)

@@ -212,7 +212,7 @@ class _Session(Session[MessengerParameters]):
                 ) from error
 
     def _receiver_report(self) -> MessengerReport:
-        """Return the second phone's report once it shows all received messages, after 5 s in any case."""
+        """Return the second phone's report as soon as it shows all received messages, at the latest after 5 s."""
         deadline = time.monotonic() + _SHOW_S
         while True:
             report: MessengerReport = self.peer.evaluate(_REPORT_SCRIPT)

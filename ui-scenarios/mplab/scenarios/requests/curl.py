@@ -1,4 +1,4 @@
-"""Command line for curl on the phone, and parser of its reports."""
+"""Build the command line for curl on the phone, and parse its reports."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 HOST, PATH = "img1.search.lab", "/i/1.png"
 """Object of one of the lab's web sites; its server keeps connections open."""
 _IDLE = "file:///dev/null"
-"""Transfer that fills the idle time between rounds. curl waits only by its rate, and an empty file takes one slot of
-the rate; the connection stays open."""
+"""URL of the empty transfers that fill the idle time between rounds. curl can only wait by its option ``--rate``: each
+transfer takes one slot of the rate. The connection to the server stays open meanwhile."""
 _MARK = "mplab-curl "
 _FIELDS = {
     "exit_code": "%{exitcode}",
@@ -63,7 +63,7 @@ class Plan:
         return urls
 
     def headers(self) -> list[str]:
-        """Return the headers of each request, padded by a cookie to `request_bytes`."""
+        """Return the headers of each request. A cookie pads the request to `request_bytes`."""
         headers = ["User-Agent:", "Accept:", f"Range: bytes=0-{self.response_bytes - 1}"]
         headers += [] if self.kept else ["Connection: close"]
         query = f"?round={'1' * len(str(self.rounds))}&request={'1' * len(str(self.requests))}"

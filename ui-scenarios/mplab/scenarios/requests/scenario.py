@@ -1,4 +1,4 @@
-"""App that polls a server: rounds of periodic small HTTP requests, with idle times between rounds."""
+"""Poll a server like an app: rounds of periodic small HTTP requests, with idle times between rounds."""
 
 import math
 from contextlib import AbstractContextManager, nullcontext
@@ -75,7 +75,7 @@ class RequestsParameters(Parameters):
 
 
 class RequestsScenario(Scenario[RequestsParameters]):
-    """`Scenario`: small HTTP requests."""
+    """Send small HTTP requests in rounds."""
 
     name = "requests"
     title = "Small requests at a steady pace"
@@ -91,7 +91,7 @@ class RequestsScenario(Scenario[RequestsParameters]):
         return parameters.duration_s(0) + 1
 
     def open(self, context: Context, parameters: RequestsParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 

@@ -15,7 +15,7 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 HOST, PORT = "echo.lab", 7007
 SMALLEST_BYTES, LARGEST_BYTES = 56, 1200
-"""Payload limits: the probe's own header, and the largest payload that fits into a packet with a session's headers."""
+"""Smallest payload: the probe's own header. Largest payload: fits into one packet with the headers of a session."""
 
 MAX_PROBES = 1 << 20
 _LOOKUP_TIMEOUT_S = 10.0
@@ -61,7 +61,7 @@ class UdpJitterScenario(Scenario[UdpJitterParameters]):
         return parameters.duration + 1
 
     def open(self, context: Context, parameters: UdpJitterParameters) -> AbstractContextManager["_Session"]:
-        """Prepare nothing."""
+        """Return a session that needs no preparation."""
         return nullcontext(_Session(context, parameters))
 
 
@@ -106,7 +106,7 @@ def _address(phone: Phone) -> str:
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:
-    """Parse the result of ``mpflex udp-jitter``, without its key ``ok``. Raises StepError unless that is true."""
+    """Return the result of ``mpflex udp-jitter`` without its key ``ok``. Raises StepError unless ``ok`` is true."""
     try:
         found: dict[str, Any] = json.loads(stdout)
     except ValueError:

@@ -38,7 +38,7 @@ async def _svc(device: Android, call: Call) -> int:
 
 
 def switch(device: Android, what: str, *, on: bool) -> None:
-    """Switch a radio on or off; its interface follows after a delay."""
+    """Switch a radio on or off: `what` is ``wifi``, ``data`` or ``bluetooth``. Its interface follows after a delay."""
     radios, settings_of = device.state.radios, device.state.settings["global"]
     if what == "wifi":
         radios.wifi = on

@@ -1,4 +1,4 @@
-"""Answer ``screencap``, ``screenrecord`` and ``uiautomator``: the display as picture, film and hierarchy."""
+"""Answer ``screencap``, ``screenrecord`` and ``uiautomator``: the display as picture, recording and hierarchy."""
 
 import asyncio
 import contextlib
@@ -102,7 +102,7 @@ async def _film(device: Android, encoder: asyncio.subprocess.Process, stop: "asy
 
 
 async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
-    """Close the input of the encoder, and wait until it has written the film. Return its error output."""
+    """Close the encoder's input, and wait until it has written the recording. Return its error output."""
     assert encoder.stdin is not None  # noqa: S101 - it has pipes
     assert encoder.stderr is not None  # noqa: S101
     encoder.stdin.close()

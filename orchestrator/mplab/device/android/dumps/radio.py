@@ -10,7 +10,7 @@ _UNAVAILABLE = 2147483647
 
 
 def wifi_info(state: State, network: Network) -> str:
-    """Return a WifiInfo in its own text form."""
+    """Return the state of WiFi in the text format of Android's ``WifiInfo``."""
     wifi = state.model.wifi
     quoted = state.model.sdk >= 30
     if wifi is None or not state.radios.wifi_up:

@@ -13,7 +13,7 @@ _SCAN = "android.intent.action.MEDIA_SCANNER_SCAN_FILE"
 
 
 def put(context: Context, path: Path) -> str:
-    """Copy a file to the phone's downloads and have Android index it. Return its path there. Raises DeviceError."""
+    """Copy a file to the phone's downloads; have Android index it. Return its path there. Raises DeviceError."""
     target = f"{FOLDER}/{path.name}"
     context.phone.push(path, target)
     context.phone.shell(["am", "broadcast", "-a", _SCAN, "-d", f"file://{target}"], check=False)

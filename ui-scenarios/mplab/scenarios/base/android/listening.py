@@ -26,7 +26,8 @@ class AndroidListeningScenario(AndroidScenario[ListeningParameters]):
 
     Args:
         virtual: the scenario of the virtual phone.
-        url: fact of the service ``icecast`` to open when the app's section has no link ``play``.
+        url: name of the fact of the service ``icecast`` whose URL is opened. A link ``play`` in the app's section of
+            ``app.yaml`` takes precedence.
         button: name of the element that starts the sound, in the app's section.
         playing: name of the element that is shown while the app plays or rebuffers.
     """

@@ -8,7 +8,7 @@ from mplab.scenarios.base.sampling import Sampled, ScreenSample, Spell
 
 LOADING, POSITION, SKIP_AD, ENDED, PROBLEM = "loading", "position", "skip ad", "ended", "problem"
 NAMES = ("player", LOADING, POSITION, SKIP_AD, ENDED, PROBLEM)
-"""Elements that a player's section of ``app.yaml`` may have; ``player`` is shown whenever the player is."""
+"""Elements that a player's section of ``app.yaml`` may have. ``player`` is shown as long as the player is visible."""
 
 _STEP_S = 1.0
 """Step of the positions that players show, s."""
@@ -22,7 +22,7 @@ class Motion:
         began: unix time of the first motion, s; None: it never played.
         stalls: stalls after the first motion.
         until: unix time of the last sample, s.
-        resolution_s: shorter stalls may be missed, and each time is off by at most half of it.
+        resolution_s: resolution of all times, s. Shorter stalls may be missed; a time is off by at most half of it.
         by: source of the times: ``loading``, a spinner, or ``position``, a clock in whole seconds.
     """
 
@@ -56,6 +56,7 @@ def motion(sampled: Sampled, *, spinner: bool) -> Motion:
 
 
 def _by_spinner(sampled: Sampled) -> Motion:
+    """Return the playback of a player that shows ``loading`` while it waits for data."""
     began: float | None = None
     stalls: list[Spell] = []
     since: float | None = None
@@ -78,7 +79,7 @@ def _by_spinner(sampled: Sampled) -> Motion:
 
 @dataclass
 class _Clock:
-    """State of a displayed position in whole seconds."""
+    """Playback that was found in the samples so far, by the position that the player displays."""
 
     began: float | None = None
     stalls: list[Spell] = field(default_factory=list)
@@ -87,6 +88,10 @@ class _Clock:
 
 
 def _by_position(sampled: Sampled) -> Motion:
+    """Return the playback of a player that shows only its position, in whole seconds.
+
+    A change of the position that is later than the resolution allows shows a stall before it.
+    """
     slack_s = _STEP_S / 2 + sampled.resolution_s
     clock = _Clock()
     shown: int | None = None
@@ -121,5 +126,5 @@ def seconds_of(text: str) -> int | None:
 
 
 def stall_fields(stalls: Sequence[Spell], until: float) -> list[dict[str, float]]:
-    """Return stalls as fields of an observation. One that did not end lasts to `until`, the last sample."""
+    """Return stalls as fields of an observation. A stall without an end lasts until `until`, the last sample."""
     return [{"at": round(one.began, 3), "duration_s": round((one.ended or until) - one.began, 3)} for one in stalls]

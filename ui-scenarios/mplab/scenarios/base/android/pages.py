@@ -52,7 +52,15 @@ class AndroidPagesScenario(AndroidScenario[PagesParameters]):
 
     @contextmanager
     def start(self, context: Context) -> Iterator[tuple[Visit, Instrumented | None]]:
-        """Open the browser with cleared data; start it if it has DevTools. Raises StepError, DeviceError."""
+        """Prepare the browser with cleared data. If its section in ``app.yaml`` has ``devtools``, start it, too.
+
+        Yields:
+            The visit, and the browser's tab over DevTools; None: pages are timed by the screen.
+
+        Raises:
+            StepError: the browser is missing, does not open, or its DevTools fail.
+            DeviceError: the phone failed.
+        """
         with self.visit(context) as visit:
             yield visit, self._begin(context, visit) if visit.app.devtools else None
 

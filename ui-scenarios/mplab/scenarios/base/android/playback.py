@@ -21,11 +21,12 @@ class AndroidPlaybackScenario(AndroidScenario[PlaybackParameters]):
     """Watch clips of a video app, each opened by its link.
 
     The observations ``tapped``, ``playing``, ``waiting``, ``left`` and ``ended`` are those of the virtual phone, except
-    that ``buffer_s`` is null: the app does not show it. ``rebuffering`` has the resolution.
+    that ``buffer_s`` is null: the app does not show it. ``rebuffering`` has the resolution of their times.
 
     Args:
         virtual: the scenario of the virtual phone.
-        site: fact of the service ``dash`` with the site's URL, for clips without a link in the app's section.
+        site: name of the fact of the service ``dash`` that holds the site's URL. It is used for clips without a link
+            in the app's section.
     """
 
     def __init__(self, virtual: Scenario[PlaybackParameters], *, site: str) -> None:

@@ -17,7 +17,7 @@ OPEN_TIMEOUT_S = 30.0
 
 @dataclass
 class Visit:
-    """An app that a cell has open.
+    """An app of the phone that is prepared for one cell.
 
     Attributes:
         stack: callbacks and contexts that end with the visit.
@@ -30,14 +30,14 @@ class Visit:
     app: AndroidApp
 
     def element(self, name: str) -> Selector:
-        """Return the selector of an element. Raises StepError when the app's section has none of this name."""
+        """Return the selector of an element. Raises StepError when the app's section has no element of this name."""
         found = self.app.elements.get(name)
         if found is None:
             raise StepError(f"{self.app.package}: its section in app.yaml has no element {name!r}")
         return found
 
     def elements(self, *names: str) -> dict[str, Selector]:
-        """Return the selectors of those elements that the app's section has."""
+        """Return name → selector of those elements in `names` that the app's section of ``app.yaml`` has."""
         return {name: self.app.elements[name] for name in names if name in self.app.elements}
 
     def shows(self, name: str, *, timeout_s: float = 0.0) -> bool:

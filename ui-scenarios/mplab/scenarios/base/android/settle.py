@@ -13,7 +13,7 @@ from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 SHORT_EVERY_S = 0.1
 """Sampling interval for short waits, s. A slow phone is sampled less often."""
 GRACE_S = 2.0
-"""Longest time until an app shows that it is busy, s; an app that finishes sooner may never show it."""
+"""Time after the tap in which a working app shows its busy element, s. A faster app may never show it."""
 
 _BUSY, _DONE, _FAILED = "busy", "done", "failed"
 
@@ -24,7 +24,8 @@ class Settled:
 
     Attributes:
         outcome: ``waiting``: the app did not finish in time.
-        at: unix time of the end, s: the middle between the last sample before it and the first sample with it.
+        at: unix time of the end, s: the middle between the last sample before it and the first sample with it. For
+            ``waiting``: time at which the wait was given up.
         resolution_s: time between these two samples, at least the sampling interval.
         said: text of the element that showed the outcome.
         looks: number of samples.
@@ -50,9 +51,9 @@ def settle(
 ) -> Settled:
     """Sample the screen until the app is done, has failed, or `for_s` is over.
 
-    The app is done when `busy`, once seen, is gone and `done` is shown. If `busy` was not seen, the app is done when it
-    has looked done from some sample until at least `GRACE_S` after the tap; the end is that sample. Without `busy`
-    there is no grace time.
+    The app is done when `busy`, once seen, is gone and `done` is shown. If `busy` was never seen, the app may not have
+    started yet: all samples until `GRACE_S` after the tap must show it as done. The first of them is then the end.
+    Without `busy` there is no grace time.
 
     Args:
         ui: the phone's screen.
@@ -71,7 +72,7 @@ def settle(
     grace_s = GRACE_S if busy is not None else 0.0
     was_busy = False
     clear: tuple[float, float] | None = None
-    """Times of the last sample before a possible end, and of the first sample with it."""
+    """Unix times of the last sample before a possible end and of the first sample with it; None: no end in sight."""
     before = since
 
     def until(look: ScreenSample) -> bool:

@@ -112,7 +112,7 @@ class _Session(Session[UploadParameters]):
         }
 
     def _cancel(self) -> None:
-        """Cancel with the app's own button. Without one, stop the app: no traffic may follow the captures."""
+        """Cancel by the app's own button. Without a button, stop the app: it must not send after the captures."""
         with suppress(StepError):
             self.visit.ui.tap(self.visit.element("cancel"), timeout_s=MARGIN_S / 4)
             return

@@ -9,7 +9,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui import Event
 
 _NAMED = 3
-"""Number of objects that a message names."""
+"""Largest number of objects that an error message names."""
 
 PROBE_SCRIPT = """
 const listing = document.getElementById('mplab-objects');
@@ -100,7 +100,10 @@ def load_event_time(events: Sequence[Event]) -> float | None:
 
 
 def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, objects: Sequence[LoadedObject]) -> None:
-    """Raise StepError unless the complete objects are exactly those that the page lists. `page` is for the message."""
+    """Raise StepError unless the loaded objects are complete, and exactly those that the page lists.
+
+    `page` names the page in the message.
+    """
     if listed is None:
         raise StepError(f"{page}: the page has no list of its objects: not a page of the lab, or cut")
     wanted = {(host, path): size for host, paths in listed.items() for path, size in paths.items()}
@@ -123,7 +126,7 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
 
 
 def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
-    """Raise StepError unless every object came over `protocol` (its ALPN name). `page` is for the message."""
+    """Raise StepError unless every object came over `protocol`, an ALPN name. `page` names the page in the message."""
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])

@@ -65,7 +65,7 @@ class PagesScenario(Scenario[PagesParameters]):
         parameters: class of the parameters.
         browser: ``chromium`` or ``firefox``.
         start_s: usual start time of the browser, s.
-        page_s: usual time for a page in addition to the network's, s.
+        page_s: usual processing time of a page, s, in addition to its transfer time.
     """
 
     needs_ui = True
@@ -97,7 +97,7 @@ class PagesScenario(Scenario[PagesParameters]):
         return {}
 
     def time_limit_s(self, parameters: PagesParameters) -> float:
-        """Return 120 s, or three times the estimate and 30 s if that is longer."""
+        """Return three times the estimate plus 30 s, but at least 120 s."""
         return math.ceil(max(MAX_TEST_S, 30 + 3 * self.estimate_s(parameters)))
 
     def estimate_s(self, parameters: PagesParameters) -> float:
