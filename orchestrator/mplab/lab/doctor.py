@@ -104,7 +104,7 @@ def _transports() -> Iterator[Finding]:
 
 
 def _others() -> Iterator[Finding]:
-    """Check the other drivers that a lab without a lab file uses; a driver that cannot be used is a finding."""
+    """Import all other drivers, and check the default shaper and proxy. A driver that cannot be used is a finding."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for what, drivers in kinds.items():
         for name in drivers:
