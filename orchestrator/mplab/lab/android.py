@@ -79,7 +79,7 @@ class AndroidSide:
         blocked. On a phone without root, only apps that can be configured to use a proxy reach the agent.
 
         Args:
-            proxy: address of the proxy, to which packets are not redirected.
+            proxy: address of the proxy; TCP connections to it are not redirected.
 
         Raises:
             LabNotReadyError: the phone is not rooted, or an app that it needs is missing.
