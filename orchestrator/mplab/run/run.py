@@ -98,7 +98,7 @@ class RunLoop:
                 raise
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the first one raises KeyboardInterrupt; later ones are ignored, so that clean-up completes."""
+        """Handle a signal: the first one raises KeyboardInterrupt; later ones are ignored, to complete the clean-up."""
         if not self._stopping:
             self._stopping = True
             raise KeyboardInterrupt
