@@ -171,8 +171,7 @@ def _as_given(file: ExperimentFile) -> dict[str, Any]:
 
 
 class _Resolver:
-    """Resolves the names of an experiment file. It reads the parsed YAML, so that one wrong key hides no other problem.
-    """
+    """Resolves names in the parsed YAML of an experiment file, so that one wrong key hides no other problem."""
 
     def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
         self._catalog = catalog
