@@ -57,7 +57,7 @@ class NodeProcess:
         return self._process.wait(_KILL_GRACE_S)
 
     def _end_group(self) -> None:
-        """Kill the program's remaining child processes and wait for their end, up to `_KILL_GRACE_S`.
+        """Kill the rest of the program's process group and wait for its end, up to `_KILL_GRACE_S`.
 
         Workers of a server that has ended would keep its ports open.
         """

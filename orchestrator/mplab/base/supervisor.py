@@ -1,4 +1,4 @@
-"""Supervise COMMAND, the orchestrator of a lab without namespaces, so that it never outlives its host process.
+"""Supervise COMMAND, the orchestrator of a lab without namespaces; end it if its host process dies.
 
 Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the descriptors ``FD…``.
 The host process is the one that started this supervisor (`mplab.base.enter`) and writes to the lifeline, a pipe. Each

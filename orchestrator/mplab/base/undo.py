@@ -61,7 +61,7 @@ class UndoStack:
         """Register `action` to run when the block ends.
 
         Args:
-            name: state after the undo, for messages: device, colon, state.
+            name: name of the undo in messages: the device and its state after the undo, or the thing that is undone.
             action: undoes the change.
             commands: command lines that undo the change from a later process. They are in the journal on disk when this
                 method returns.

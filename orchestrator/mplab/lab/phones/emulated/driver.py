@@ -86,7 +86,7 @@ class EmulatedPhones(PhoneDriver):
         return [*NEEDED, ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`. Both root and the kernel are known from the phone's model."""
+        """See `PhoneDriver`. Root is known from the lab file, and the kernel from the phone's model."""
         model = model_of(settings)
         kernel = KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
         return PhoneFacts(rooted=settings is None or not settings.unrooted, kernel=kernel)
