@@ -99,7 +99,7 @@ def steps_of(attempt: Attempt) -> list[Step]:
         *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that started after them
         captures,
         *in_captures,
-        RunAgent(attempt, transport),  # started after the captures, which so contain its first SYN
+        RunAgent(attempt, transport),  # started after the captures, so that they contain its first SYN
         counters,
         RunScenario(attempt, session, changes),
         CountAfter(attempt, transport, counters),
@@ -136,7 +136,7 @@ class Observe(Step):
 
 @dataclass
 class PartStart(Step):
-    """Start a step of the lab."""
+    """Start a step that the lab adds to the cell (`CellPart`), here called a step of the lab."""
 
     part: CellPart
     started: bool = False
@@ -373,7 +373,7 @@ class Capture(Step):
 
 @dataclass
 class RunAgent(Step):
-    """Run the agent on the phone."""
+    """Run the agent on the phone, from before the scenario until after it."""
 
     name = "agent"
     end_name = "stop"

@@ -75,7 +75,7 @@ class Checker:
                 problem = unknown("key", str(keys[-1]), allowed)
                 self._problems.add(self.document.problem(path, problem, path[:-1]))
             elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
-                continue  # too short only without the wrong items, which are reported themselves
+                continue  # the list is too short only because its wrong items are left out, and these are reported
             else:
                 while len(path) > len(base) and not self.document.holds(path):
                     path = path[:-1]  # pydantic adds the name of a union's branch like a key
