@@ -38,5 +38,5 @@ def parse_interfaces(text: str) -> dict[str, int]:
 
 
 def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return the counters that changed, with ``after - before`` of each."""
+    """Map each counter that changed to ``after - before``. A counter that `before` lacks counts from 0."""
     return {key: value - before.get(key, 0) for key, value in after.items() if value != before.get(key, 0)}

@@ -1,4 +1,4 @@
-"""Load the drivers of a registry on first use. All plug-in kinds whose plug-in is an object use this loader."""
+"""Load the drivers of a registry on first use. A driver is the object that a plug-in defines."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeVar

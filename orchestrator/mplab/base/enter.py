@@ -23,7 +23,7 @@ IN_LAB_VARIABLE = "MPLAB_LAB"
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 _PRIVATE_END_S = 5.0
-"""Time for the kernel to kill the processes of the namespaces."""
+"""Time for the kernel to kill the processes of the namespaces, seconds."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -115,7 +115,7 @@ class LabProcess:
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Arm a signal for the end of the parent. Call only in a process that has just been forked.
+    """Make the kernel signal this process when its parent ends. Call only in a process that has just been forked.
 
     The kernel sends `number` when the thread of `parent` that forked this process ends (``PR_SET_PDEATHSIG``,
     prctl(2)). If `parent` has ended already, the process exits with code 1.

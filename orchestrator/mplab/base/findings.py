@@ -12,7 +12,7 @@ class Finding:
 
     Attributes:
         name: checked part of the lab.
-        level: ``missing`` stops a run; ``warning`` limits or disturbs it.
+        level: ``ok``; ``missing``: a run cannot start; ``warning``: a run is limited or disturbed.
         found: state that the check found.
         remedy: action that fixes it, or "".
     """

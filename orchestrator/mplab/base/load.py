@@ -1,7 +1,7 @@
 """Measure the load of the host during a measurement, and judge whether it was too high.
 
-All values are those of the whole host, except `Sample.own_s`: inside a lab, whose processes have their own PID
-namespace, it is the CPU time of the lab.
+All values are those of the whole host, except `Sample.own_s`. In a virtual lab, which has its own PID namespace,
+`own_s` is the CPU time of the lab's processes only.
 """
 
 import os
@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Self
 
 MAX_PRESSURE_PERCENT = 50.0
-"""Maximum share of the time in which a task waited for a processor. Above it, the measured programs waited, too."""
+"""Maximum share of the time in which a task waited for a processor. With more, measured programs had to wait, too."""
 
 MAX_STEAL_PERCENT = 5.0
 """Maximum share of the processors' time that other virtual machines took."""
 
 _BEAT_S = 0.5
 _STALL_S = 3.0
-"""Maximum delay of a thread that only sleeps."""
+"""Delay of the watching thread's wake-up, in seconds, above which a stall is recorded."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _NICE, _SYSTEM, _STEAL, _FIELDS = 0, 1, 2, 7, 8
@@ -56,7 +56,7 @@ class HostLoad:
 
     Attributes:
         busy_percent: share of all processors' time spent in programs and in the kernel for them.
-        free_cpus: processors that programs outside the lab left to the lab.
+        free_cpus: mean number of processors that other programs and other virtual machines left to the lab.
         pressure_percent: share of the time in which a task waited for a processor (PSI, ``some``); None: unknown.
         steal_percent: share of all processors' time taken by other virtual machines.
     """
@@ -68,7 +68,7 @@ class HostLoad:
 
 
 def sample(proc: Path = Path("/proc")) -> Sample:
-    """Read the counters."""
+    """Read the host's counters from `proc`."""
     first = (proc / "stat").read_text().splitlines()[0].split()[1:]
     fields = [int(value) / _TICKS for value in first[:_FIELDS]]
     return Sample(
@@ -105,7 +105,9 @@ def between(before: Sample, after: Sample, *, cpus: int) -> HostLoad:
 
 
 class Stalls:
-    """Record, within its context, when this process did not run: stopped, suspended, or starved of CPU.
+    """Record, within its context, each time that this process did not run for more than 3 s.
+
+    It was stopped or suspended, or got no processor. `warnings` has one sentence for each such time.
 
     Args:
         doing: returns the current step, for the warning.

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from mplab.base.errors import LabNotReadyError
 
 _LOOK_S = 0.2
-"""Minimum time for which `resource_lock` retries, because `is_locked` holds a lock for an instant."""
+"""Minimum time for which `resource_lock` retries, seconds: `is_locked` of another process holds the lock briefly."""
 _POLL_S = 0.02
 
 IN_USE = "is in use"
@@ -67,7 +67,7 @@ def resource_lock(name: str, *, run_id: str = "", directory: Path | None = None,
         wait_s: maximum time to wait for another holder, seconds.
 
     Raises:
-        LabNotReadyError: another process holds the lock; the message names it and the time since when.
+        LabNotReadyError: another process holds the lock; the message names that process and when it took the lock.
     """
     folder = private_directory(directory if directory is not None else default_lock_directory())
     lock, lease = _files(folder, name)
@@ -118,7 +118,7 @@ def _files(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def _acquire(path: Path, *, wait_s: float) -> int | None:
-    """Return the descriptor of the lock, which is held until it is closed; None: another process holds the lock."""
+    """Lock the file. Return its descriptor; closing it releases the lock. None: another process holds the lock."""
     deadline = time.monotonic() + wait_s
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -21,9 +21,9 @@ def traceback_file() -> Path:
 
 
 def keep_traceback(error: BaseException) -> str:
-    """Append the traceback of `error` to `traceback_file` and return its path, with the reason if writing failed.
+    """Append the traceback of `error` to `traceback_file`. Return the path of the file, for a message.
 
-    A file of more than 1 MB is emptied first.
+    If the file cannot be written, the text also has the reason. A file of more than 1 MB is emptied first.
     """
     path = traceback_file()
     try:

@@ -49,11 +49,11 @@ class Machine(Protocol):
         """Start a program on the machine; its output goes to the host file `log`."""
 
     def outbox(self, target: Path) -> str:
-        """Return the path on the machine to which a program writes the data of the host file `target`; see `bring`."""
+        """Return the path, on the machine, of a program's output file. `bring` copies it to the host file `target`."""
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox of `target` to the host file `target`. Without an outbox, do nothing.
+        """Copy the file at `outbox` of `target` to the host file `target`. Without such a file, do nothing.
 
         Raises:
-            DeviceError: the outbox cannot be read.
+            DeviceError: the file on the machine cannot be read.
         """

@@ -57,7 +57,10 @@ class NodeProcess:
         return self._process.wait(_KILL_GRACE_S)
 
     def _end_group(self) -> None:
-        """Kill the rest of the session and wait until it is gone: workers keep the ports of a dead server open."""
+        """Kill the rest of the program's process group and wait for its end, up to `_KILL_GRACE_S`.
+
+        Workers of a server that has ended would keep its ports open.
+        """
         deadline = time.monotonic() + _KILL_GRACE_S
         with suppress(ProcessLookupError):
             while time.monotonic() < deadline:
@@ -67,14 +70,20 @@ class NodeProcess:
 
 @dataclass(frozen=True)
 class Node:
-    """Running node. Commands enter it by the process id of its holder."""
+    """A running node. Commands enter its namespaces by the process id of its holder, the process that sleeps there.
+
+    Attributes:
+        name: name of the node.
+        pid: process id of the holder.
+        holder: the holder, if this process started it; otherwise None.
+    """
 
     name: str
     pid: int
     holder: "subprocess.Popen[str] | None" = field(default=None, compare=False, repr=False)
 
     def check_alive(self) -> None:
-        """Check that the process that holds the namespaces open is alive. Raises DeviceError: it has ended."""
+        """Raise DeviceError if the holder has ended. A holder that another process started is not checked."""
         if self.holder is not None and (code := self.holder.poll()) is not None:
             raise DeviceError(self.name, f"the process that holds this node open has ended ({code})")
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from math import inf
 
 RETURN_S = 5.0
-"""Recovery time of a path after an outage: refused connections are retried at growing intervals."""
+"""Recovery time of a path after an outage, seconds: refused connections are retried at growing intervals."""
 
 
 @dataclass(frozen=True)
 class Outage:
-    """Time in which an interface could not carry packets. Unix seconds; `end_s` is infinite while it lasts."""
+    """A time in which an interface could not carry packets, in Unix seconds; `end_s` is infinite while it lasts."""
 
     device: str
     begin_s: float
@@ -19,38 +19,38 @@ class Outage:
 
 @dataclass
 class Disturbances:
-    """Effects of a cell's changes on its paths: intended reasons why a transport did not use a path."""
+    """Effects of the requested changes on a cell's paths. A transport that avoids a path for them is not at fault."""
 
     outages: list[Outage] = field(default_factory=list)
     reshaped: set[str] = field(default_factory=set)
-    """Interfaces whose condition changed."""
+    """Interfaces whose link condition changed during the scenario."""
     rerouted_s: float = inf
-    """Time from which the default route differs from that of the transport; Unix seconds, infinite: never."""
+    """Time of the first change of the phone's default route, Unix seconds; infinite: no change."""
 
     absences: list[Outage] = field(default_factory=list)
-    """Times when the phone's interface was down, so that routes used the other path.
+    """Times when an interface of the phone was down, so that the phone's routes used its other interface.
 
-    An outage can be longer than the absence, for example when the signal is lost first.
+    An outage can be longer than the absence in it, for example if the radio is off before the interface goes down.
     """
 
     def begin(self, device: str, time_s: float) -> None:
-        """Record the start of an outage. If one lasts already, it continues."""
+        """Record the start of an outage. An outage of the interface that has already started continues."""
         _begin(self.outages, device, time_s)
 
     def end(self, device: str, time_s: float) -> None:
-        """Record the end of the outage, if there is one."""
+        """Record the end of the interface's current outage, if there is one."""
         _end(self.outages, device, time_s)
 
     def leave(self, device: str, time_s: float) -> None:
-        """Record that the interface goes down."""
+        """Record that the interface goes down: an absence starts."""
         _begin(self.absences, device, time_s)
 
     def come_back(self, device: str, time_s: float) -> None:
-        """Record that the interface is up again."""
+        """Record that the interface is up again: its absence ends."""
         _end(self.absences, device, time_s)
 
     def down(self, device: str, time_s: float) -> bool:
-        """Return whether the interface was down at `time_s`, the moments of the changes included."""
+        """Return whether the interface was down at `time_s`. An absence includes its first and its last moment."""
         return any(gone.device == device and gone.begin_s <= time_s <= gone.end_s for gone in self.absences)
 
     @property
@@ -65,14 +65,14 @@ class Disturbances:
         )
 
     def excuse(self, devices: Iterable[str], begin_s: float, end_s: float) -> bool:
-        """Return whether one of the interfaces was out, or recovering, for at least half of the given time.
+        """Return whether one of `devices` was out, or recovering, for at least half of `begin_s` to `end_s`.
 
-        Such an interface need not have been used in that time.
+        If so, a transport need not have used that interface between these times.
         """
         return any(self._out_s(device, begin_s, end_s) * 2 >= end_s - begin_s for device in self.devices & set(devices))
 
     def _out_s(self, device: str, begin_s: float, end_s: float) -> float:
-        """Return the time for which the interface was out, or recovering, between two times, seconds."""
+        """Return how long, in seconds, the interface was out or recovering between `begin_s` and `end_s`."""
         total, reached = 0.0, begin_s
         for outage in sorted((o for o in self.outages if o.device == device), key=lambda o: o.begin_s):
             first, last = max(outage.begin_s, reached), min(outage.end_s + RETURN_S, end_s)

@@ -35,7 +35,7 @@ class Plugin:
         name: name that users write.
         what: kind of the plug-in, for messages: ``scenario``.
         module: module of the plug-in; for a sub-package of a registered package, the sub-package.
-        attribute: attribute of `module` that holds the plug-in; "": see `Registry.load`.
+        attribute: attribute of `module` that its entry point names; "": the entry point names a package of plug-ins.
         distribution: distribution that registers the plug-in, with version: ``mplab 0.1.0``.
     """
 

@@ -64,7 +64,7 @@ def _place(plugin: Plugin) -> str:
 
 
 class _Trace:
-    """Profile function (`sys.setprofile`)."""
+    """Profile function (`sys.setprofile`) that writes a line for each call of a plug-in's public function."""
 
     def __init__(self, places: Mapping[str, str], write: Callable[[str], object]) -> None:
         self._places = places

@@ -13,14 +13,14 @@ _MOST_BYTES = 4096
 
 
 def private_file_problem(path: Path) -> str:
-    """Return why a file with a secret is not used; "" when it is."""
+    """Return why a file cannot be used as a secret: it is missing, or others may read it; "": it can be used."""
     if not path.is_file():
         return f"no such file: {path}"
     return _mode_problem(path, path.stat())
 
 
 def read_secret(path: Path) -> str:
-    """Return the only line of a private file. Messages never contain any of it.
+    """Return the only line of a private file. Error messages contain no part of it.
 
     Raises:
         InputError: the file is missing, other users may read it, or it is not one line of UTF-8 text.

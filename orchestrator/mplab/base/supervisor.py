@@ -1,9 +1,10 @@
-"""Supervise the orchestrator of a lab without namespaces: none of its processes outlives the process on the host.
+"""Supervise COMMAND, the orchestrator of a lab without namespaces; end it if its host process dies.
 
-Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
-The lifeline is that of `mplab.lab.init`: each byte on it is the number of a signal to forward to COMMAND. End of file
-means that the process outside has died: COMMAND then receives SIGTERM, and SIGKILL after `END_TIMEOUT_S`. This process
-is a subreaper: it adopts the processes that a killed COMMAND leaves running, and ends them.
+Run as ``python -m mplab.base.supervisor LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the descriptors ``FD…``.
+The host process is the one that started this supervisor (`mplab.base.enter`) and writes to the lifeline, a pipe. Each
+byte is the number of a signal to forward to COMMAND. End of file means that the host process has died: COMMAND then
+receives SIGTERM, and SIGKILL after `END_TIMEOUT_S`. The supervisor is a subreaper: it adopts the processes that a
+killed COMMAND leaves running, and ends them.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ import time
 import psutil
 
 END_TIMEOUT_S = 120.0
-"""Time for COMMAND to release all devices. `mplab.base.undo` reverts later whatever is left then."""
+"""Time for COMMAND to release all devices, seconds. `mplab.base.undo` can revert the remaining changes later."""
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LIBC = ctypes.CDLL(None)

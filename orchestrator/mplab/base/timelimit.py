@@ -8,12 +8,15 @@ from types import FrameType
 from mplab.base.errors import StepError
 
 TimeLimit = Callable[[float, str], AbstractContextManager[None]]
-"""Returns a context that raises StepError after the given seconds; the text names the limited step."""
+"""Function (seconds, step) → context that raises StepError after this time; the message names the step."""
 
 
 @contextmanager
 def alarm(seconds: float, what: str) -> Iterator[None]:
-    """Raise StepError in the main thread after `seconds`. Contexts cannot be nested, because they use SIGALRM."""
+    """Raise StepError in the main thread if the block runs for more than `seconds`; `what` names it in the message.
+
+    Contexts cannot be nested, because they use SIGALRM.
+    """
 
     def expire(_number: int, _frame: FrameType | None) -> None:
         raise StepError(f"{what}: not finished within {seconds:g} s")

@@ -61,7 +61,7 @@ class UndoStack:
         """Register `action` to run when the block ends.
 
         Args:
-            name: undone change, for messages; starts with the device.
+            name: name of the undo in messages: the device and its state after the undo, or the thing that is undone.
             action: undoes the change.
             commands: command lines that undo the change from a later process. They are in the journal on disk when this
                 method returns.
@@ -73,7 +73,7 @@ class UndoStack:
         """Run every action, last one first; return the failures as ``name: reason``.
 
         Raises:
-            KeyboardInterrupt: it came during an action; the other actions have run. Likewise SystemExit.
+            KeyboardInterrupt: SIGINT arrived during an action; all other actions have run. Likewise SystemExit.
         """
         failures: list[str] = []
         interrupt: BaseException | None = None
@@ -135,7 +135,11 @@ class UndoJournal:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Create a journal in `directory`, which becomes private to this user. Raises LabNotReadyError."""
+        """Create a journal in `directory`. If it is missing, it is created with mode 700.
+
+        Raises:
+            LabNotReadyError: `directory` is not private to this user.
+        """
         private_directory(directory)
         descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".new", dir=directory)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -202,7 +206,7 @@ class UndoJournal:
 
 @contextlib.contextmanager
 def _owned_by_nobody(path: Path) -> Iterator[bool]:
-    """Yield True, holding the journal's lock, when no living process owns the journal."""
+    """Yield whether no living process owns the journal. If True, this process holds its lock for the block."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -21,9 +21,9 @@ class Breaker:
     rests: int
 
     def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
-        """Return what to do with a resource after a failed attempt: use it again, let it rest, or put it in quarantine.
+        """Return what to do with a resource after a failed try: use it again, let it rest, or put it in quarantine.
 
-        ``status`` already counts this failure.
+        `status` already counts this failure.
         """
         if status.failures < self.failures:
             return "use"

@@ -1,4 +1,4 @@
-"""Read and write the campaign directory: the requested campaign and its events. Its runs are in the folder of runs."""
+"""Read and write the campaign directory: the campaign file, the plan and the events; not the campaign's runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class CampaignDirectory:
 
     @property
     def lock_name(self) -> str:
-        """Return the lock of a process that runs this campaign (`mplab.base.lock`)."""
+        """Return the name of the lock of the process that runs this campaign (`mplab.base.lock`)."""
         return f"campaign-{self.id}"
 
     @property
@@ -112,7 +112,7 @@ class CampaignDirectory:
 
     @property
     def runs(self) -> Path:
-        """Return the folder of its runs, which may hold other runs too. Raises InputError."""
+        """Return the folder of the campaign's runs, which may also contain other runs. Raises InputError."""
         return Path(self.read_record().runs)
 
     @property
@@ -126,7 +126,7 @@ class CampaignDirectory:
 
 
 def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, str]:
-    """Return resource → reason for those that the newest campaign using them left in quarantine.
+    """Return resource → reason for each resource that is in quarantine in the newest campaign that uses it.
 
     Raises:
         InputError: the events of a campaign are damaged.

@@ -21,7 +21,10 @@ from mplab.userfiles.layers import kept_files
 from mplab.userfiles.yaml import load_yaml
 
 Load = Callable[[Path, str, str, Mapping[str, object]], Experiment]
-"""Function that reads an experiment from its file, a lab file ("": its own), a phone ("": the only one), variables."""
+"""Function (experiment file, lab file, phone, variables) → experiment.
+
+Lab file "": the lab that the experiment file names. Phone "": the only phone of the lab file.
+"""
 MakePlan = Callable[[Experiment], Plan]
 
 
@@ -68,8 +71,8 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
 
     Args:
         path: path of the campaign file.
-        load: reads experiments.
-        plan: plans experiments.
+        load: function that reads an experiment.
+        plan: function that plans the cells of an experiment.
 
     Raises:
         InputError: with one line for every problem of the campaign file and of all files that it names.
@@ -112,7 +115,9 @@ class _NoSuchFileError(Exception):
 
 
 def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: MakePlan) -> tuple[list[Job], float]:
-    """Return the jobs of an entry, numbered after `before` earlier ones, and the longest cell timeout, seconds.
+    """Return the jobs of an entry, and the longest cell timeout of its experiments, seconds.
+
+    `base` is the folder of the campaign file. The number in the id of the first job is `before` + 1.
 
     Raises:
         _NoSuchFileError: the experiment file does not exist.

@@ -1,4 +1,4 @@
-"""Judge a try at a job, only from its exit code and its run."""
+"""Judge a try at a job from its exit code, its error message, and the cells of its run."""
 
 import signal
 from dataclasses import dataclass
@@ -16,15 +16,16 @@ _GOOD = (0, GateError.exit_code)
 
 @dataclass(frozen=True)
 class Verdict:
-    """The consequence of a try."""
+    """The consequences of a try for its job and for the resources that it used."""
 
     next: Next
+    """State of the job: ``done``; ``again``: another try, up to the limit of tries; ``failed``: no further try."""
     reason: str = ""
     """Why the try was not good."""
     resources: Literal["good", "bad", "unknown"] = "unknown"
     """Verdict on the phone, routers and servers that the try used."""
     busy: bool = False
-    """Another process took a resource just before this try."""
+    """The try did not run, because another process held a resource."""
 
 
 def cells_of(progress: RunProgress | None) -> CellCounts:

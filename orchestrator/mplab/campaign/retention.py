@@ -1,12 +1,12 @@
-"""Compress or remove data of old runs by the owner's retention rules; without rules, nothing is done.
+"""Compress or remove data of old runs, as the retention rules of a campaign file say; without rules, do nothing.
 
 Exports `Action`, `Result`, `plan_retention`, `apply_retention`, `LOG`; the rules are a
 `mplab.format.retention.RetentionFile`.
 
-A run is changed only if it is a run directory of this format whose name is its run id, has finished, and is not
-locked. Every removal is logged before it happens: of captures in the run's own ``retention.jsonl``, of whole runs in
-the one in the folder of runs. A run is first moved into `ASIDE`, then removed. If a kill interrupts this, the next
-call removes the rest.
+A run is changed only if its directory has this format and its run id as name, the run has finished, and no process
+holds its lock. Every removal is logged before it happens: that of a capture in ``retention.jsonl`` of its run, that of
+a run in ``retention.jsonl`` of the folder of runs. A run is first moved into `ASIDE`, then removed. If the process is
+killed in between, the next call of `apply_retention` removes the rest.
 """
 
 import gzip
@@ -84,7 +84,7 @@ class Result:
     Attributes:
         action: the action.
         freed_bytes: disk space that it freed.
-        problem: why it was not done, or not completed; "" if there was no problem.
+        problem: why the action was not done, or not completed; "" if there was no problem.
     """
 
     action: Action
@@ -113,7 +113,7 @@ def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -
 
 
 def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
-    """Apply planned actions, and complete removals that a kill interrupted. A problem does not stop the others.
+    """Apply planned actions, and complete removals that a kill interrupted. After a problem, the next action follows.
 
     Args:
         actions: actions from `plan_retention`.
@@ -134,7 +134,7 @@ def _run_directories(runs: Path) -> Iterator[tuple[Path, re.Match[str]]]:
 
 
 def _manifest(path: Path) -> Manifest | None:
-    """Read the manifest of a run of this format whose name is its run id; None for others."""
+    """Return the manifest in a directory; None: it is not a run of this format, or its name is not its run id."""
     try:
         manifest = RunDirectory.open(path).read_manifest()
     except MplabError:
@@ -175,13 +175,16 @@ def _of_captures(kind: Kind, path: Path, rule: str, files: Sequence[Path]) -> li
 
 
 def _begun(path: Path) -> float:
-    """Return the start of a run according to its name, which bounds its age if the clock was wrong during the run."""
+    """Return the start of a run according to its name, Unix seconds; 0.0: the name has no time.
+
+    It bounds the age of a run during which the clock was wrong.
+    """
     match = _RUN.fullmatch(path.name)
     return datetime.strptime(match["stamp"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if match else 0.0
 
 
 def _analysed(path: Path) -> bool:
-    """Return whether the content of the captures is in tables: captures that were not analysed are kept."""
+    """Return whether the run's captures were analysed into tables. Captures that were not analysed are kept."""
     if not (path / _SUMMARY).is_file():
         return False
     directory = RunDirectory(path)

@@ -13,12 +13,12 @@ from mplab.run.run_directory import RunDirectory
 
 
 class RunningTry:
-    """One of the running tries.
+    """A try at a job that is running.
 
     Args:
         job: the job.
-        directory: directory of its run, which need not exist yet.
-        worker: its process.
+        directory: directory of the try's run, which need not exist yet.
+        worker: process of the try, an ``mplab`` command.
         before: outcomes of the run's cells when the try began.
     """
 
@@ -44,7 +44,10 @@ class RunningTry:
         return progress_of(self._directory)
 
     def order(self, *, wait: bool) -> None:
-        """Pause or continue the run. Sent once per change, and only after the run has started: that revokes orders."""
+        """Order the run to pause or to continue; an order is sent only if `wait` has changed.
+
+        No order is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
+        """
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
             order(self._directory.events_file, PauseAsked() if wait else ContinueAsked())
@@ -52,7 +55,7 @@ class RunningTry:
     def end_when_dead(self, stall_s: float) -> None:
         """End the try if it has shown no sign of life for `stall_s` seconds.
 
-        Signs of life are: a new event; CPU time, if no cell is being measured; the state paused.
+        Signs of life are a new event, the state ``paused`` and, while no cell is being measured, more CPU time.
         """
         now = time.monotonic()
         sign = self._look(closely=now - self._alive > stall_s / 2)

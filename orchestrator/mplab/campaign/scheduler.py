@@ -52,13 +52,13 @@ _BUSY_S = 10.0
 class Scheduler:
     """Starts jobs as soon as their resources are free, and repeats them until they are done.
 
-    All its state is in the campaign's events. Other processes steer it by events, too: ``campaign_paused``,
-    ``campaign_continued``, ``resource_released``.
+    Its state can be computed from the campaign's events only. Other processes give it orders by appending events:
+    ``campaign_paused``, ``campaign_continued``, ``resource_released``.
 
     Args:
         directory: directory of the campaign; its events contain the planned jobs.
-        on_state: called with the state whenever it may have changed.
-        changed: returns whether a job's experiment differs from the planned one.
+        on_state: called with the state whenever the state may have changed.
+        changed: returns whether the files of a job's experiment have changed since the campaign was planned.
         program: command line of ``mplab``.
     """
 
@@ -194,7 +194,10 @@ class Scheduler:
 
     @staticmethod
     def _is_good(status: JobStatus) -> bool:
-        """Return whether its run is complete: the campaign was killed before it logged that."""
+        """Return whether the last try of a waiting job completed its run.
+
+        Such a job still waits only because the campaign was killed before it logged the job's end.
+        """
         return bool(status.tries) and status.tries[-1].code in (0, GateError.exit_code)
 
     def _may_begin(self, status: JobStatus) -> bool:
@@ -232,7 +235,7 @@ class Scheduler:
         self._running[job.id] = RunningTry(job, directory, worker, before)
 
     def _leave_out(self) -> None:
-        """Give up jobs that can no longer be started."""
+        """Leave out waiting jobs that can no longer start: a resource is in quarantine, or too little time is left."""
         late = []
         for status in [status for status in self._waiting() if not self._is_good(status)]:
             bad = [name for name in status.job.resources if self.state.resource(name).quarantined]
@@ -335,7 +338,7 @@ class Scheduler:
         """Pause all runs while there is too little disk space.
 
         Raises:
-            LabNotReadyError: there is still too little after the time that a run may go without a sign of life.
+            LabNotReadyError: there has been too little space for the time ``stall`` of the campaign file.
         """
         free = shutil.disk_usage(self._runs).free
         low = free < self._file.keep_free

@@ -147,7 +147,7 @@ class CampaignTracker:
 
     @_take.register
     def _resource_used(self, event: ResourceUsed) -> None:
-        """Count the result of a job for the resources that it used."""
+        """Count the result of a try for each resource that it used."""
         for name in event.resources:
             status = replace(self.state.resource(name), rests_until=None, reason="")
             if event.good:

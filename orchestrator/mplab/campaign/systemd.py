@@ -23,7 +23,7 @@ Scope = Literal["user", "system"]
 _MARK = "# Written by 'mplab nightly install'; 'mplab nightly uninstall' removes it."
 _STOP_MIN = 10
 _KEPT_VARIABLES = ("MPLAB_BIN", "ANDROID_HOME", "ANDROID_SDK_ROOT", "XDG_STATE_HOME")
-"""Variables with the places of lab programs and of state that is kept between runs."""
+"""Environment variables with the locations of lab programs and of the state that is kept between runs."""
 _SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -51,7 +51,7 @@ class Nightly:
         at: daily start, by this host's clock.
         runs: folder of the runs, absolute.
         campaigns: folder of the campaigns, absolute.
-        scope: ``user``: the installing user; ``system``: root.
+        scope: systemd manager that runs the units: ``user``: that of the installing user; ``system``: that of root.
         program: first words of the command line, the first one an absolute path.
         environment: environment variables.
     """

@@ -50,18 +50,21 @@ class Worker:
 
     @property
     def stopping(self) -> bool:
-        """Return whether it was signalled to end."""
+        """Return whether the command was signalled to end."""
         return bool(self._stops)
 
     def poll(self) -> int | None:
-        """Return its exit code, negative after a signal; None while it runs. Repeats an ignored signal to end."""
+        """Return the command's exit code, negative after a signal; None while it runs.
+
+        If it still runs `_PATIENCE_S` after a signal to end, send the next, stronger signal.
+        """
         code = self._process.poll()
         if code is None and self._stops and time.monotonic() - self._stops[-1] > _PATIENCE_S:
             self._signal()
         return code
 
     def stop(self) -> None:
-        """Signal it to end. While it does not, `poll` sends stronger signals, SIGKILL last."""
+        """Signal the command to end. While it does not end, `poll` sends stronger signals, SIGKILL last."""
         if not self._stops:
             self._signal()
 
@@ -82,7 +85,7 @@ class Worker:
         return total
 
     def said(self) -> str:
-        """Return its last error message in one line; "" if it logged none."""
+        """Return the command's last error message in one line; "" if it logged none."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [
             line.removeprefix("mplab:").strip() for line in lines if line.startswith("mplab:") or HAS_PLACE.match(line)

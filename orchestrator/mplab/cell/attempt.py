@@ -25,7 +25,7 @@ class CellJob:
     """The specification of one attempt at a cell.
 
     Attributes:
-        spec: the cell.
+        spec: entry of the cell in the plan.
         experiment: experiment of the cell.
         scenario: scenario to run.
         transport: transport of the phone's TCP.
@@ -70,11 +70,11 @@ class Attempt:
         lab: a lab that is up.
         job: specification of the attempt.
         instruments: measuring instruments.
-        undo: every change registers its undo here before it is made.
-        apps: open apps.
+        undo: every change registers its undo here before it is made; all are undone at the end of the attempt.
+        apps: apps that the scenario has open.
         treatment: the requested treatment.
         observe: writes ``scenario.jsonl``.
-        watch: functions that raise DeviceError if parts of the lab, or the agent, have ended.
+        watch: functions that raise DeviceError if a part of the lab, or the agent, has ended.
         report: filled in by the steps.
         evidence: evidence of an attempt that completed all its steps; otherwise None.
     """

@@ -67,7 +67,7 @@ class CellAttempt:
     def _end(
         self, step: Step, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """End a step. After an error of the cell, further errors are notes on it."""
+        """End a step. If the cell has failed, only call `finish`, and add its error as a note to the cell's error."""
         if error is None:
             self._do(step.end_name, step.end)
             return
@@ -78,7 +78,10 @@ class CellAttempt:
             error.add_note(str(problem))
 
     def _do(self, name: str, action: Callable[[], None]) -> None:
-        """Do a part of a step, reported and timed under `name`. Consecutive parts may share a name."""
+        """Run the start or the end of a step, reported and timed under `name`; "": neither reported nor timed.
+
+        Times of the same name are added up.
+        """
         if name and name != self._doing:
             self._attempt.job.on_step(name)
         self._doing = name or self._doing
@@ -94,7 +97,7 @@ class CellAttempt:
                 timings[name] = round(timings.get(name, 0.0) + clock() - started, 4)
 
     def _name_causes(self, error: CellError) -> None:
-        """Name ended programs of the lab, or an ended agent, first: the cell's error is only a consequence."""
+        """If a program of the lab or the agent has ended, make that the first reason: it caused the cell's error."""
         try:
             check_each(self._attempt.watch)
         except DeviceError as cause:

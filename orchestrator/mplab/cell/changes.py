@@ -41,14 +41,14 @@ class Effect:
 
 
 class Changer:
-    """Makes single changes on phone and links.
+    """Makes single changes of the phone's interfaces and of the link conditions.
 
     Args:
         phone: the phone, with its transport set up.
         shaper: shapes the paths.
         endpoints: endpoints of the lab.
         paths: current condition of each interface.
-        undo: every change registers its undo here before it is made; the undo of the conditions is already registered.
+        undo: receives the undo of changes of the phone. That of the link conditions is registered already.
     """
 
     def __init__(
@@ -71,7 +71,10 @@ class Changer:
         self._spare = {device: cycle(known) for device, known in endpoints.spare.items()}
 
     def prepare(self, moments: Sequence[Moment]) -> None:
-        """Read the interfaces if a change moves any of them, and register that they are restored after the cell."""
+        """Read the state of the phone's interfaces, and register that it is restored after the cell.
+
+        Does nothing if all changes only shape the paths or switch their radios.
+        """
         if not any(m.interface or m.access_point or m.default_route or m.multipath for m in moments):
             return
         for name in self._phone.interfaces:
@@ -80,7 +83,7 @@ class Changer:
             self._interfaces[name] = interface
 
     def look(self, moment: Moment) -> None:
-        """Read the phone's state after a change: the next change starts from it."""
+        """Read again the state of the interfaces that a change affected: the next change starts from this state."""
         if moment.default_route:
             for interface in self._interfaces.values():
                 interface.read()
@@ -98,7 +101,7 @@ class Changer:
         return Effect("ends" if before and device not in self._out else "", none)
 
     def _move(self, moment: Moment) -> str:
-        """Make the part of a change that concerns the phone. Return why it had no effect, or "". Raises DeviceError."""
+        """Change the phone's interfaces, routes or MPTCP. Return why that had no effect, or "". Raises DeviceError."""
         device = moment.device
         none = ""
         if moment.interface == "down" or moment.access_point == "lost":

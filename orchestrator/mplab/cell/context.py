@@ -47,9 +47,12 @@ def make_context(attempt: Attempt, scratch: Path) -> Context:
 
 
 def open_browsers(attempt: Attempt, node: str) -> BrowserFactory:
-    """Return a factory of browsers on the node ``phone`` or ``peer``; it raises if a new browser is not clean."""
+    """Return a factory of browsers on the node ``phone`` or ``peer``.
+
+    The factory raises an error for a new browser that is not clean (`prove_clean`).
+    """
     job, screenshots = attempt.job, attempt.job.directory / SCREENSHOTS[node]
-    # Without payload in the captures the keys would decrypt nothing.
+    # If captures have no payload, the keys of TLS connections decrypt nothing.
     keep = node == "phone" and job.experiment.capture == "payload"
     factory = attempt.lab.open_ui(
         screenshots,

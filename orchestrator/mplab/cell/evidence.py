@@ -1,4 +1,4 @@
-"""Define the requested treatment of a cell and the measured evidence: all that its verdict depends on."""
+"""Define the requested treatment of a cell and the measured evidence. The cell's verdict depends on nothing else."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,14 +40,14 @@ class CellEvidence:
     """The measurements of a cell that completed all its steps.
 
     Attributes:
-        active: the test connection before the scenario.
-        changed: growth of each counter; see `Counters`.
+        active: result of the test connection before the scenario.
+        changed: growth of each counter during the scenario; see `Counters`.
         captures: result of each capture.
-        captured: the phone's interfaces were captured.
+        captured: True if packets were captured on the phone.
         connections, subflows: rows from the phone's captures, without connections that began before them.
-        agent_log, proxy_log: records of the cell.
+        agent_log, proxy_log: records that agent and proxy logged during the cell.
         disturbances: changes that the experiment made to the paths during the scenario.
-        parts: reasons why steps of the lab judge the cell invalid.
+        parts: reasons from `CellPart.judge` of the lab's own steps why the cell is invalid.
     """
 
     active: ActiveCheck
@@ -84,7 +84,7 @@ class CellEvidence:
 def begun_in(tables: CapturedTables) -> tuple[list[ConnectionRow], list[SubflowRow]]:
     """Return the connections whose SYN was captured, and their subflows.
 
-    Others are dropped: the captures also contain the last packets of the test connection before the cell.
+    Other connections are dropped: the captures also contain the last packets of the test connection.
     """
     connections = [row for row in tables["connections"] if row["syn_seen"]]
     ids = {row["connection_id"] for row in connections}

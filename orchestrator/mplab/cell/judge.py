@@ -88,8 +88,8 @@ _MOST_LOSS_OF_RATE_PERCENT = 20.0
 def _judged_rate(way: Direction) -> float | None:
     """Return the rate that a probe must measure, in kbit/s; None: a probe cannot measure it.
 
-    A probe sends 1.3 times the rate (docs/linkem.md). If more than that is lost before the bottleneck, the link is not
-    always busy.
+    A probe sends at 1.3 times the requested rate (docs/linkem.md). If the requested loss is above
+    `_MOST_LOSS_OF_RATE_PERCENT`, the remaining packets do not keep the link busy.
     """
     return way.rate_kbps if way.loss_percent <= _MOST_LOSS_OF_RATE_PERCENT else None
 
@@ -118,7 +118,7 @@ def _judge_rtt(asked: PathCondition, found: PathMeasurement, tolerance: Toleranc
 
 
 _CHANCE = 1e-4
-"""Probability, on either side, below which a number of losses is not explained by chance."""
+"""Maximum probability of each tail: a number of losses in a tail is not explained by chance."""
 
 
 def _judge_loss(asked: PathCondition, found: PathMeasurement) -> list[str]:
@@ -168,7 +168,8 @@ def judge_emulation(counters: Mapping[str, int], absent: Collection[str] = ()) -
 
     Args:
         counters: growth of each of the shaper's counters during the cell.
-        absent: interfaces of the phone that were down for a time; packets sent to them then are lost on sending.
+        absent: interfaces of the phone with outages. Their counter ``dropped_send`` is ignored, because packets sent
+            to an interface that is down are lost on sending.
     """
     return [
         f"the link emulator lost {lost} packets that it should not have ({name}): the host is too busy"
@@ -186,7 +187,9 @@ _LATE_SHARE = 0.01
 
 
 def judge_punctuality(counters: Mapping[str, int]) -> list[str]:
-    """Return where the link emulator was often late (by more than 1 ms), which is unrequested jitter.
+    """Return a sentence for each link on which more than 1 % of the packets left the emulator late: unrequested jitter.
+
+    Late is more than 1 ms after the due time (docs/linkem.md).
 
     Args:
         counters: growth of each of the shaper's counters during the cell.
@@ -208,7 +211,7 @@ def judge_handed_over(log: Iterable[LogRecord]) -> list[str]:
     """Return why apps that were configured with the agent's address did not use it; empty if they did.
 
     Args:
-        log: records of the agent's log. Its own connections, to the name server, have no source.
+        log: records of the agent's log. Connections that the agent opens itself, to the name server, have no ``src``.
     """
     carried = (record for record in log if record["event"] == "connection" and record["src"])
     if any(record["bytes_up"] + record["bytes_down"] for record in carried):

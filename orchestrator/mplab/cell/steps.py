@@ -99,7 +99,7 @@ def steps_of(attempt: Attempt) -> list[Step]:
         *(PartEnd(attempt, start) for start in in_captures),  # captures end before the parts that started after them
         captures,
         *in_captures,
-        RunAgent(attempt, transport),  # started after the captures, which so contain its first SYN
+        RunAgent(attempt, transport),  # started after the captures, so that they contain its first SYN
         counters,
         RunScenario(attempt, session, changes),
         CountAfter(attempt, transport, counters),
@@ -136,7 +136,7 @@ class Observe(Step):
 
 @dataclass
 class PartStart(Step):
-    """Start a step of the lab."""
+    """Start a step that the lab adds to the cell (`CellPart`), here called a step of the lab."""
 
     part: CellPart
     started: bool = False
@@ -153,7 +153,10 @@ class PartStart(Step):
 
 @dataclass
 class PartEnd(Step):
-    """Finish a step of the lab if it was started. Its place in the list decides when."""
+    """Finish a step of the lab if it was started. This step has no start of its own.
+
+    Its position in `steps_of` decides when the lab's step is finished: steps end in reverse order.
+    """
 
     end_name = _CLEAN_UP
 
@@ -167,7 +170,7 @@ class PartEnd(Step):
 
 @dataclass
 class KeepSession(Step):
-    """Hold the scenario's session, which `Prepare` opens. It is closed after the logs of the services were copied."""
+    """Hold the scenario's session. `Prepare` opens it; this step closes it after the services' logs were copied."""
 
     end_name = _CLEAN_UP
 
@@ -194,7 +197,7 @@ class KeepSession(Step):
 
 @dataclass
 class ServicesStep(Step):
-    """Check the services that the scenario uses; copy what they and the origin log during the cell."""
+    """Check the services that the scenario uses; copy the lines that they and the origin log during the cell."""
 
     name = "services"
     end_name = _CLEAN_UP
@@ -202,20 +205,20 @@ class ServicesStep(Step):
     _marks: Sequence[LogMark] = ()
 
     def start(self) -> None:
-        """Check them; mark the ends of the logs."""
+        """Check the services; record the sizes of all logs."""
         lab, names = self.attempt.lab, self.attempt.job.scenario.services
         lab.services.check(names)
         self._marks = [lab.services.mark(names), LogMark.of(lab.origin_logs())]
 
     def finish(self) -> None:
-        """Copy the logs from the marks on."""
+        """Copy the part of each log that was written since `start`."""
         for mark in self._marks:
             mark.keep(self.attempt.job.logs)
 
 
 @dataclass
 class CheckStep(Step):
-    """Run the scenario's own check: with the cell's transport and a separate agent, before the links are shaped."""
+    """Run the scenario's own check before the links are shaped, with the cell's transport and a separate agent."""
 
     name = "check"
 
@@ -248,7 +251,7 @@ class Prepare(Step):
 
 @dataclass
 class ShapeStep(Step):
-    """Put the paths under the requested link condition."""
+    """Shape the paths as the link condition requests."""
 
     name = "shape"
 
@@ -268,12 +271,15 @@ def apply_links(attempt: Attempt) -> None:
 
 @dataclass
 class ProbeStep(Step):
-    """Measure the paths. A measurement that is off is repeated: another program may have disturbed it."""
+    """Measure the paths, up to 3 times until they are as requested: another program may have disturbed a probe.
+
+    All results are written to ``logs/probes.json``.
+    """
 
     name = "probe"
 
     def start(self) -> None:
-        """Raise InvalidCellError if the measured paths are not as requested."""
+        """Probe the paths. Raises InvalidCellError if the last probe did not measure the requested condition."""
         attempt, job, report = self.attempt, self.attempt.job, self.attempt.report
         shaper, paths = attempt.lab.shaper, attempt.treatment.paths
         probes = []
@@ -331,7 +337,7 @@ class Prove(Step):
     active: ActiveCheck = field(init=False)
 
     def start(self) -> None:
-        """Raise InvalidCellError if the test connection is not as requested."""
+        """Open the test connection. Raises InvalidCellError if it is not as requested."""
         attempt, report = self.attempt, self.attempt.report
         self.active = self.transport.agent.check(subflows=attempt.job.transport.expected_subflows)
         report.proof = TransportProof.model_validate({"active": self.active})
@@ -367,7 +373,7 @@ class Capture(Step):
 
 @dataclass
 class RunAgent(Step):
-    """Run the agent on the phone."""
+    """Run the agent on the phone, from before the scenario until after it."""
 
     name = "agent"
     end_name = "stop"
@@ -385,7 +391,7 @@ class RunAgent(Step):
 
 @dataclass
 class CountBefore(Step):
-    """Read the counters, and mark the end of the proxy's log, before the scenario."""
+    """Read the counters, and mark the end of the proxy's log, before the scenario. `CountAfter` sets `after`."""
 
     before: Counters = field(init=False)
     after: Counters = field(init=False)
@@ -405,7 +411,7 @@ class CountAfter(Step):
     counters: CountBefore
 
     def start(self) -> None:
-        """Read the counters. Raises if the agent has ended."""
+        """Read the counters. Raises DeviceError if the agent has ended."""
         attempt = self.attempt
         before, after = self.counters.before, read_counters(attempt)
         self.counters.after = after

@@ -1,4 +1,4 @@
-"""Read from a cell's captures and counters what was carried."""
+"""Compute the traffic of a cell from its captures and counters."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def traffic(
 ) -> dict[str, dict[str, int]]:
     """Return the traffic of each interface, headers included: ``{bytes_up, bytes_down, packets_up, packets_down}``.
 
-    An interface without counters is left out: without root, a phone may hide them.
+    An interface without counters is left out: a phone without root may hide the counters.
     """
     names = {"bytes_up": "tx_bytes", "bytes_down": "rx_bytes", "packets_up": "tx_packets", "packets_down": "rx_packets"}
     return {

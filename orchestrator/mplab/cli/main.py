@@ -57,13 +57,13 @@ def _options(
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt on SIGTERM, so that changes are undone. Further ones are ignored during that."""
+    """Raise KeyboardInterrupt on SIGTERM, so that changes are undone. Ignore further SIGTERMs during the undo."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _explain(text: str) -> None:
-    """Print an error. A line that begins with a file and line number stays unchanged, for editors."""
+    """Print an error. A text that begins with a file and line number gets no prefix, so that editors can parse it."""
     if not HAS_PLACE.match(text):
         err.print("mplab:", style="bold red", end=" ")
     err.print(text, markup=False, soft_wrap=True)

@@ -90,7 +90,7 @@ _OF_SHAPERS = ("routers", "servers", "root_shell")
 
 
 def _all_phones(schema: Schema) -> None:
-    """Allow a phone to have the keys of every kind: the schema does not connect keys and drivers."""
+    """Allow a phone to have the keys of every kind of phone: the schema does not connect keys with drivers."""
     properties = schema["$defs"][PhoneFile.__name__]["properties"]
     for name in PHONES:
         of_kind = _schema(phone_kind(name).settings)
@@ -137,7 +137,10 @@ def _defaults(model: type[BaseModel]) -> dict[str, object]:
 
 
 def _paths_partly(schema: Schema) -> None:
-    """Remove titles and defaults from partial paths, and the requirements of complete paths."""
+    """Adapt the schemas of paths to files that give only some keys of a path.
+
+    Changes and directions get no titles and defaults. A path requires no keys: see `_complete_unless_extended`.
+    """
     for part in (ChangeFile, DirectionFile):
         for entry in schema["$defs"][part.__name__]["properties"].values():
             for word in ("title", "default"):  # an omitted key keeps its earlier value: it has no default
@@ -149,7 +152,7 @@ def _paths_partly(schema: Schema) -> None:
 def _complete_unless_extended(link: Schema) -> None:
     """Require both paths, with both directions, in a condition that has neither ``extends`` nor ``sweep``.
 
-    Such a condition can get the missing keys from another file or from the sweep.
+    A condition with one of these keys gets the missing keys from another file or from the sweep.
     """
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
@@ -160,13 +163,13 @@ def _complete_unless_extended(link: Schema) -> None:
 
 _NOT_INHERITED = ("mplab", "name")
 _FIXED = ("mplab", "extends", "vars")
-"""Keys that are read before variables are."""
+"""Keys that are read before variables are expanded, so that their values contain none."""
 _VARIABLE = "Variable"
 _ABOUT = ("title", "description", "default", "examples")
 
 
 def _with_variables(schema: Schema) -> None:
-    """Allow a variable as every value that is not free text."""
+    """Allow ``${NAME}`` in place of every value that is not free text."""
     for owner in (schema, *schema["$defs"].values()):
         entries = owner.get("properties", {})
         for name, entry in entries.items():

@@ -10,12 +10,12 @@ from mplab.format.units import format_duration_ms, format_rate, format_size
 
 @dataclass(frozen=True)
 class Abilities:
-    """Limits of one kind of shaper; numbers without `lowest` are maxima.
+    """Limits of one kind of shaper. All numbers are maxima, except `lowest_rate_kbps`.
 
     Attributes:
-        title: name in messages.
+        title: name of the shaper in messages.
         disciplines: supported queue disciplines.
-        traces: whether the shaper replays packet-delivery traces.
+        traces: True if the shaper replays packet-delivery traces.
         shapes: False: there is no shaper; the path can only stay unshaped.
     """
 

@@ -26,10 +26,10 @@ class PathBytes(TypedDict):
 
 
 class ConnectionRecord(TypedDict):
-    """One application connection, or a lookup connection of the agent itself (``process`` is ``mpflex``).
+    """One application connection, or a DNS connection of the agent itself (``process`` is ``mpflex``).
 
-    ``device``: interface that the carrying connection was bound to; "": unbound, or the connection was never opened.
-    ``local``: address and port of the carrying connection.
+    The carrying connection is the one from agent to proxy. ``device``: interface that it was bound to; "": it was
+    unbound, or never opened. ``local``: its local address and port.
     """
 
     event: Literal["connection"]
@@ -59,7 +59,7 @@ class PathRecord(TypedDict):
 
 
 class PolicyRecord(TypedDict):
-    """Result of reading the agent's rule file; ``error``: why its rules are not in force or cannot be evaluated."""
+    """Result of reading the agent's rule file. ``error``: why the agent does not use or cannot evaluate its rules."""
 
     event: Literal["policy"]
     t: float

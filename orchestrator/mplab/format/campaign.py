@@ -40,7 +40,7 @@ class Job:
 
     @property
     def block_s(self) -> float:
-        """Estimated time of the first block, seconds. A job does not start when less time is left."""
+        """Estimated time of the first block, seconds. A job does not start if the campaign has less time left."""
         return self.estimate_s / self.blocks
 
 
@@ -61,7 +61,7 @@ class Try:
     reason: str = ""
     """Reason why the try failed; "": it did not fail."""
     blamed: bool = False
-    """The try counts against the job's limit of tries: neither the campaign's stop nor a busy resource ended it."""
+    """True if the try counts against the job's limit of tries. A stop of the campaign or a busy resource does not."""
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -77,7 +77,7 @@ class CellCounts:
 
 @dataclass(frozen=True, config=CONFIG)
 class JobStatus:
-    """A job after the last event. A record has the fields of the job next to those of its state."""
+    """A job after the last event. In JSON, the fields of `job` and of the state are in one object."""
 
     job: Job
     state: JobState = "waiting"
@@ -137,7 +137,7 @@ class CampaignState:
     """A campaign after its last event."""
 
     phase: CampaignPhase = "planned"
-    """A killed campaign stays "running"; only a campaign whose lock is held is alive."""
+    """A killed campaign stays "running". The campaign is alive only if a process holds its lock."""
     name: str = ""
     title: str = ""
     jobs: tuple[JobStatus, ...] = ()

@@ -57,7 +57,7 @@ class JobEnded(CampaignEvent):
 
 
 class ResourceUsed(CampaignEvent):
-    """A try has shown whether its phones, routers and servers work (`good`)."""
+    """A try has shown whether the resources that it used (phones, routers, servers) work: `good`."""
 
     resources: tuple[str, ...]
     good: bool

@@ -81,7 +81,7 @@ class TransportProof(Record):
     counters: dict[str, Whole] = Field(default_factory=dict)
     """MPTCP counters of the phone during the scenario."""
     subflows: dict[str, SubflowCount] = Field(default_factory=dict)
-    """Subflows by interface."""
+    """Interface of the phone → subflows."""
     session: Annotated[SessionProof, LENIENT] = SessionProof()
 
 

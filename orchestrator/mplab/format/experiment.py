@@ -1,6 +1,6 @@
-"""The experiment: all names resolved and all defaults filled in.
+"""The experiment with all names resolved and all defaults filled in, as in manifest.json.
 
-An experiment file has a different form (`mplab.userfiles.experiment`). manifest.json holds this one.
+An experiment file has another form (`mplab.userfiles.experiment`).
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ from mplab.format.upgrades import upgrade_transport
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """Minimum default of ``cell_timeout``; a scenario that may take longer has a larger one."""
 CELL_OVERHEAD_S = 3.0
-"""Usual time of a cell in addition to its scenario: shape, probe, start and verify the transport, captures, undo."""
+"""Usual time of a cell in addition to its scenario, seconds: shape, probe, start and test the transport, undo."""
 
 CongestionControl = Literal["cubic", "reno", "bbr"]
 Capture = Literal["headers", "payload", "off"]
@@ -201,7 +201,7 @@ class Ending:
         max_s: maximum duration of the run, counted from each start or resume, seconds.
         until: time of day, in this host's time zone, by which the run must end.
         failures: number of consecutive cells that are not ok.
-        interval: rule by which the run has measured enough.
+        interval: rule that ends the run when its intervals are narrow enough.
     """
 
     max_s: Annotated[float | None, OMIT_EMPTY] = None
@@ -260,16 +260,17 @@ EVERYTHING = Matrix()
 
 _DEFAULT_TOLERANCE = Tolerance()
 _HASHED = {"hashed": "always"}
-"""Metadata of a field that the results of cells depend on: the field is part of the cells' hashes."""
+"""Metadata of a field on which the results of cells depend: its value is part of each cell's hash."""
 _HASHED_IF_GIVEN = {"hashed": "if given"}
-"""The same for fields added later: a default value is not hashed, so that the hashes of earlier runs stay valid."""
+"""Like `_HASHED`, for fields added later: a default value is not hashed, so that hashes of earlier runs stay valid."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentBase:
-    """Fields that the experiment of this process and its record share.
+    """Fields that `Experiment` in manifest.json and `mplab.userfiles.experiment.Experiment` share.
 
-    A key of an experiment file that needs no resolution sets the field of the same name; durations end in ``_s`` here.
+    A key of an experiment file that needs no resolution sets the field of the same name. A duration has ``_s`` at the
+    end of its field's name.
     """
 
     name: RecordName

@@ -60,9 +60,9 @@ class Moment:
     """Seconds since the scenario started."""
     path: PathName
     condition: PathCondition = OPEN
-    """Condition of the path from now on (while its radio is on). A record has it only when it is `reshaped`."""
+    """Condition of the path from this time on, while its radio is on. A record has it only if `reshaped` is True."""
     reshaped: bool = False
-    """True if `condition` differs from the previous one."""
+    """True if `condition` differs from the path's condition before."""
     interface: Literal["down", "up", ""] = ""
     radio: Literal["off", "on", ""] = ""
     access_point: Literal["lost", "new", ""] = ""
@@ -161,7 +161,7 @@ class LinkCondition:
         return made
 
     def determinants(self) -> dict[str, object]:
-        """Return the values that a cell's result may depend on: all but name, title and source."""
+        """Return the values on which a cell's result may depend: paths, core RTT and changes."""
         made = self.to_json()
         extras = {key: value for key, value in made.items() if key in {"core_rtt_ms", "changes"}}
         return {**made["paths"], **extras}

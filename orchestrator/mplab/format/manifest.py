@@ -11,7 +11,7 @@ from mplab.format.upgrades import upgrade_lab
 
 
 class HostRecord(OpenRecord):
-    """Machine that ran the run."""
+    """Machine that executed the run."""
 
     kernel: str = ""
     cpus: int = 0
@@ -22,7 +22,7 @@ class HostRecord(OpenRecord):
 
 
 class GitRecord(OpenRecord):
-    """Checkout that ran the run; without commit: it was not a checkout."""
+    """Checkout of mplab that executed the run; no commit: mplab was not run from a checkout."""
 
     commit: str | None = None
     dirty: bool = False

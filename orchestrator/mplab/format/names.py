@@ -12,7 +12,7 @@ _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 TEXT, MAPPING = "‹text›", "‹mapping›"
-"""Tags of the two ways to write a value; they are not keys of a file."""
+"""Tags of a value that can be written as text or as a mapping; they are not keys of a file."""
 
 VIRTUAL_NAME = "virtual"
 """Name, in an experiment file, of the lab that needs no lab file."""

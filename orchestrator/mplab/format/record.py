@@ -1,8 +1,8 @@
 """Validation, writing and reading of all records of a run directory.
 
-Nothing in a run directory is trusted: names must have the form of names, numbers must be finite. Unknown keys of other
-versions are ignored. Most keys may be missing, because an older `mplab` wrote the record or the run has not reached
-that point.
+Nothing in a run directory is trusted: names must have the form of names, numbers must be finite. Unknown keys, which
+other versions of mplab write, are ignored. Most keys may be missing: an older version wrote the record, or the run
+ended before it could write them.
 """
 
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def _is_empty(value: object) -> bool:
 
 
 OMIT_EMPTY = Field(exclude_if=_is_empty)
-"""Marks a key that is written only when its value is not empty."""
+"""Field option: the key is written only if its value is not empty."""
 
 
 def _mapping_or_nothing(found: object) -> object:
@@ -81,7 +81,7 @@ def _number_or_nothing(found: object) -> object:
 
 
 LENIENT = BeforeValidator(_mapping_or_nothing)
-"""Reads anything but a mapping as an empty mapping."""
+"""Validator that reads a value of any other type than a mapping as an empty mapping."""
 
 Settings = Annotated[dict[str, JsonValue], LENIENT]
 """Free content: parameters of a scenario, options of a transport, facts about a phone."""

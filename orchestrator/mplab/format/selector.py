@@ -14,7 +14,7 @@ class Selector:
         by: ``css`` or ``xpath`` (browsers only); ``id``, ``text``, ``description`` (for screen readers), or
             ``contains``: a part of text or description.
         value: value to match.
-        otherwise: fallbacks, best one first: apps change between versions and languages.
+        otherwise: fallbacks for other versions and languages of the app, best one first.
     """
 
     by: By

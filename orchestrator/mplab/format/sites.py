@@ -67,7 +67,10 @@ def load_sites(path: Path = DATA_DIR / "sites.yaml") -> tuple[Site, ...]:
 
 
 def delay_by_prefix(sites: tuple[Site, ...] | None = None) -> dict[str, float]:
-    """Return the one-way delay between proxy and servers, ms, by address prefix: half the RTT of the table."""
+    """Return address prefix → one-way delay between proxy and server, ms.
+
+    It is half the table's RTT for web sites, and a constant for the download, name and echo servers.
+    """
     delays = {
         f"{FILE_ADDRESS}/32": FILE_DELAY_MS,
         f"{DNS_ADDRESS}/32": DNS_DELAY_MS,
@@ -95,7 +98,10 @@ class SiteObject:
 
 @dataclass(frozen=True)
 class BuiltSite:
-    """Generated site. `hosts` are first labels; host number h has the address 10.65.`row`.h."""
+    """Generated site. `hosts` are the first labels of its host names.
+
+    Host number h, from 1, has the address 10.65.`row`.h for HTTP/2, and 10.65.`row`.(128 + h) for HTTP/1.1.
+    """
 
     slug: str
     row: int
@@ -121,7 +127,7 @@ class BuiltSite:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all objects."""
+        """Size of all objects, bytes."""
         return sum(item.size_bytes for item in self.objects)
 
 

@@ -28,7 +28,7 @@ class Profile:
 
     Attributes:
         opportunities: number of packets that the trace can deliver.
-        lasts_ms: period after which the trace repeats.
+        lasts_ms: period after which the trace repeats, ms.
         sha256: SHA-256 of the file, hex.
     """
 
@@ -38,7 +38,7 @@ class Profile:
 
     @property
     def mean_kbps(self) -> float:
-        """Mean rate of the whole trace."""
+        """Mean rate of the whole trace, kbit/s, with `PACKET_BYTES` for each delivery opportunity."""
         return self.opportunities * PACKET_BYTES * 8 / self.lasts_ms
 
 

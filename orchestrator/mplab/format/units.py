@@ -323,7 +323,7 @@ def between(
         key: key of the value in the file, for the message.
         least: minimum, in the unit of the type.
         most: maximum, in the unit of the type.
-        rule: allowed range in the message.
+        rule: text of the allowed range in the message; ``{least}`` and ``{most}`` stand for the formatted bounds.
         write: formats a value; default: as seconds.
     """
 

@@ -19,7 +19,7 @@ def label_of(found: object) -> object:
 
 
 def upgrade_lab(found: object) -> object:
-    """Return the lab as a mapping. In older records it may be only a kind or missing, and its clock is missing."""
+    """Return the lab as a mapping. In older records it is missing or only a kind, and has no ``same_clock``."""
     if isinstance(found, BaseModel):
         return found
     lab = {"kind": found} if isinstance(found, str) else found if isinstance(found, Mapping) else {}
@@ -27,12 +27,12 @@ def upgrade_lab(found: object) -> object:
 
 
 def upgrade_link_proof(found: object) -> object:
-    """Return the proof of a path with its shaper. Older versions had no shaper but the link emulator."""
+    """Return the proof of a path with its shaper, ``where``. In older records the shaper was always ``linkem``."""
     return {"where": "linkem", **found} if isinstance(found, Mapping) else found
 
 
 def upgrade_transport(found: object) -> object:
-    """Return a transport with its paths and sessions. Older versions recorded only its name, which implies both."""
+    """Return a transport with `paths` and `sessions`. In older records, the transport's name implies both."""
     if not isinstance(found, dict):
         return found
     name = str(found.get("name", ""))

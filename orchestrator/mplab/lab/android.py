@@ -75,11 +75,11 @@ class AndroidSide:
     def take_over(self, proxy: str) -> None:
         """Prepare the phone for cells until it is released: it stays awake, and installs no updates.
 
-        Its TCP and names are redirected to the agent; IPv6 and the apps' other UDP are blocked. Without root, only apps
-        that can be given a proxy use the agent.
+        TCP connections and DNS queries of the phone are redirected to the agent; IPv6 and the apps' other UDP are
+        blocked. On a phone without root, only apps that can be configured to use a proxy reach the agent.
 
         Args:
-            proxy: address of the proxy, which stays reachable.
+            proxy: address of the proxy; TCP connections to it are not redirected.
 
         Raises:
             LabNotReadyError: the phone is not rooted, or an app that it needs is missing.
@@ -112,16 +112,16 @@ class AndroidSide:
         phone.script(iptables_script(self._proxy))
 
     def recover(self, reason: str) -> str:
-        """Check the phone after a failed attempt; if it no longer works, climb the recovery ladder.
+        """Check the phone after a failed attempt. If it does not work, take the steps of the recovery ladder in order.
 
         Args:
             reason: why the attempt failed.
 
         Returns:
-            The rung that helped: ``reconnect``, ``reboot``, …; "" if none was needed.
+            The step (rung) after which the phone works: ``reconnect``, ``reboot``, …; "" if none was needed.
 
         Raises:
-            LabNotReadyError: no rung helped: the phone is in quarantine.
+            LabNotReadyError: no step helped: the phone is in quarantine.
             DeviceError: the phone was lost again.
         """
         if self._works():
@@ -142,7 +142,7 @@ class AndroidSide:
     def ways_past(self) -> list[str]:
         """Return why traffic of a rooted phone can bypass the agent, one sentence each. Raises DeviceError.
 
-        The list is empty for a phone without root, where that cannot be controlled.
+        The list is empty for a phone without root, whose traffic mplab cannot redirect or block.
         """
         if not self._phone.rooted:
             return []
@@ -191,7 +191,7 @@ class AndroidSide:
         return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
-        """Start to record its log."""
+        """Start recording the phone's log (logcat)."""
         return LogCut(self._phone)
 
     @property
@@ -200,14 +200,14 @@ class AndroidSide:
         return bool(self._file.record_screen)
 
     def film(self, cell: Path) -> Film:
-        """Start to film its screen, into the cell's folder. Raises DeviceError."""
+        """Start filming the phone's screen; the files are in ``film`` of the folder `cell`. Raises DeviceError."""
         return Film(self._phone, cell / "film", cell / "logs")
 
     @contextmanager
     def open(self, app: AndroidApp, *, observe: Callable[..., object], screenshots: Path) -> Iterator[AppUi]:
         """Stop an app and make it ready to be opened, until the context ends.
 
-        Without root, an app that uses the proxy in Android's settings reaches the agent through it.
+        On a phone without root, set the agent as the proxy in Android's settings, if the app uses this setting.
 
         Args:
             app: the app. Its data is cleared first, unless a user has signed in to it.
@@ -216,7 +216,7 @@ class AndroidSide:
 
         Raises:
             StepError: the phone's screen cannot be driven.
-            DeviceError: the phone did not accept the proxy.
+            DeviceError: the phone did not accept the proxy setting.
         """
         with ExitStack() as stack:
             if self._system_proxy is not None and app.proxy:
@@ -269,7 +269,7 @@ class AndroidLab:
 class LookPart:
     """The step ``phone`` of a cell: check the phone, record its log, and check that no traffic can bypass the agent.
 
-    Traffic is checked before the scenario and after it.
+    The check for a bypass is made before the scenario and again after it.
 
     Args:
         android: the phone.
@@ -340,7 +340,7 @@ class FilmPart:
         self._save = save
 
     def finish(self) -> None:
-        """Save its files; each is observed as ``film`` with its start time."""
+        """Save the film's files, and record an observation ``film`` with the start time of each."""
         if self._save is not None:
             self._save()
 
@@ -350,7 +350,7 @@ class FilmPart:
 
 
 def told_to_apps(endpoints: Endpoints, use: LabUse) -> Endpoints:
-    """Return the endpoints. For a phone without root they include the agent's addresses, which apps must be given."""
+    """Return the endpoints. For a phone without root, add the agent's addresses, with which apps are configured."""
     if not use.unrooted:
         return endpoints
     return replace(endpoints, app_proxy=f"127.0.0.1:{SOCKS_PORT}", app_http_proxy=_HTTP_PROXY)
@@ -367,7 +367,10 @@ def _uncontrolled(phone: AdbPhone) -> dict[str, Sequence[str]]:
 
 
 def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
-    """Return its interfaces and ``lo``; none if it is not rooted. Files are always named ``wlan0`` and ``rmnet0``."""
+    """Return the capture points of a phone: both interfaces and ``lo``; none if it is not rooted.
+
+    The capture files are named ``phone-wlan0.pcapng`` and ``phone-rmnet0.pcapng``, whatever the phone's own names are.
+    """
     if not phone.rooted:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Do what every lab does in the same way, whatever its phone, network and servers are."""
+"""Define the base class of all labs: the parts that do not depend on the phone, the network or the servers."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -63,7 +63,7 @@ class BaseLab:
         self._stack.__exit__(kind, error, trace)
 
     def _bring_up(self) -> None:
-        """Start all parts, and put their ends on the stack. Every lab overrides it.
+        """Start all parts, and push the end of each part on the exit stack. Every lab overrides this method.
 
         Raises:
             NotImplementedError: the lab does not override it.
@@ -99,7 +99,10 @@ class BaseLab:
         check_each(self._checks())
 
     def _checks(self) -> list[Callable[[], None]]:
-        """Return checks that raise DeviceError if a part has ended or was lost; independent parts are first."""
+        """Return checks, each of which raises DeviceError if a part has ended or was lost.
+
+        Parts that other parts depend on are first.
+        """
         return [self.servers.check_alive, *([self._appium.check_alive] if self._appium else [])]
 
     def revive(self) -> list[str]:
@@ -132,7 +135,7 @@ class BaseLab:
         return StepError(f"{self.phone.name}: {app.package} is an Android app, which a virtual phone cannot run")
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` reverts all of it.
+        """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
             transport: transport of the phone's TCP.

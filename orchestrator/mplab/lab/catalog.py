@@ -51,10 +51,10 @@ def can_android(name: str) -> bool:
 
 
 def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
-    """Return the Android app of a scenario in a lab: the choice of the lab file, or the first in ``app.yaml``.
+    """Return the Android app of a scenario: the choice of the lab file, or the first app in ``app.yaml``.
 
     Returns:
-        None: the scenario needs no app, or the phone has no apps.
+        The app; None: the scenario has no Android app, or the phone has no apps.
 
     Raises:
         InputError: its ``app.yaml`` is wrong.

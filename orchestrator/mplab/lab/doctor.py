@@ -1,4 +1,4 @@
-"""Check everything that a run needs, one finding each, with a remedy if it is missing."""
+"""Check everything that a run needs on this machine, one finding each, with a remedy if something is missing."""
 
 import contextlib
 import os
@@ -29,7 +29,11 @@ _BUSY_LOAD_PER_CPU = 0.5
 
 
 def examine(runs_dir: Path) -> Iterator[Finding]:
-    """Check everything; yield each finding immediately."""
+    """Check everything that a run needs on this machine; yield each finding immediately.
+
+    Args:
+        runs_dir: folder of runs; its disk needs free space.
+    """
     yield from (_program(program) for program in programs.ALL)
     yield from _optional_programs()
     yield _appium()
@@ -104,7 +108,7 @@ def _transports() -> Iterator[Finding]:
 
 
 def _others() -> Iterator[Finding]:
-    """Check the other drivers that a lab without a lab file uses; a driver that cannot be used is a finding."""
+    """Import all other drivers, and check the default shaper and proxy. A driver that cannot be used is a finding."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for what, drivers in kinds.items():
         for name in drivers:

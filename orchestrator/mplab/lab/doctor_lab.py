@@ -1,4 +1,4 @@
-"""Check everything that a lab file names, one finding each, with a remedy if it is missing."""
+"""Check the routers, servers and phones of a lab file, one finding each, with a remedy if something is missing."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Define a kind of phone as labs use it: its needs, its checks, and the lab around it.
+"""Define a kind of phone: the programs that it needs, its checks, and the lab around it.
 
 A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.phones``. The
 key `driver` of a phone in a lab file names it. The module is imported whenever a lab file names its kind, and imports
@@ -34,7 +34,7 @@ class PhoneDriver(PhoneKind, ABC):
 
     @abstractmethod
     def open_lab(self, settings: "LabSettings") -> "Lab":
-        """Return a lab around such a phone, not yet entered."""
+        """Return a lab around a phone of this kind, not yet entered."""
 
     @abstractmethod
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:

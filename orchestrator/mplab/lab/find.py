@@ -33,8 +33,8 @@ class RunningNode:
 def running_nodes() -> Iterator[RunningNode]:
     """Yield every node of the caller's own labs.
 
-    Any user can choose the name and environment of a process, and a shell in a node runs the node's ``/bin/sh``.
-    So the process must belong to the caller and be in a user namespace that `mplab.base.enter.unshare_argv` makes.
+    Any user can choose the name and the environment of a process, and ``mplab lab shell`` runs the node's ``/bin/sh``.
+    For safety, only processes of the caller count, in a user namespace that the caller owns (for root: in root's own).
     """
     for process in psutil.process_iter(["name"]):
         if process.info["name"] != _HOLDER:
@@ -51,7 +51,10 @@ def running_nodes() -> Iterator[RunningNode]:
 
 
 def _is_own(process: psutil.Process) -> bool:
-    """Return whether the caller owns a process: all its user ids, and its user namespace (for root: the same one)."""
+    """Return whether the caller owns a process: all its user ids, and its user namespace.
+
+    If the caller is root, the process must be in the caller's user namespace.
+    """
     caller = os.geteuid()
     user_namespace = Path("/proc", str(process.pid), "ns", "user")
     if set(process.uids()) != {caller}:

@@ -1,4 +1,4 @@
-"""Start what a lab needs outside its namespaces before it is up, as the driver of its proxy requires."""
+"""Start the containers, or other parts of a proxy, that must run outside a lab's namespaces before the lab is up."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from mplab.userfiles.labuse import LabUse
 
 
 def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -> dict[str, object]:
-    """Prepare what a lab needs outside its namespaces. Return its description, for ``lab`` in the manifest.
+    """Prepare the parts of a lab's proxy that run outside its namespaces. Return their description for the manifest.
 
     Args:
         use: the lab.
@@ -16,7 +16,7 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
         services: origin services that its scenarios use.
 
     Raises:
-        LabNotReadyError: it is not available, or another run uses it.
+        LabNotReadyError: a part is not available, or another run uses it.
     """
     return driver_of(use.proxy).prepare(use.proxy, HostSettings(congestion_control, services, wired=not use.real))
 
@@ -24,10 +24,13 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
 def hosted(
     use: LabUse, *, congestion_control: str, services: Sequence[str], run_id: str = ""
 ) -> AbstractContextManager[HandedOver | None]:
-    """Start it until the context ends, then restore the earlier state. Yields None if nothing is needed.
+    """Start the parts of a lab's proxy that run outside its namespaces; at the end, restore the earlier state.
+
+    Yields:
+        The running parts, to be handed over to the lab; None: the proxy has no such parts.
 
     Raises:
-        LabNotReadyError: it does not start, or another run uses it.
+        LabNotReadyError: a part does not start, or another run uses it.
     """
     host = HostSettings(congestion_control, services, wired=not use.real)
     return driver_of(use.proxy).host(use.proxy, host, run_id)

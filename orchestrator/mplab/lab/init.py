@@ -1,9 +1,9 @@
-"""Run the first process inside the lab's namespaces: start the orchestrator, reap, die with the process outside.
+"""Run the first process in a lab's namespaces: start the orchestrator, reap processes, end with the host process.
 
-Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the further descriptors.
-The lifeline is a pipe from the process outside. A byte on it is a signal number to pass on to COMMAND. Its end means
-that the process outside has died; then this process exits. When this process exits, the kernel ends every process of
-the PID namespace, and with the last of them the namespaces, their interfaces and mounts.
+Run as ``python -m mplab.lab.init LIFELINE_FD[,FD…] -- COMMAND…``; COMMAND inherits the descriptors ``FD…``.
+The lifeline is a pipe from the host process, which started this one (`mplab.base.enter`). Each byte is the number of a
+signal to forward to COMMAND. End of file means that the host process has died; then this process exits. The kernel
+then ends every process of the PID namespace and removes the namespaces with their interfaces and mounts.
 """
 
 import os
@@ -25,7 +25,7 @@ def _pass_on_signals(lifeline: int, child: subprocess.Popen[bytes]) -> None:
 
 
 def _prepare_mounts() -> None:
-    """Hide the host's sockets and temporary files: the lab's own end with the lab."""
+    """Mount empty file systems over ``/run`` and ``/dev/shm``, to hide the host's sockets and temporary files."""
     for target in ("/run", "/dev/shm"):  # noqa: S108 - mount points, not files
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "mplab", target], check=True)
 

@@ -1,4 +1,4 @@
-"""Make the lab that a run names."""
+"""Make the lab around the phone that a run uses."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""List what a lab file needs of this machine, in addition to the needs of every lab."""
+"""List the programs that a lab file needs on this machine, in addition to those of every lab."""
 
 from mplab.base.programs import Program
 from mplab.drivers.shaper.driver import inside_driver_of
@@ -23,7 +23,7 @@ def programs_of_lab(use: LabUse) -> list[Program]:
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:
-    """Return why the phone of a lab cannot run a transport, independently of this machine, or ""."""
+    """Return why the phone of a lab cannot run a transport; "": it can. This machine is not checked."""
     driver = phone_driver(use.kind)
     facts = driver.facts(use.settings)
     missing = DRIVERS[transport].missing_on_phone(facts)

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from mplab.userfiles.app import AndroidApp
 
 Moment = Literal["app", "captures"]
-"""Start of a part of a cell: ``app``: before the app is prepared, ``captures``: after the captures have started."""
+"""Time at which a `CellPart` starts: ``app``: before the app is prepared, ``captures``: after the captures' start."""
 
 
 class PartJob(Protocol):
-    """The attempt at a cell that a part serves."""
+    """Properties of an attempt at a cell that a `CellPart` uses."""
 
     @property
     def directory(self) -> Path:
-        """Return the cell's folder; ``logs`` is in it."""
+        """Return the folder of the attempt's files; logs are in its folder ``logs``."""
 
     @property
     def app(self) -> "AndroidApp | None":
@@ -40,7 +40,7 @@ class PartJob(Protocol):
 
 
 class PartReport(Protocol):
-    """The fields of ``cell.json`` that parts fill in."""
+    """The fields of ``cell.json`` that a `CellPart` may fill in."""
 
     phone: dict[str, str | Sequence[str]]
     clock_offset_ms: float
@@ -48,7 +48,7 @@ class PartReport(Protocol):
 
 
 class CellPart(Protocol):
-    """A step that a lab adds to one attempt at a cell: the log of its phone, a film of the screen."""
+    """A step that a lab adds to each attempt at a cell, such as the log of its phone or a film of the screen."""
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class CellPart(Protocol):
 
     @property
     def moment(self) -> Moment:
-        """Return when it starts."""
+        """Return when the step starts."""
 
     def start(self, report: PartReport, observe: Callable[..., object]) -> None:
         """Start the step.
@@ -66,7 +66,7 @@ class CellPart(Protocol):
             observe: records an observation of the cell.
 
         Raises:
-            InvalidCellError: the lab is not what the cell needs.
+            InvalidCellError: the treatment would not be the requested one, for example traffic can bypass the agent.
             CellError: the step cannot be started.
         """
 
@@ -74,7 +74,7 @@ class CellPart(Protocol):
         """End the step and save its files. Called once for each `start`, even if that raised.
 
         Raises:
-            CellError: its files are lost, so the cell fails.
+            CellError: a file of the step is lost, so the cell fails.
         """
 
     def judge(self) -> list[str]:
@@ -111,7 +111,7 @@ class Lab(Protocol):
 
     @property
     def endpoints(self) -> Endpoints:
-        """Return the addresses by which phone, proxy and origin find each other."""
+        """Return the addresses of proxy, name server and agent, as the phone sees them."""
 
     @property
     def services(self) -> RunningServices:
@@ -156,7 +156,7 @@ class Lab(Protocol):
 
         Args:
             app: the app. Its data is cleared first, unless a user has signed in to it.
-            observe: records dialogs that were closed.
+            observe: called with each dialog that was closed.
             screenshots: folder for screenshots and element trees of failed steps.
 
         Raises:
@@ -182,10 +182,10 @@ class Lab(Protocol):
             reason: why the attempt failed.
 
         Returns:
-            The rung that helped: ``reconnect``, ``reboot``, …; "" if none was needed.
+            The recovery step (rung) after which the phone works: ``reconnect``, ``reboot``, …; "" if none was needed.
 
         Raises:
-            LabNotReadyError: no rung helped.
+            LabNotReadyError: no step helped.
             DeviceError: the phone was lost again.
         """
 
@@ -193,7 +193,7 @@ class Lab(Protocol):
         """Return the phone's sound card, not yet entered; its programs log to `log`."""
 
     def set_up_transport(self, transport: Transport, *, logs: Path, undo: UndoStack) -> Agent:
-        """Prepare phone and proxy for a transport, and the agent, which is not started yet; `undo` reverts all of it.
+        """Prepare phone and proxy for a transport. Return the agent, which is not started yet.
 
         Args:
             transport: transport of the phone's TCP.

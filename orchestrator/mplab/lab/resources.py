@@ -13,11 +13,11 @@ VIRTUAL_LAB = "virtual-lab"
 
 
 def resources_of(experiment: Experiment) -> tuple[str, ...]:
-    """Return everything that a run of `experiment` locks in addition to its own run directory, sorted.
+    """Return the names of all locks of a run of `experiment`, sorted, without that of its run directory.
 
-    Two experiments without a common resource can run at the same time. A phone that shapes itself, and has no serial
-    number in the lab file, is locked under two names. The second one contains its serial number, which is unknown
-    before the phone is connected; it is left out here, because the first name excludes the same runs.
+    Two experiments without a common name can run at the same time. A phone that shapes its own paths has a second lock,
+    by serial number, which may be unknown before the phone is connected. That lock is left out here, because the
+    phone's first lock already excludes the same runs.
     """
     use = experiment.lab
     return tuple(sorted({*driver_of(use.proxy).resources(use.proxy), *_of_lab(use)}))

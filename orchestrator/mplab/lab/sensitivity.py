@@ -1,4 +1,4 @@
-"""Make the experiment that tests whether metrics respond, from ``sensitivity.yaml`` in the folders of scenarios."""
+"""Make the experiment that tests whether metrics respond to a bad link, from the ``sensitivity.yaml`` of scenarios."""
 
 import json
 from collections.abc import Iterable, Mapping

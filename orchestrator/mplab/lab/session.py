@@ -24,7 +24,7 @@ from mplab.userfiles.yaml import parse_yaml
 
 @dataclass(frozen=True)
 class LabSessionSettings:
-    """The settings of a lab that is held open."""
+    """The settings of a lab for manual use."""
 
     link: str | Mapping[str, object]
     """Link condition in the form of an experiment file."""
@@ -32,6 +32,7 @@ class LabSessionSettings:
     congestion_control: str
     seed: int
     keep: bool
+    """True: keep the lab up until a signal arrives; False: end it after the test of the transport."""
     services: tuple[str, ...] = ()
     """Origin services in addition to web sites and files."""
     lab_file: str = ""
@@ -45,7 +46,7 @@ class LabSessionSettings:
 
 
 class LabSession:
-    """A lab with links applied and the agent running, until its context ends."""
+    """A lab with its links shaped and the agent running, until its context ends."""
 
     def __init__(self, settings: LabSessionSettings) -> None:
         self._settings = settings
@@ -97,7 +98,7 @@ class LabSession:
         self._stack.__exit__(kind, error, trace)
 
     def describe(self) -> dict[str, object]:
-        """Return nodes, link, transport, and the results of probe and test."""
+        """Return nodes, link, transport, and the results of the probe and of the test connection."""
         return self._facts
 
 

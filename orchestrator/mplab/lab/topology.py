@@ -22,19 +22,19 @@ PROXY: Final = "10.64.3.2"
 PROXY_WAN: Final = "10.64.4.1"
 ORIGIN_WAN: Final = "10.64.4.2"
 _ORIGIN_HALVES: Final = ("10.65.0.0/17", "10.65.128.0/17")
-"""The origin's network, as two routes that precede those that a container already has."""
+"""The origin's network, as two halves: their routes are more specific than a route that a container already has."""
 MANAGEMENT_LAB: Final = "10.67.0.1/30"
 MANAGEMENT_ROUTER: Final = "10.67.0.2/30"
-"""Network between a virtual router and the orchestrator, which drives it over SSH; it carries no phone traffic."""
+"""Network over which the orchestrator controls a virtual router by SSH; it carries no traffic of the phone."""
 ORIGIN_PEER: Final = "10.66.0.1"
 PEER: Final = "10.66.0.2"
 
 PROXY_LAN: Final = "lan0"
-"""Interface towards the phone. Containers have no such name: wires end in their namespaces, too."""
+"""The proxy's interface towards the phone. The name is not in use in containers, which can replace the node."""
 PHONE_INTERFACES: Final = {WLAN: PHONE_WLAN, RMNET: PHONE_RMNET}
 GATEWAYS: Final = {WLAN: ROUTER_WLAN, RMNET: ROUTER_RMNET}
 SPARE_HOSTS: Final = range(3, 11)
-"""Host numbers of the addresses that the phone gets, one after the other, from new access points."""
+"""Last octets of the addresses that the phone gets from new access points, in this order."""
 ROUTE_TABLES: Final = {WLAN: 101, RMNET: 102}
 
 SCRATCH: Final = Path("/run/mplab")
@@ -109,7 +109,7 @@ def mac(node: str, interface: str) -> str:
 
 
 def wire_commands(pids: dict[str, int]) -> list[str]:
-    """Return the `ip` commands that make every veth pair between the namespaces of the processes `pids`."""
+    """Return the `ip` commands that make every veth pair; `pids`: node → process id of its holder."""
     return [
         f"link add {w.interface_a} address {mac(w.node_a, w.interface_a)} netns {pids[w.node_a]} type veth "
         f"peer name {w.interface_b} address {mac(w.node_b, w.interface_b)} netns {pids[w.node_b]}"
@@ -128,7 +128,7 @@ def interfaces_of(node: str) -> list[str]:
 
 
 def address_commands(node: str) -> list[str]:
-    """Return the `ip` commands that bring a node's interfaces up with addresses and neighbours."""
+    """Return the `ip` commands that bring a node's interfaces up, with addresses and static neighbours."""
     commands = []
     for interface in interfaces_of(node):
         if address := ADDRESSES.get((node, interface)):
@@ -141,7 +141,7 @@ def address_commands(node: str) -> list[str]:
 
 
 def neighbours_of(node: str) -> list[tuple[str, str, str]]:
-    """Return a node's static neighbours: its interface, their address, their hardware address."""
+    """Return (interface of the node, IP address, hardware address) of each static neighbour of a node."""
     found = []
     for one, other in NEIGHBOURS:
         for (owner, interface), peer in ((one, other), (other, one)):
@@ -176,7 +176,10 @@ def router_wiring() -> Wiring:
 
 
 def phone_route_commands(primary: str) -> list[str]:
-    """Return commands for the phone's policy routing: a table and a default route per interface, one preferred."""
+    """Return the `ip` commands for the phone's policy routing; the default route prefers the interface `primary`.
+
+    Packets from an interface's address use a table of their own, with a default route over that interface.
+    """
     commands = []
     for metric, (interface, address) in zip((100, 200), PHONE_INTERFACES.items(), strict=True):
         gateway, table = GATEWAYS[interface], ROUTE_TABLES[interface]

@@ -53,7 +53,7 @@ _MODULES = {
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Import a name when it is used: the process inside a lab needs none of them, and starts for each run.
+        """Import a name on first use. The process inside a lab uses none of these names and must start quickly.
 
         Raises:
             AttributeError: the package does not export the name.

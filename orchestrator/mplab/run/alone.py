@@ -48,8 +48,8 @@ class Checked:
         link: name of the link condition.
         outcome: ``ok``, ``invalid`` or ``failed``.
         reasons: why the cell is not ok, or could not be scored.
-        warnings: disturbances of the cell.
-        scores: values of its metrics; none if it is not ok.
+        warnings: disturbances that did not make the cell invalid.
+        scores: values of the scenario's metrics; none if the cell is not ok.
         directory: the cell's directory, with logs and screenshots; the run directory if the cell has none.
     """
 
@@ -83,11 +83,12 @@ def check_alone(
     folder: Path,
     watch: Watch = SILENT,
 ) -> Checked:
-    """Run the scenario `name` in a lab for it only.
+    """Run the scenario `name` once, in a virtual lab that is started for it.
 
     Args:
+        name: name of the scenario.
         given: parameters, ``key=value`` each, with values as in an experiment file.
-        transport: may name a variant, like ``mpflex:minrtt``.
+        transport: name of the transport, with an optional variant: ``mpflex:minrtt``.
         link: a link condition, in the form of an experiment file.
         seed: seed of all random choices.
         folder: folder that gets the run directory.

@@ -31,9 +31,10 @@ from mplab.userfiles.layers import kept_files
 
 @contextlib.contextmanager
 def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]:
-    """Lock the resources of a run until the yielded stack is closed, at the latest when the context ends.
+    """Lock the run directory and, for a virtual lab, the virtual lab. Closing the yielded stack releases both locks.
 
-    The lab of a real phone locks phone, routers and containers itself: this function only checks that they are free.
+    The end of the context also releases them. Phone, routers and containers are locked later, when they are used:
+    this function only checks that they are free.
 
     Raises:
         LabNotReadyError: another run uses one of the resources. Nothing was written.
@@ -76,10 +77,10 @@ def begin(
 
 @contextlib.contextmanager
 def _whole_or_not_there(path: Path) -> Iterator[None]:
-    """Remove a new run directory that cannot be written completely: it could not be resumed.
+    """Remove a new run directory if the block cannot write it completely: an incomplete one could not be resumed.
 
     Raises:
-        MplabError: that of the block. Advice to resume the removed run is replaced by advice to start it again.
+        MplabError: the block raised it. The message advises to start the run again, not to resume it.
     """
     existed = path.exists()
     try:
@@ -115,7 +116,7 @@ def _write_plan(directory: RunDirectory, planned: PlannedRun, lab: Mapping[str, 
 
 
 def set_deadline(events: EventLog, ends_by: float | None) -> None:
-    """Append the deadline of a run (Unix seconds), if it has one. Raises MplabError."""
+    """Log the deadline of a run, Unix seconds; None: log nothing. Raises MplabError."""
     if ends_by is not None:
         events.append(DeadlineSet(ends_by=ends_by))
 
@@ -128,7 +129,7 @@ def _routers(experiment: Experiment) -> dict[str, object]:
 
 
 def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
-    """Describe the containers of a run, for its manifest; make those that are missing."""
+    """Prepare the containers of a run. Return their description, for its manifest."""
     if preparing := driver_of(experiment.lab.proxy).preparing:
         watch.doing(preparing)
     return prepared(

@@ -67,7 +67,10 @@ _LABEL: Mapping[str, Callable[[_Combination], str]] = {
 
 
 def _grouped(block: list[_Combination], factors: Iterable[str]) -> list[_Combination]:
-    """Group equal levels of each factor in a shuffled block; levels keep the order of their first occurrence."""
+    """Put the cells with equal levels of each factor next to each other; the first factor changes least often.
+
+    The levels of a factor keep the order in which they first occur in the shuffled block.
+    """
     ranks = []
     for factor in factors:
         levels = dict.fromkeys(map(_LABEL[factor], block))
@@ -130,8 +133,8 @@ def _digest(value: object) -> bytes:
 class EstimateTracker:
     """Estimator of the time that a run still needs, from the cells that have finished.
 
-    A future cell is expected to take the median of the finished cells of its scenario and transport. If there are none,
-    of its scenario; if there are none of these either, the plan's average.
+    A future cell is expected to take the median time of the finished cells of its scenario and transport. If there are
+    none, the median of its scenario's cells counts; without these, the plan's average.
     """
 
     def __init__(self, cells: Iterable[CellSpec], estimate_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Run one cell: make its attempts with their hooks, and restore the lab between them."""
+"""Run one cell: make its attempts, run the hooks around each, and restore the lab between attempts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
 _MOST_LOSSES = 3
-"""Limit of consecutive attempts at one cell during which programs of the lab ended."""
+"""Number of consecutive attempts at one cell during which lab programs ended, after which the run stops."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class CellRunner:
         return record
 
     def _restore(self, spec: CellSpec) -> list[str]:
-        """Start lab programs that have ended again. Return one sentence for each.
+        """Restart the lab programs that have ended. Return one sentence for each.
 
         Raises:
             LabNotReadyError: the lab cannot be restored; the cell stays open.
@@ -118,7 +118,7 @@ class CellRunner:
         return self._hooked(job, run) if experiment.hooks.of_cells else run()
 
     def _hooked(self, job: CellJob, run: Callable[[], CellReport]) -> CellReport:
-        """Run an attempt between its hooks. The hook after it runs however the attempt ends."""
+        """Run the hook ``before_cell``, the attempt and the hook ``after_cell``, which runs whatever happens before."""
         timings: dict[str, float] = {}
         outcome, problem = "interrupted", ""
         try:

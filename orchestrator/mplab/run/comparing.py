@@ -1,4 +1,4 @@
-"""Compare a run with a baseline: runs that are named, or the runs of the same experiment before it.
+"""Compare a run with a baseline: given runs, or the earlier runs of the same experiment.
 
 Imports the analysis, which is slow.
 """
@@ -58,12 +58,12 @@ def compare(
     window: int = WINDOW,
     correction: Correction = "bh",
 ) -> Comparison:
-    """Compare a run with other runs, all together.
+    """Compare a run with a baseline, all runs of the baseline together.
 
     Args:
         run: run directory.
         baseline: run directories; none: the runs of the same experiment before `run`.
-        runs: folder in which these runs are searched.
+        runs: folder in which earlier runs are searched; not used with a `baseline`.
         window: maximum number of earlier runs.
         correction: correction of p-values for the number of metrics: ``holm``, ``bh`` or ``none``.
 

@@ -22,7 +22,7 @@ class RunSummary:
         rows: median and interval of each metric and transport, headline metrics first; texts are ready to print.
         answers: a sentence for each question that the experiment asks.
         warnings: doubts about the numbers.
-        limits: the limits of the experiment's budgets; those that are broken have a ``failure``.
+        limits: one check for each limit of the experiment's budgets; `failure` is set if the limit is broken.
     """
 
     rows: tuple[SummaryRow, ...]

@@ -24,8 +24,9 @@ _ID = "[0-9a-f]" * 6
 def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
     """Return the plan with an estimate from earlier runs, and the number of cells used; if 0, the plan is unchanged.
 
-    A cell is expected to take the median of the cells of its scenario, transport and link. If there are none, of its
-    scenario and transport; if there are none, the estimate of its scenario. Cells with other parameters do not count.
+    A cell is expected to take the median time of earlier cells with its scenario, transport and link. If there are
+    none, earlier cells with its scenario and transport count; without these, the scenario's own estimate. Cells whose
+    scenario had other parameters do not count.
 
     Args:
         plan: the plan of the experiment.

@@ -1,4 +1,4 @@
-"""Decide between cells whether a run continues: its time limit, its intervals, consecutive cells that are not ok."""
+"""Apply the stop rules of a run between its cells: time limit, intervals, consecutive cells that are not ok."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -48,14 +48,14 @@ class IntervalCheck:
 class EndingWatch:
     """The stop rules of an experiment, applied to a run.
 
-    Time and intervals are checked only between blocks, so that a run consists of whole blocks. The first block is
-    always started. Consecutive cells that are not ok are counted before each cell.
+    Time and intervals are checked only between blocks, so that these rules leave whole blocks. The first block is
+    always started. The rule for consecutive cells that are not ok is checked before each cell.
 
     Args:
         ending: the experiment's stop rules.
         plan: plan of the whole run.
         todo: the cells to run now, in order.
-        look: checks the intervals after a number of blocks; None: they are not checked.
+        look: called with the number of complete blocks, checks the intervals; None: intervals are not checked.
         clock: monotonic clock, s.
     """
 
@@ -86,7 +86,7 @@ class EndingWatch:
         self._failures = [] if outcome == "ok" else [*self._failures, spec.id]
 
     def before(self, spec: CellSpec, ends_by: datetime | None = None) -> Cut | None:
-        """Return a Cut if the run must end before this cell. `ends_by` is a further deadline."""
+        """Return why the run must end before this cell, or None. `ends_by` is a deadline besides the experiment's."""
         failures = self._ending.failures
         if failures is not None and len(self._failures) >= failures:
             return self._cut(f"{len(self._failures)} cells in a row were not ok (stop: failures: {failures})")

@@ -83,8 +83,8 @@ def execute(
         watch: functions that are called during the run.
 
     Raises:
-        LabNotReadyError: something is missing or in use, or the lab could not be restored. In the first case there is
-            no run directory; in the second the run can be resumed. The message says which.
+        LabNotReadyError: something is missing or in use, and no run directory was made; or the lab could not be
+            restored, and the run can be resumed. The message says which.
         InterruptedRunError: SIGINT or SIGTERM; the run can be resumed.
         MplabError: the run stopped, like "disk full: …"; it can be resumed.
         AnalysisError: the cells were run, but the report cannot be made.

@@ -1,4 +1,4 @@
-"""Run hooks: commands of the host around a run and its cells, if this user allowed them."""
+"""Run hooks: commands that run on the host around a run and its cells, if this user has allowed them."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ def check_allowed(hooks: Hooks, whose: object) -> None:
 
 
 def foreign(hooks: Hooks, whose: object) -> InputError:
-    """Return the error for commands of unknown origin; `whose` is their bundle or run directory."""
+    """Return the error for hooks that this user has not allowed; `whose`: the bundle or run directory with them."""
     return InputError(
         f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
         "--allow-hooks runs them"
@@ -113,11 +113,11 @@ class HookRunner:
             self._of_run("after_run", self.outcome)
 
     def close(self) -> None:
-        """End a command that still runs for a cell, because the lab is ending."""
+        """Kill the running command of a cell's hook, if there is one, because the lab is ending."""
         self._closed = True
 
     def answer(self, asked: Mapping[str, object]) -> Answer:
-        """Run the commands around an attempt at a cell. Return ``{"problem": TEXT}``, "" if all succeeded.
+        """Run a hook around an attempt at a cell. Return ``{"problem": TEXT}``; the text is "" if all succeeded.
 
         Raises:
             InputError: the name is not that of a hook around a cell.
@@ -161,7 +161,10 @@ class HookRunner:
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:
-        """Run a command; return how it failed, or "". It dies with this process, its background processes do not."""
+        """Run a command; return how it failed, or "".
+
+        If this process dies, the kernel kills the command, but not processes that the command has started.
+        """
         parent = os.getpid()
         try:
             process = subprocess.Popen(

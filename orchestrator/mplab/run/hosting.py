@@ -1,4 +1,4 @@
-"""Run the host side of a run: hooks, containers, answers, and the process inside the lab, whose events it follows."""
+"""Run the host side of a run: hooks, containers, answers to the process inside the lab, and that process itself."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ _INTERRUPTED = InterruptedRunError.exit_code
 
 
 class _Follower:
-    """Follows the events of a run: passes new ones on and tracks progress."""
+    """Reads the events of a run, passes each new one to `watch`, and tracks the progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
         self._tail = EventTail(file, RunEvent)
@@ -92,7 +92,7 @@ def run_cells(
 def _run_inside(
     directory: RunDirectory, experiment: Experiment, hooks: HookRunner, follower: _Follower, log_file: Path
 ) -> tuple[int, str]:
-    """Start the containers of a lab and the process inside. Return its exit code and output when all have ended."""
+    """Start the containers of a lab, and run the process inside it. Return the exit code and output of that process."""
     command = [sys.executable, "-m", "mplab.run.inside", "run", str(directory.path.resolve())]
     with ExitStack() as stack:
         log = stack.enter_context(log_file.open("ab"))
@@ -129,7 +129,7 @@ def _run_inside(
 
 
 def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
-    """Raise InputError if cells would run with another proxy or origin than the manifest names."""
+    """Raise InputError if the containers of proxy and origin differ from those in the manifest."""
     if containers is None:
         return
     if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
@@ -140,7 +140,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
 
 
 def _error_of(code: int, said: str, log: Path) -> MplabError:
-    """Return the error that the process inside reported, or its last log line."""
+    """Return the error that the process inside reported; if it reported none, an error with its last log line."""
     kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
     for line in said.splitlines():
         record = json.loads(line)

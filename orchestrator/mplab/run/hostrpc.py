@@ -1,7 +1,7 @@
-"""Call the host process from the run inside its lab: for hooks, and to check whether intervals are narrow enough.
+"""Call the host process from the process inside the lab: to run hooks, and to check intervals for the stop rule.
 
-The channel is a pair of sockets with one line of JSON each way per question. A thread of the host process answers one
-question after the other.
+The channel is a pair of sockets. A question and its answer are one line of JSON each. A thread of the host process
+answers one question after the other.
 """
 
 import json
@@ -27,7 +27,7 @@ class HostClient:
     """The run's end of the channel to the host process."""
 
     def __init__(self, connection: socket.socket | None) -> None:
-        """Use a connected socket. `connection` None: every question fails."""
+        """Use a connected socket; None: there is no host process, and every question fails."""
         self._connection = connection
         self._lines = connection.makefile("rb") if connection is not None else None
         self._asked = 0
@@ -109,7 +109,7 @@ class HostServer:
                 self._own.sendall((json.dumps({**self._answer(asked), "number": asked["number"]}) + "\n").encode())
 
     def _answer(self, asked: Mapping[str, object]) -> Answer:
-        """Return the answer, or any exception as an error that the asker reports to the user."""
+        """Return the answer. An exception becomes an answer with an error, which the process inside reports."""
         try:
             return self._handlers[str(asked["question"])](asked)
         except MplabError as error:

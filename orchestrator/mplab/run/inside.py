@@ -2,8 +2,9 @@
 
 The process is in the namespaces of the lab if the lab has any.
 
-`mplab.cli` starts it through `mplab.base.enter`; people do not call it. Standard output carries JSON lines:
-``{"event": "up", …}`` of a lab, ``{"event": "error", "error": TEXT}`` when it ends with an error.
+`mplab.run.hosting` and ``mplab lab up`` start it through `mplab.base.enter`; users do not call it. Standard output
+has JSON lines: ``{"event": "up", …}`` when a lab is up, ``{"event": "error", "error": TEXT}`` before an exit with an
+error.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Check lab files that come with a run or bundle: which resources they use, and whether this user used them before."""
+"""Check lab files that come with a run or bundle: a file that uses real resources needs this user's consent."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from mplab.userfiles.labuse import LabUse
 
 
 def outside(lab: LabFile) -> Iterator[str]:
-    """Yield one phrase for each resource that a lab uses outside the namespaces of a virtual lab."""
+    """Yield a phrase for each resource that a lab uses outside its own namespaces: routers, phones, containers."""
     for machine in lab.reachable().values():
         yield reachable_driver_of(machine).uses(machine)
     for name, phone in lab.phones.items():
@@ -35,7 +35,7 @@ def remember_lab(use: LabUse) -> None:
 
 
 def check_lab(use: LabUse, whose: object) -> None:
-    """Check that a lab file from elsewhere uses only the virtual lab, or that this user has used the file before.
+    """Check that a lab file uses nothing outside the virtual lab, or that this user has run an experiment with it.
 
     Args:
         use: the lab.

@@ -1,4 +1,4 @@
-"""Obey other processes during a run: pause between two cells, and end by a deadline."""
+"""Obey orders of other processes during a run: to pause between two cells, and to end by a deadline."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _POLL_S = 0.5
 class Orders:
     """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
-    Orders are valid until the run is resumed.
+    A resumed run ignores all orders from before.
 
     Args:
         events: the run's log; this process writes to it too.

@@ -62,7 +62,7 @@ def plan(
     Args:
         file: experiment file, or ``experiment.yaml`` of a run directory (which is planned in that run's lab).
         lab: lab file, or ``virtual``; "": the lab that the experiment names.
-        phone: a phone of the lab file; "": its only one.
+        phone: name of a phone in the lab file; "": its only phone.
         variables: values of variables of the experiment file, by name.
         repetitions: number of repetitions, instead of the file's.
         runs: folder of runs. Earlier runs in it give the estimate; `execute` writes into it.
@@ -81,7 +81,7 @@ def plan(
 
 
 def _with_repetitions(file: Path, repetitions: int, folder: Path) -> Path:
-    """Write an experiment file that extends another one with a number of repetitions. Raises InputError."""
+    """Write a file in `folder` that extends `file` and sets `repetitions`. Return its path. Raises InputError."""
     content = load_yaml(file).data
     name = content.get("name") if isinstance(content, Mapping) else None
     if not isinstance(name, str):

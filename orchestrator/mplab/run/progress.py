@@ -41,7 +41,7 @@ class RunProgress:
     left_out: int = 0
     """Number of cells that were not run because a rule ended the run."""
     retried: int = 0
-    """Number of failed attempts that were repeated."""
+    """Number of attempts that were not ok and were repeated."""
     current_cell: str | None = None
     current_step: str | None = None
     attempt: int = 0
@@ -60,7 +60,7 @@ class RunProgress:
 
     @property
     def ok(self) -> int:
-        """Return the number of cells that can be averaged."""
+        """Return the number of cells with the outcome ``ok``, which the analysis uses."""
         return self._count("ok")
 
     @property

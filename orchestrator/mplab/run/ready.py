@@ -34,7 +34,7 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse 
 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
-    """Return the programs that a run needs beyond those that every lab needs."""
+    """Return the programs that the scenarios, phone and virtual routers of a run need in addition to every lab's."""
     there = catalog().on(experiment.lab)
     found = [program for use in experiment.scenarios for program in programs_of(there[use.name])]
     return [*found, *programs_of_lab(experiment.lab)]

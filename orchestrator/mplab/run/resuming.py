@@ -1,4 +1,4 @@
-"""Resume a run: plan the rest of its cells, and check that they would be comparable with the complete ones."""
+"""Resume a run: plan its open cells, and check that they would be comparable with the complete cells."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,12 +75,12 @@ def resume(
 
 
 def is_complete(directory: RunDirectory, *, failed: bool) -> bool:
-    """Return whether a run has ended and no cell of its plan is left."""
+    """Return whether a run has finished and no cell is left to run; with `failed`, cells that are not ok are left."""
     return not _rest(directory, failed=failed).cells and _progress(directory).state == "finished"
 
 
 def experiment_as_in(manifest: Manifest, experiment: Experiment) -> Experiment:
-    """Return the experiment as planned by the mplab version that wrote a manifest: older versions hashed no files."""
+    """Return the experiment as the mplab version that wrote `manifest` planned it: old versions hashed no files."""
     return experiment if manifest.experiment.files is not None else experiment.without_files()
 
 
@@ -91,7 +91,7 @@ def changed_files(manifest: Manifest, experiment: Experiment) -> list[str]:
 
 
 def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
-    """Raise InputError if this version of mplab would plan other cells than the run's manifest has."""
+    """Raise InputError if the cells that would be planned now differ from those in the run's manifest."""
     manifest = directory.read_manifest()
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
@@ -110,7 +110,7 @@ def _experiment_of(directory: RunDirectory) -> Experiment:
 
 
 def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResult:
-    """Return the result of a complete run. A missing report or ``junit.xml``, as after a kill, is made."""
+    """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing, as after a kill."""
     if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
         with resource_lock(directory.lock_name, run_id=directory.run_id):
             summary = conclude(directory, report=report, watch=watch)
@@ -124,7 +124,11 @@ def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResu
 
 
 def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: Watch) -> int:
-    """Reopen the cells to run again, and log that the run is resumed. Return the number of cells that stay complete."""
+    """Reopen damaged cells and, with `failed`, those that are not ok; log that the run is resumed.
+
+    Returns:
+        The number of cells that stay complete.
+    """
     complete, damaged = directory.complete_cells(), _damaged(directory, watch)
     again = [*(_not_ok(directory) if failed else []), *damaged]
     with EventLog(directory.events_file) as events:
@@ -138,7 +142,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
 
 
 def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
-    """Compare the checkout with the one that the run began with. If they differ, warn and return the current state."""
+    """Compare this checkout with that at the start of the run. If they differ, warn and return the current one."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
@@ -156,7 +160,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 
 
 def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
-    """Return the damaged cells of the plan, which must be run again, after a warning for each."""
+    """Return the ids of the plan's damaged cells, which must be run again. Warn of each."""
     found = directory.damaged_cells()
     planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
     for cell in planned:
@@ -165,7 +169,7 @@ def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
-    """Return the rest of a run's plan."""
+    """Return the plan with only the cells that are not complete; with `failed`, also those that are not ok."""
     made = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
     left = tuple(cell for cell in made.cells if cell.id not in kept)

@@ -98,7 +98,7 @@ class RunLoop:
                 raise
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Handle a signal: the first one raises KeyboardInterrupt; later ones do not disturb the clean-up."""
+        """Handle a signal: the first one raises KeyboardInterrupt; later ones are ignored, to complete the clean-up."""
         if not self._stopping:
             self._stopping = True
             raise KeyboardInterrupt
@@ -119,7 +119,10 @@ class RunLoop:
         events.append(RunFinished(outcomes={name: outcomes.count(name) for name in ("ok", "invalid", "failed")}))
 
     def _tell_what_was_not_told(self, events: EventLog) -> None:
-        """Log complete cells that have no event: power may have failed, or the disk was full, after the rename."""
+        """Log each complete cell that has no event ``cell_finished``.
+
+        Power may have failed, or the disk was full, between the rename of the cell's directory and the event.
+        """
         told = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():
             if cell not in told:

@@ -79,7 +79,7 @@ class RunDirectory:
         return run
 
     def why_none(self) -> str:
-        """Return why this is not a usable run directory, and what to do."""
+        """Return why this directory is not a usable run directory, and what to do."""
         if not self.path.is_dir():
             return "no such directory"
         if self.cells_dir.is_dir() and self.events_file.is_file():
@@ -95,7 +95,7 @@ class RunDirectory:
 
     @property
     def lock_name(self) -> str:
-        """Return the lock of processes that add to this run (`mplab.base.lock`)."""
+        """Return the name of the lock of the process that writes to this run (`mplab.base.lock`)."""
         return f"run-{self.run_id}"
 
     @property
@@ -172,9 +172,9 @@ class RunDirectory:
         return self.cells_dir / f"{_checked(cell_id)}{_PARTIAL}"
 
     def begin_attempt(self, cell_id: str) -> tuple[Path, int]:
-        """Make an empty directory for the next attempt at a cell; return it and the attempt's number (1…).
+        """Make a directory for the next attempt at a cell; return its path and the attempt's number (1…).
 
-        Everything that an earlier attempt left, failed or killed, is moved into ``attempts/<number>/`` in it.
+        All files of an earlier attempt that failed or was killed are moved into its folder ``attempts/<number>/``.
 
         Raises:
             MplabError: the cell is already complete (see `reopen_cell`), or "disk full: …".
@@ -211,12 +211,12 @@ class RunDirectory:
         return complete
 
     def reopen_cell(self, cell_id: str) -> None:
-        """Make a complete cell unfinished again; `begin_attempt` then keeps it as an attempt. Raises MplabError."""
+        """Make a complete cell unfinished. `begin_attempt` then keeps its files as an attempt. Raises MplabError."""
         with explained(self.cell_dir(cell_id)):
             self.cell_dir(cell_id).rename(self.partial_dir(cell_id))
 
     def earlier_attempts(self, cell_id: str) -> list[AttemptRecord]:
-        """Return the records of the attempts at a reopened cell."""
+        """Return the records of the earlier attempts at a reopened cell; empty: there are none."""
         partial = self.partial_dir(cell_id)
         left = [partial / "cell.json", *(partial / _ATTEMPTS).glob("*/cell.json")]
         records = []

@@ -1,4 +1,4 @@
-"""Answer the run's question, asked between its blocks, whether its intervals are narrow enough to stop."""
+"""Check, when the process inside the lab asks between two blocks, whether the run's intervals are narrow enough."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from mplab.run.hostrpc import Answer, Handler
 
 
 def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
-    """Return the handler for a run directory. The handler scores complete cells that have no scores."""
+    """Return the function that answers this question for a run directory. It first scores cells without scores."""
 
     def answer(_asked: Mapping[str, object]) -> Answer:
         if rule is None:

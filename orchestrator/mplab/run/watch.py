@@ -19,7 +19,7 @@ def _ignore(*_: object) -> None:
 class Watch:
     """Functions that a run calls as it progresses, in the thread that started it.
 
-    The lab does not wait for them, but Ctrl-C does: they must return soon. An exception in one of them ends the run.
+    They do not delay the cells, but the handling of Ctrl-C: they must return soon. An exception in one ends the run.
 
     Attributes:
         begun: called with the run directory and the number of its complete cells, when the lab is locked.

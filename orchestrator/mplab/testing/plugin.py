@@ -18,7 +18,10 @@ _WHY = "tests that use no fixture of mplab need not wait for it"
 
 @pytest.fixture
 def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
-    """Make a cell without a lab; takes the arguments of `mplab.testing.scenarios.ScenarioCell`, except the folder."""
+    """Return a function that makes a `mplab.testing.scenarios.ScenarioCell` in a temporary folder.
+
+    The function takes the arguments of the class, except `folder`.
+    """
     with deferred(_WHY):
         from mplab.testing.scenarios import ScenarioCell
 
@@ -30,7 +33,7 @@ def mplab_cell(tmp_path: Path) -> "Callable[..., ScenarioCell]":
 
 @pytest.fixture
 def mplab_problems() -> "Callable[[AnyScenario, str], list[str]]":
-    """Check a scenario's parameters: `mplab.testing.scenarios.parameter_problems`."""
+    """Return the function `mplab.testing.scenarios.parameter_problems`, which checks a scenario's parameters."""
     with deferred(_WHY):
         from mplab.testing.scenarios import parameter_problems
     return parameter_problems
@@ -38,7 +41,7 @@ def mplab_problems() -> "Callable[[AnyScenario, str], list[str]]":
 
 @pytest.fixture
 def mplab_transport() -> "Callable[[str], Transport]":
-    """Open a registered transport for a phone: `mplab.testing.transports.transport_on_phone`."""
+    """Return the function `mplab.testing.transports.transport_on_phone`, which makes a registered transport."""
     with deferred(_WHY):
         from mplab.testing.transports import transport_on_phone
     return transport_on_phone
@@ -46,7 +49,7 @@ def mplab_transport() -> "Callable[[str], Transport]":
 
 @pytest.fixture
 def mplab_left_by() -> "Callable[[Transport], list[str]]":
-    """List the changes that a transport leaves on a phone: `mplab.testing.transports.left_by`."""
+    """Return the function `mplab.testing.transports.left_by`, which lists the changes that a transport leaves."""
     with deferred(_WHY):
         from mplab.testing.transports import left_by
     return left_by

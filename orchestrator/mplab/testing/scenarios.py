@@ -22,11 +22,11 @@ from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import parse_yaml
 
 Reply = Callable[[Sequence[str]], CommandResult]
-"""Function from a command line to its result."""
+"""Function that returns the result of a command line, in place of the phone."""
 
 
 class ScriptedPhone:
-    """A phone whose shell replies are returned by a function.
+    """A phone whose shell runs no command: a function returns the result of each command line.
 
     Attributes:
         commands: the command lines that were run, in order.
@@ -66,16 +66,16 @@ class ScenarioCell:
     Args:
         folder: folder of the cell.
         reply: returns the replies of the phone's shell; None: the scenario does not use a shell.
-        phone: the phone, if a shell is not enough.
-        ui: the app that the scenario opens.
+        phone: the phone, in place of a `ScriptedPhone` with `reply`.
+        ui: user interface of the app or browser that the scenario opens.
         socks: see `Context`.
         app_proxy: see `Context`.
-        facts: service → its facts.
+        facts: service → facts about it; see `Context`.
         time_limit_s: time limit of the cell, seconds.
 
     Attributes:
         context: context of the scenario.
-        observations: observations, oldest first.
+        observations: observations that the scenario has recorded, oldest first.
         opened: number of apps that the scenario has opened.
     """
 

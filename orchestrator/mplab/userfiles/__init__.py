@@ -1,1 +1,1 @@
-"""Reader of users' files: strict YAML with line numbers, inheritance, variables, units."""
+"""Readers of users' files: strict YAML with line numbers, inheritance, variables, units."""

@@ -72,7 +72,7 @@ class App:
     """One version of an app.
 
     Attributes:
-        start: argument of `Ui.open`, with ``{…}`` for values that only the cell knows.
+        start: argument of `Ui.open`; ``{NAME}`` stands for a value that is known only in the cell.
         elements: element name in the scenario → selector.
     """
 
@@ -91,10 +91,10 @@ class AndroidApp(App):
         note: information for users.
         signed_in: the app needs a login by hand, so its data must not be cleared.
         devtools: abstract socket of the running app's DevTools; "": the app has none.
-        links: name in the scenario → address that opens it, such as a clip or a contact. Without an entry, the
-            scenario uses the lab's own address, which a real app cannot open.
-        proxy: how the app gets a proxy on a phone without root. ``system``: it uses the HTTP proxy of Android's
-            settings; "": no way is known.
+        links: name of an item in the scenario (a clip, a contact) → address that opens the item. For an item without
+            an entry, the scenario uses an address of the lab, which a real app cannot open.
+        proxy: setting by which the app uses a proxy on a phone without root. ``system``: the HTTP proxy of Android's
+            settings; "": no such setting is known.
         internet: TCP ports of the public servers that the app needs; empty: the lab's servers suffice.
     """
 
@@ -154,7 +154,7 @@ def load_android_app(folder: Path, name: str) -> AndroidApp:
 
 
 def selector_of(ways: Ways) -> Selector:
-    """Return the selector with its fallbacks for an element's value in the file."""
+    """Return the selector of an element, with its fallbacks, for the element's value in the file."""
     flat = [
         Selector(by, value)
         for way in ((ways,) if isinstance(ways, dict) else ways)

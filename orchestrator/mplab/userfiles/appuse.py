@@ -31,7 +31,7 @@ def app_files(scenario: str) -> dict[str, bytes]:
 
 
 def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
-    """Return the Android app of a scenario: that of the lab file, or the first in ``app.yaml``; None: there is no app.
+    """Return the Android app of a scenario: the choice in `app_of`, or the first in ``app.yaml``; None: there is none.
 
     Raises:
         InputError: the ``app.yaml`` is wrong.

@@ -1,7 +1,7 @@
-"""``changes`` of a link condition: changes of the paths while a scenario runs, as written and as single moments.
+"""``changes`` of a link condition: changes of the paths while a scenario runs, as written in a file and expanded.
 
-A file states each change once. `spread` expands it: one moment for each repetition and step, with the whole condition
-that holds on the path from then on.
+A file states each change once. `spread` expands it into moments, one for each repetition and step. A moment has the
+whole condition of the path from that time on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from mplab.format.units import DurationMs, DurationS, Percent, format_duration_m
 from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
 
 MAX_MOMENTS = 10_000
-"""Maximum number of moments of one link condition."""
+"""Maximum number of moments of one link condition. Both parts of a change of the access point count as one."""
 
 LONGEST_S = 3600.0
 DEFAULT_GONE_S = 3.0
-"""Default time without an access point during a handover: scanning, association, DHCP."""
+"""Default time without an access point during a handover, seconds: scanning, association, DHCP."""
 
 _VALUES = ("down", "up", *PATH_KEYS)
 _GRADUAL = ("down", "up", "rtt", "loss", "jitter", "reorder", "duplicate")
@@ -143,9 +143,10 @@ class ChangeFile(BaseModel):
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A change that is impossible at its time, and its index in the file."""
+    """A change that is impossible at its time."""
 
     entry: int
+    """Index in the list ``changes``, from 0."""
     text: str
 
 
@@ -179,9 +180,10 @@ def spread(
 
 
 def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
-    """Yield (time, entry, stage) of every moment.
+    """Yield (time in seconds, index of the change, stage) of every moment.
 
-    Stages are the steps of a change, or the loss of the access point (0) and the new access point (1).
+    The stage numbers the steps of a change in steps, from 0. For a change of the access point, 0 is the loss of the
+    old one and 1 the new one. All other changes have only stage 0.
     """
     for entry, change in enumerate(changes):
         stages = change.steps if change.has("over") else 2 if change.has("access_point") else 1
@@ -191,7 +193,7 @@ def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
 
 
 def _overlaps(changes: Sequence[ChangeFile], given: Sequence[Sequence[Setting]]) -> Iterator[Misplaced]:
-    """Yield changes that change the same property at the same time."""
+    """Yield, for each property of each path, the first overlap in time of two changes."""
     claims: dict[tuple[PathName, str], list[tuple[float, float, int, str]]] = {}
     for entry, change in enumerate(changes):
         things = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
@@ -221,9 +223,11 @@ class _PathState:
     path: PathName
     condition: PathCondition
     up: bool = True
+    """The phone's interface is up."""
     lit: bool = True
+    """The radio is on."""
     begun: dict[tuple[Way, str], Any] = field(default_factory=dict)
-    """Values at the start of the current change in steps."""
+    """Values before the first step of the latest change in steps, by direction and attribute."""
 
     def happen(self, at_s: float, change: ChangeFile, given: Sequence[Setting], stage: int) -> Moment:
         """Apply one stage of a change and return its moment. Raises ValueError: the change is impossible."""
@@ -279,7 +283,7 @@ class _PathState:
         return condition
 
     def _step(self, setting: Setting, change: ChangeFile, stage: int, when: str) -> Any:  # noqa: ANN401 - as it has it
-        """Return the value of one step between the initial value and the setting's.
+        """Return the value after step `stage`: linear between the value before the change and that of `setting`.
 
         Raises:
             ValueError: the value cannot change in steps.
@@ -314,7 +318,7 @@ def _words(change: ChangeFile, given: Sequence[Setting], access_point: str, cond
 
 
 def _place(key: str) -> int:
-    """Return the position in a text of a path's key, or of the direction that the key belongs to."""
+    """Return the sort position of a key in a description; all keys of one direction have the same position."""
     return _VALUES.index(key.partition(".")[0])
 
 

@@ -22,7 +22,7 @@ _FORMAT_KEYS = frozenset({"mplab", "mplab_campaign"})
 
 
 def tag_of(model: type[BaseModel]) -> str:
-    """Return the tag of a model in a union that is discriminated by the value's own fields."""
+    """Return the tag of a model in a discriminated union. Unlike a key of a file, it is not shown in messages."""
     return f"‹{model.__name__}›"
 
 
@@ -45,9 +45,9 @@ class Checker:
     def model(
         self, model: type[Model], value: object, path: KeyPath = (), *, also: tuple[str, ...] = ()
     ) -> Model | None:
-        """Validate `value`, which is at `path`, as `model`; return None and add the problems if it is wrong.
+        """Validate `value`, which is at `path`, as `model`. If it is wrong, add its problems and return None.
 
-        Keys in `also` are read elsewhere: they are not reported here, and messages list them as allowed.
+        Keys in `also` are read elsewhere: they are accepted here, and messages list them as allowed.
         """
         if not isinstance(value, Mapping):
             allowed = ", ".join(sorted([*_keys(model), *also]))
@@ -75,7 +75,7 @@ class Checker:
                 problem = unknown("key", str(keys[-1]), allowed)
                 self._problems.add(self.document.problem(path, problem, path[:-1]))
             elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
-                continue  # too short only without the wrong items, which are reported themselves
+                continue  # the list is too short only because its wrong items are left out, and these are reported
             else:
                 while len(path) > len(base) and not self.document.holds(path):
                     path = path[:-1]  # pydantic adds the name of a union's branch like a key
@@ -102,7 +102,7 @@ def raise_lines(lines: list[str]) -> None:
 
 
 def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
-    """Return the problem of a value."""
+    """Return the text of a problem that pydantic found; `loc` is the path of the value in `model`."""
     kind, context, found = details["type"], details.get("ctx", {}), details["input"]
     if kind in {"value_error", "assertion_error"}:
         return str(context["error"])

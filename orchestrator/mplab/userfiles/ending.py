@@ -34,7 +34,7 @@ class StopFile(BaseModel):
 
 
 def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
-    """Return the rule with its place in the document; None: the file has none."""
+    """Return the rule with its file and line, for messages; None: the file has no such rule."""
     if file is None:
         return None
     place = document.place(("stop", "interval"))

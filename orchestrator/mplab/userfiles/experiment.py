@@ -232,11 +232,11 @@ class Experiment(ExperimentBase):
 
     @property
     def kept(self) -> dict[str, bytes]:
-        """The subset of `files` that a run keeps in its folder ``experiment`` and is resumed with."""
+        """Files of transports. A run copies them into its folder ``experiment``; a resumed run reads the copies."""
         return {path: content for use in self.transports for path, content in use.files.items()}
 
     def without_files(self) -> Self:
-        """Return the experiment as a version planned it that did not hash these files."""
+        """Return the experiment as planned by an old version of mplab that did not hash these files."""
         scenarios = tuple(replace(use, files={}) for use in self.scenarios)
         return replace(self, scenarios=scenarios, transports=tuple(replace(use, files={}) for use in self.transports))
 

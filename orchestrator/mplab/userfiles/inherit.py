@@ -1,6 +1,6 @@
-"""Inheritance (``extends``) of link conditions and experiments, applied before validation.
+"""Inheritance (``extends``) of link conditions and experiments.
 
-It works on the plain data of files, because it must distinguish missing keys from given ones.
+It is applied to the parsed data of files before validation, because validation fills in the defaults of missing keys.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ _OWN = ("name", "title", "extends", "sweep")
 def inherit(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return `own` merged over `base`; both are the data of files.
 
-    Paths and directions are merged key by key. Any other key of `own` replaces that of `base`. A key that `own` gives
-    for a whole path holds for both directions, even if `base` gives it for one direction. A rate and a trace replace
-    each other.
+    Paths and directions are merged key by key; any other key of `own` replaces that of `base`. A key that `own` gives
+    for a whole path applies to both directions, even if `base` gives it for one direction. A rate of `own` replaces a
+    trace of `base`, and a trace replaces a rate.
     """
     merged = {key: value for key, value in base.items() if key not in _OWN} | dict(own)
     for path in PATHS:

@@ -10,7 +10,7 @@ from mplab.base.suggest import show
 from mplab.format.sites import NETWORK
 
 PUBLIC = "public"
-"""Word for every public IPv4 address, without private and special-purpose networks."""
+"""Word in a rule that stands for all public IPv4 addresses, without private and special-purpose networks."""
 
 _SPECIAL = (
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
@@ -19,7 +19,7 @@ _SPECIAL = (
 )
 """IANA's special-purpose registry (RFC 6890), multicast included."""
 _NEVER = ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "240.0.0.0/4")
-"""The proxy's own machine, link-local, multicast and reserved addresses."""
+"""Networks that a rule must not be part of: the proxy's own machine, link-local, multicast, reserved addresses."""
 _LARGEST_PORT = 65535
 
 

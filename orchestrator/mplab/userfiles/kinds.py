@@ -1,4 +1,4 @@
-"""Detect the kind of a file, so that a file given to the wrong verb is reported in one line."""
+"""Detect the kind of a file (campaign, experiment, lab, link), to report in one line a file for another verb."""
 
 from collections.abc import Mapping
 from typing import Literal

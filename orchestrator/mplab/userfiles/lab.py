@@ -58,17 +58,20 @@ class AttachmentFile(BaseModel):
         return self
 
     def place(self, phone: str) -> str:
-        """Return the name of the machine that shapes this path of `phone`."""
+        """Return the name, in the lab file, of the machine that shapes this path of `phone`."""
         return self.router or self.server or phone
 
     @property
     def section(self) -> Section:
-        """Section of the lab file with the entry of the machine that shapes."""
+        """Section of the lab file that contains the machine that shapes this path."""
         return "routers" if self.router else "servers" if self.server else "phones"
 
     @property
     def whose(self) -> str:
-        """Address of the phone's packets: ``10.0.0.2``, ``02:…``; "": all packets at the interface."""
+        """Address by which the machine recognizes the phone's packets: ``10.0.0.2``, ``02:…``.
+
+        "": the machine shapes all packets at its interface.
+        """
         return self.mac or self.ip or ""
 
 
@@ -101,29 +104,29 @@ class PhoneFile(BaseModel):
 
     @property
     def unrooted(self) -> bool:
-        """True when runs use no root on the phone.
+        """True if runs use the phone without root.
 
-        Traffic cannot be redirected to the agent then. Only programs with a proxy setting can use the agent.
+        Its traffic can then not be redirected to the agent: only programs with a proxy setting can use the agent.
         """
         return False
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app of the scenario's ``app.yaml``, where it is not the first one."""
+        """Scenario → chosen app of its ``app.yaml``. A scenario that is not in it uses the first app of its file."""
         return {}
 
     @property
     def shapes_itself(self) -> bool:
-        """Return whether runs get a root shell on the phone, through `root_shell` or through its kind."""
+        """Return whether a path can be shaped on the phone: there is a root shell, by `root_shell` or by its kind."""
         return self.root_shell is not None or (self.kind is not None and self.kind.own_shell and not self.unrooted)
 
     def attachments(self) -> dict[str, AttachmentFile]:
-        """Return the attachments by the phone's interface: ``wlan0``, ``rmnet0``."""
+        """Return interface of the phone (``wlan0``, ``rmnet0``) → the machine that shapes the interface's path."""
         return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
 
 
 def _by_driver(found: object) -> object:
-    """Validate a phone with the model of its kind. A wrong driver is left to the base model, which reports it."""
+    """Validate a phone with the model of its kind. A phone with a wrong driver is left to the base model to report."""
     driver = found.get("driver") if isinstance(found, dict) else None
     if not isinstance(driver, str) or driver not in PHONES:
         return found
@@ -158,11 +161,11 @@ class LabFile(BaseModel):
         return {**routers, **servers, **shells}
 
     def reachable(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the machines that exist outside a lab, by name."""
+        """Return the machines that exist without a running lab, by name."""
         return {name: machine for name, machine in self.machines().items() if not machine.inside}
 
     def inside(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the machines that a lab boots for itself, by name."""
+        """Return the virtual machines that a lab boots, by name."""
         return {name: machine for name, machine in self.machines().items() if machine.inside}
 
     def by_itself(self, phone: str) -> ShapingMachine[BaseModel] | None:
@@ -307,7 +310,7 @@ def _check_shared(
     taken: dict[tuple[str, str], dict[str, str]],
     checker: Checker,
 ) -> None:
-    """Check that paths at one interface can be distinguished; `taken` holds the paths checked before."""
+    """Check that paths at one interface of a machine can be distinguished; `taken`: the paths checked before."""
     _, phone, path = where
     place = attachment.place(phone)
     at = attachment.interface or lab.reachable()[place].shaped_interface

@@ -21,7 +21,7 @@ from mplab.userfiles.phone import PhoneKind, phone_kind
 from mplab.userfiles.proxyfile import ProxyFile
 
 NOT_SHAPED = "not shaped"
-"""Shaper of a real phone's path for which the lab file names no shaper."""
+"""Text in place of a shaper, for a real phone's path for which the lab file names none."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LabUse:
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app of the scenario's ``app.yaml``, where the file does not leave the choice to the default."""
+        """Scenario → chosen app of its ``app.yaml``. A scenario that is not in it uses the first app of its file."""
         return self.settings.chosen_apps if self.settings is not None else {}
 
     @property
@@ -81,11 +81,14 @@ class LabUse:
 
     @property
     def real(self) -> bool:
-        """Return whether the phone is a real one: it is not in a namespace, and its packets cross real networks."""
+        """Return whether the phone is real: it is not part of a virtual lab, and its packets cross real networks."""
         return self.driver.real
 
     def machines(self) -> dict[str, ShapingMachine[BaseModel]]:
-        """Return the phone's interface → the machine that shapes it; interfaces of the link emulator are left out."""
+        """Return the phone's interface → the machine that shapes its path, without paths that no machine shapes.
+
+        The link emulator is not a machine of a lab file.
+        """
         if self.file is None:
             return {}
         entries, itself = self.file.machines(), self.file.by_itself(self.phone)
@@ -104,7 +107,11 @@ class LabUse:
         return {machine.name: machine for machine in self.machines().values() if machine.inside}
 
     def abilities(self, shapers: Mapping[str, Abilities]) -> dict[str, Abilities]:
-        """Return path (``wifi``, ``lte``) → limits of its shaper. Paths whose kind is not in `shapers` are left out."""
+        """Return path (``wifi``, ``lte``) → limits of its shaper.
+
+        Args:
+            shapers: limits by kind of shaper. A path with a shaper of another kind is left out.
+        """
         found, machines = {}, self.machines()
         for path, interface in INTERFACES.items():
             if interface in machines:
@@ -118,7 +125,7 @@ class LabUse:
         return found
 
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
-        """Return the parts of a link condition that this lab cannot make, each once; `shapers` as in `abilities`."""
+        """Return the parts of a link condition that this lab cannot make, each once; `shapers`: see `abilities`."""
         shaped = [path for path, interface in INTERFACES.items() if interface in self.machines()]
         settings = self.settings
         more = [*self.driver.refusals(link, self.phone, settings, shaped)] if settings is not None else []
@@ -156,7 +163,7 @@ def _nothing(phone: str, path: str) -> Abilities:
 
 
 class NoSuchLabError(InputError):
-    """No lab has this name, and no file has this path."""
+    """The value for a lab is neither ``virtual`` nor the path of a file."""
 
 
 def use_lab(path: Path, phone: str = "") -> LabUse:

@@ -65,7 +65,7 @@ def _extended(document: Document) -> str | None:
 
 
 def _parent(chain: Sequence[Path], asked: str) -> Path:
-    """Return the file that the last one of a chain extends. Raises InputError without a place."""
+    """Return the file that the last file of a chain extends. Raises InputError whose message has no file and line."""
     given = chain[-1].parent / Path(asked).expanduser()
     short = Path(os.path.normpath(given))
     path = short if short.resolve() == given.resolve() else given
@@ -87,7 +87,7 @@ def _no_file(asked: str, path: Path, siblings: Sequence[str]) -> str:
 
 
 def _kept(folder: Path, number: int) -> Path:
-    """Return the copy that a run directory has kept. Raises InputError without a place."""
+    """Return a run's copy of an extended file. Raises InputError whose message has no file and line."""
     found = sorted(folder.glob(f"{number}-*.yaml"))
     if len(found) != 1:
         raise InputError(f"{folder}: the file that was extended is not there: one '{number}-….yaml' is needed")
@@ -108,7 +108,7 @@ def _check_parent(document: Document) -> None:
 
 
 def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, ...]:
-    """Return the extended files; if they are `kept` in a run directory, without the numbers of their names there."""
+    """Return the extended files. If they are the copies of a run (`kept`), remove the numbers from their names."""
     names = [Path(layer.file).name for layer in layers[1:]]
     plain = [name.partition("-")[2] for name in names] if kept else names
     return tuple(ParentFile(name, layer.source) for name, layer in zip(plain, layers[1:], strict=True))
@@ -144,7 +144,7 @@ def _on_top(own: Document, base: Document) -> Document:
 
 
 def _from_base(own: Any, base: Any, path: KeyPath) -> bool:  # noqa: ANN401 - YAML values
-    """Return whether the value at a path of the base is inherited."""
+    """Return whether `own` does not replace the value at `path` of `base`, so that `base` supplies it."""
     for part in path:
         if not isinstance(own, Mapping) or not isinstance(base, Mapping):
             return False

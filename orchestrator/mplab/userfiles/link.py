@@ -97,7 +97,7 @@ def link_names(links_dir: Path) -> list[str]:
 
 
 def _sweeps(name: str, links_dir: Path) -> bool:
-    """Return whether a file may be a sweep, without parsing it: shell completion must be fast."""
+    """Return whether a file may be a sweep: it contains the word. It is not parsed, so that completion is fast."""
     return b"sweep" in (links_dir / f"{name}.yaml").read_bytes()
 
 
@@ -190,9 +190,9 @@ class _Reader:
     """Reader of one description of a condition or a sweep. Problems are added to `checker`.
 
     Attributes:
-        path: place of the description in the document.
+        path: path of the description in the document.
         name: name of the condition; "": the document gives no valid one.
-        chain: names of the files that are being read because one extends the next.
+        chain: names of the files whose reading led to this one, each extending the next; to detect a circle.
         model: model of the description.
     """
 
@@ -238,7 +238,7 @@ class _Reader:
         return name
 
     def _inherited(self, data: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the keys of `data` merged over the inherited ones; None: the base is wrong, which is now reported."""
+        """Return the keys of `data` merged over those of its base; None: the base is wrong, and a problem was added."""
         if "extends" not in data:
             return dict(data)
         parent, place = data["extends"], (*self.path, "extends")

@@ -59,7 +59,7 @@ DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_
 
 
 class MachineFile(BaseModel):
-    """Entry below `routers` or `servers`: base of the models of shaper drivers.
+    """A machine in a lab file, below `routers` or `servers`: base class of the models of shaper drivers.
 
     Each model has a field `driver`, a Literal with the name under which the driver is registered.
     """

@@ -23,7 +23,7 @@ Settings_co = TypeVar("Settings_co", bound=BaseModel, covariant=True)
 
 
 class ShaperKind:
-    """Part of a shaper's driver that is needed to read lab files; `mplab.drivers.shaper.driver` has the rest.
+    """The part of a shaper's driver that is needed to read lab files; `mplab.drivers.shaper.driver` adds the rest.
 
     Attributes:
         name: name under which the driver is registered, the value of `driver` in a lab file.
@@ -33,7 +33,7 @@ class ShaperKind:
         method: shaping method in ``cell.json``: ``tc``.
         abilities: limits of the link conditions that the shaper can make.
         inside: the machine is booted by a virtual lab, inside the lab's namespaces.
-        root_shell: its entry is the key `root_shell` of a phone.
+        root_shell: its settings are the value of the key `root_shell` of a phone.
     """
 
     name: ClassVar[str] = ""
@@ -57,8 +57,8 @@ class AttachedPath:
         phone: name of the phone in the lab file.
         interface: interface of the phone: ``wlan0``.
         at: interface of the machine.
-        mac: hardware address of the phone there, or "".
-        ip: IP address of the phone there, or ""; without `mac` and `ip`, all packets at the interface are the phone's.
+        mac: hardware address of the phone, as the machine sees it, or "".
+        ip: IP address of the phone, as the machine sees it, or "". Without both, all packets at `at` are shaped.
         at_phone: the machine is the phone itself.
     """
 
@@ -71,7 +71,7 @@ class AttachedPath:
 
     @property
     def address(self) -> str:
-        """Address of the phone: ``10.0.0.2``, ``02:…``, or ""."""
+        """Address of the phone, as the machine sees it: ``10.0.0.2``, ``02:…``, or ""."""
         return self.mac or self.ip
 
 
@@ -105,7 +105,7 @@ class ShapingMachine(Generic[Settings_co]):
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Interfaces of the machine that are shaped, each once."""
+        """Interfaces of the machine that are shaped, each once; without paths, the default interface."""
         used = [path.at for path in self.paths] or [self.shaped_interface]
         return tuple(filter(None, dict.fromkeys(used)))
 
@@ -159,7 +159,10 @@ def root_shell_kind() -> ShaperKind:
 
 
 def known_driver(section: Section) -> BeforeValidator:
-    """Return a validator for an entry's `driver`: a registered kind of the section. Default kinds use it."""
+    """Return a validator for the key `driver`: its value must be a registered kind of the section.
+
+    Only the model whose `driver` has a default uses it, because `entry_type` passes unknown drivers to that model.
+    """
 
     def check(found: object) -> object:
         names = kinds_of(section)

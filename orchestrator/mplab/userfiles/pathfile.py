@@ -46,7 +46,7 @@ _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\
 
 
 def _kind(found: object) -> str:
-    """Return the tag of the form of a value: text, or a mapping."""
+    """Return the tag for the form in which a value is written: `TEXT` or `MAPPING`."""
     return MAPPING if isinstance(found, dict | BaseModel) else TEXT
 
 
@@ -105,7 +105,7 @@ class BurstLossFile(BaseModel):
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
     def model(self) -> GilbertElliott:
-        """Return the loss model, with units in the names."""
+        """Return the loss model that the file describes."""
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 
@@ -195,7 +195,10 @@ class Setting:
     """One value that a file sets in one direction.
 
     Attributes:
-        key: place of the value: ``loss`` of the path, ``down``, ``down.loss``.
+        way: the direction.
+        attribute: attribute of `Direction` that is set.
+        value: value of the attribute, in its unit.
+        key: key of the file that sets it: ``loss`` (of the path), ``down``, ``down.loss``.
     """
 
     way: Way
@@ -207,7 +210,7 @@ class Setting:
 def settings(file: BaseModel, traces: Path) -> list[Setting]:
     """Return the values that the keys of a path set.
 
-    Keys of a direction come last, so that they override those of the path.
+    Keys of a direction are last, so that they override those of the path.
 
     Args:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
@@ -309,7 +312,7 @@ class PathFile(BaseModel):
         yield from condition.problems()
 
     def _delays(self) -> dict[str, float]:
-        """Return the delays that the directions give themselves."""
+        """Return direction → its key ``delay``, ms; directions without this key are left out."""
         ways = (("down", self.down), ("up", self.up))
         return {
             way: given.delay
@@ -318,9 +321,9 @@ class PathFile(BaseModel):
         }
 
     def condition(self, traces: Path) -> PathCondition:
-        """Return the condition, with units in the names.
+        """Return the condition that the file describes; `traces` is the folder of the traces.
 
-        If only one direction gives its delay, the other one gets the rest of the RTT.
+        If only one direction has a ``delay``, the other direction gets the rest of the RTT.
         """
         values: dict[Way, dict[str, Any]] = {"down": {}, "up": {}}
         for setting in settings(self, traces):

@@ -69,11 +69,11 @@ class PhoneKind:
         yield from ()
 
     def resources(self, name: str, settings: "PhoneFile") -> Iterator[str]:
-        """Yield the names of the locks that a run takes for a real phone, without those of shapers and containers."""
+        """Yield the names of the locks that a run takes for a real phone; other machines have their own locks."""
         yield from ()
 
     def uses(self, name: str, settings: "PhoneFile") -> str:
-        """Return the access that such a phone needs outside the namespaces of a virtual lab, as one phrase, or "".
+        """Return, as one phrase, what a run with such a phone uses outside the namespaces of a virtual lab, or "".
 
         Users read the phrase before they allow a lab file that came with a run or bundle.
         """

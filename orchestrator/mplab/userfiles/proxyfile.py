@@ -57,7 +57,7 @@ class ProxyFile(BaseModel):
 
 
 class ProxyKind:
-    """Part of a proxy's driver that is needed to read lab files; `mplab.drivers.proxy.driver` has the rest."""
+    """The part of a proxy's driver that is needed to read lab files; `mplab.drivers.proxy.driver` adds the rest."""
 
     name: ClassVar[str] = ""
     """Name under which the kind is registered, the value of `driver` in a lab file."""

@@ -1,4 +1,4 @@
-"""Turn an experiment file into an experiment: look up names, validate parameters, check combinations."""
+"""Turn an experiment file into an experiment: resolve names, validate parameters, check combinations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -51,10 +51,10 @@ class ScenarioInfo(Protocol):
         """Return whether the scenario's program can be configured to use a SOCKS proxy."""
 
     def time_limit_s(self, parameters: BaseModel, /) -> float:
-        """Return the maximum time of a cell's scenario, seconds."""
+        """Return the maximum time that the scenario may take in a cell, seconds."""
 
     def estimate_s(self, parameters: BaseModel, /) -> float:
-        """Return the usual time of a cell's scenario, seconds."""
+        """Return the time that the scenario usually takes in a cell, seconds."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _as_given(file: ExperimentFile) -> dict[str, Any]:
 
 
 class _Resolver:
-    """Looks up names in the raw data, so that a wrong key hides no other problem."""
+    """Resolves names in the parsed YAML of an experiment file, so that one wrong key hides no other problem."""
 
     def __init__(self, catalog: Catalog, checker: Checker, data: Mapping[str, Any], kept: Path | None = None) -> None:
         self._catalog = catalog
@@ -234,7 +234,7 @@ class _Resolver:
         return found
 
     def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
-        """Return whether the value after the colon is a variant of the transport and is not given a second time."""
+        """Return whether `variant`, the text after the colon of a name, is valid and not also given as an option."""
         if variant not in info.variants:
             self._checker.add(use.path, unknown(f"{info.variant_option} of {info.name}", variant, info.variants))
         elif info.variant_option in use.options:
@@ -423,7 +423,7 @@ def _claim(file: ClaimFile) -> Claim:
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:
-    """Return the maximum time of one attempt: that of the file, or the maximum time of all its scenarios."""
+    """Return the maximum time of one attempt, seconds: that of the file, or that of the slowest scenario."""
     if file.cell_timeout is not None:
         return file.cell_timeout
     return max([LEAST_DEFAULT_TIMEOUT_S, *(use.time_limit_s for use in scenarios)])

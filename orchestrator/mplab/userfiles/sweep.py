@@ -1,4 +1,4 @@
-"""Sweeps: one condition in several variants, as in ``sweep: {lte: {rtt: 50..500 ms step 50 ms}}``."""
+"""Sweeps: link conditions that differ in some keys, as in ``sweep: {lte: {rtt: 50..500 ms step 50 ms}}``."""
 
 import itertools
 import math
@@ -185,13 +185,13 @@ class SweepFile(SweptPath):
 
 @dataclass(frozen=True)
 class _Axis:
-    """One swept key with its place: ``("lte", "down", "loss")``."""
+    """One swept key: its path in ``sweep``, such as ``("lte", "down", "loss")``, and its values."""
 
     place: tuple[str, ...]
     values: tuple[SweepValue, ...]
 
     def names(self) -> list[str]:
-        """Return each value as a part of a condition's name: ``50``, ``0p5``; with its unit where units differ."""
+        """Return each value as a part of a condition's name: ``50``, ``0p5``; with units, if they are not all equal."""
         alike = len({value.unit for value in self.values}) == 1
         return [_slug(value, with_unit=not alike) for value in self.values]
 
@@ -248,9 +248,9 @@ def variants(sweep: SweepFile) -> list[Variant]:
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the places of a swept key in a condition.
+    """Return the paths of the keys that a swept key sets in a condition.
 
-    A key outside ``wifi`` and ``lte`` sets both paths, so it has a place in each; ``core_rtt`` has only one.
+    A key outside ``wifi`` and ``lte`` sets the same key of both paths; ``core_rtt`` sets only itself.
     """
     return [place] if place[0] in {*PATHS, "core_rtt"} else [(path, *place) for path in PATHS]
 

@@ -22,12 +22,12 @@ QUANTITIES: Mapping[str, Callable[[Direction], float | None]] = {
     "reorder": lambda way: way.reorder_percent,
     "duplicate": lambda way: way.duplicate_percent,
 }
-"""Values in kbit/s (None: unlimited), ms and percent."""
+"""Quantity → function that returns its value in kbit/s (None: unlimited), ms or percent."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity of one direction, or of both if they are equal, as a step function of time."""
+    """A quantity of one direction, or of both directions if they are always equal, as a step function of time."""
 
     path: PathName
     ways: tuple[Way, ...]

@@ -32,7 +32,7 @@ class TransportInfo:
         paths: interfaces of the phone that one connection uses while no path fails, starting with the interface that
             opens it.
         sessions: application connections share long-lived connections to the proxy, one per interface.
-        default: verbs use this transport over its paths when no transport is named.
+        default: verbs without a named transport use this one, if they need exactly the interfaces in `paths`.
     """
 
     name: str

@@ -72,7 +72,7 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
         given: values from outside; they override those of the file.
 
     Raises:
-        InputError: a variable is unknown, unused, or has a value that does not fit its place. One line for each.
+        InputError: a variable is unknown or unused, or its value cannot be used at a place. One line for each problem.
     """
     own = document.data.get(KEY) if isinstance(document.data, Mapping) else None
     declared: Mapping[str, object] = own if isinstance(own, Mapping) else {}
@@ -97,7 +97,7 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
 
 
 def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Problem]:
-    """Yield a problem for each variable whose value refers to another one."""
+    """Yield a problem for each reference to a variable in the value of a variable."""
     for name, value in declared.items():
         for inner in _names_in(value):
             yield document.problem((KEY, name), f"'${{{inner}}}' in a variable: variables hold no other ones")
@@ -200,7 +200,7 @@ class _Filler:
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
-        """Record lines and files of the values inside a variable's value for the place where the variable is used."""
+        """Record the lines and files of the values inside a variable's value, for messages about its use at `path`."""
         for place in self._inner.get(name, ()):
             target = (*path, *place[2:])
             self.lines[target] = self.document.line(place)

@@ -88,7 +88,7 @@ class Document:
         return f"{self.file_of(path)}:{self.line(path)}: {path_text(path)}"
 
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
-        """Return a problem of the value at `path`. The message names the place as `shown`, if it is given."""
+        """Return a problem of the value at `path`. `shown` is the path to name in the message; None: `path`."""
         note = self.notes.get(self._nearest(path), "")
         said = f"{text} ({note})" if note else text
         return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)

@@ -38,11 +38,11 @@ def read_url(path: Path) -> str:
 
 
 def check_notify(checker: Checker, path: KeyPath, notify: NotifyFile, folder: Path) -> None:
-    """Report problems of the files that `notify` names, the value at key path `path`.
+    """Add the problems of the files that ``notify:`` names to `checker`.
 
     Args:
         checker: checker of the campaign file.
-        path: path of the key.
+        path: path of the key ``notify`` in the file.
         notify: value of the key.
         folder: folder of the campaign file, to which names of files are relative.
     """

@@ -29,7 +29,7 @@ class Mail:
         self._last: tuple[Message, EmailMessage] | None = None
 
     def deliver(self, message: Message, timeout_s: float) -> None:
-        """Send a message once. A repeated try has the same Message-ID, so that mailboxes recognise it.
+        """Try to send a message once. A second try has the same Message-ID, so that mailboxes recognise the duplicate.
 
         Args:
             message: the message to send.

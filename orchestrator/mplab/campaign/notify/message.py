@@ -1,4 +1,4 @@
-"""Define messages and their deliveries."""
+"""Define the messages of a campaign, and the outcome of sending one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from mplab.format.notify import Kind
 
 URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
-"""Kinds after which a phone or the whole campaign stays idle until someone acts."""
+"""Kinds of messages after which a phone or the whole campaign stays idle until someone acts."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class NotDeliveredError(Exception):
 
     Args:
         text: reason, for people.
-        again: another try may succeed.
+        again: True if another try may succeed.
     """
 
     def __init__(self, text: str, *, again: bool) -> None:

@@ -14,7 +14,7 @@ from mplab.format.notify import NotifyFile
 TIMEOUT_S = 10.0
 """Limit for the connection, and for each answer of a receiver, seconds."""
 WHOLE_S = 45.0
-"""Limit for one message at all receivers, whatever receivers and name servers do, seconds."""
+"""Limit for sending one message to all receivers, even if receivers or name servers hang, seconds."""
 PAUSES_S = (1.0, 5.0)
 """Pauses before the second and the third try, seconds."""
 
@@ -63,9 +63,9 @@ class Notifier:
         self._pauses_s = pauses_s
 
     def send(self, message: Message, *, always: bool = False) -> list[Delivery]:
-        """Send a message to all receivers in parallel. Return the outcomes; none if its kind is not wanted.
+        """Send a message to all receivers in parallel. Return one outcome for each; none if its kind is not wanted.
 
-        A receiver that is down, slow or wrong is an outcome, never an exception. The call takes at most `whole_s`.
+        A failed delivery is an outcome, never an exception. The call takes at most the limit `whole_s`.
 
         Args:
             message: the message to send.
@@ -80,7 +80,7 @@ class Notifier:
 class _Telling(threading.Thread):
     """A thread that sends one message to one receiver.
 
-    It is a daemon: after the deadline of `outcome` it is abandoned, and does not delay the end of the process.
+    It is a daemon thread: after the deadline of `outcome` it is abandoned, and does not delay the end of the process.
     """
 
     def __init__(self, receiver: Receiver, message: Message, timeout_s: float, pauses_s: tuple[float, ...]) -> None:
@@ -115,7 +115,7 @@ class _Telling(threading.Thread):
         self._delivery = Delivery(self.receiver.name, ok=False, error=problem, tries=tries)
 
     def outcome(self, deadline: float) -> Delivery:
-        """Return the outcome by `deadline` (monotonic seconds), then give up."""
+        """Wait until `deadline` (monotonic seconds) for the outcome; then give up. Return the outcome."""
         self.join(max(0.0, deadline - time.monotonic()))
         self._given_up.set()
         return self._delivery or Delivery(self.receiver.name, ok=False, error="it took too long: given up")

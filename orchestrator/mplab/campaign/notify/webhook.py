@@ -37,7 +37,7 @@ class Webhook:
         self._verify = str(beside(folder, settings.ca_file)) if settings.ca_file else True
 
     def deliver(self, message: Message, timeout_s: float) -> None:
-        """Post it once.
+        """Try to post a message once.
 
         Args:
             message: the message to send.

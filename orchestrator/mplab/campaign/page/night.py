@@ -51,12 +51,12 @@ class Night:
 
     @property
     def phase(self) -> str:
-        """Return the phase of the state; ``killed`` if the campaign has not ended and no process runs it."""
+        """Return the campaign's phase; ``killed`` if the campaign has not ended and no process runs it."""
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
     def cells(self, status: JobStatus) -> CellCounts:
-        """Return the current outcomes of a job's cells; `total` is known before the job has started."""
+        """Return the current outcomes of a job's cells; before the job has started, only `total` is known."""
         live = self.progress.get(status.job.id)
         if live is not None and live.total:
             return CellCounts(live.total, live.ok, live.invalid, live.failed, live.left_out)
@@ -92,7 +92,10 @@ class Night:
 
     @property
     def eta_s(self) -> float | None:
-        """Return the time until the busiest resource has done all its jobs, seconds. None: no process is working."""
+        """Return the time until the busiest resource has done all its jobs, seconds; None: the campaign is not at work.
+
+        A campaign that is paused, has ended or was killed is not at work.
+        """
         if self.phase not in {"planned", "running"}:
             return None
         resources = {status.name: status for status in self.state.resources}

@@ -190,7 +190,7 @@ def _job_took(night: Night, status: JobStatus) -> str:
 
 
 def _last_sign(night: Night, status: JobStatus) -> float:
-    """Return the time of the last sign of life of a try that has no end."""
+    """Return the time of the last sign of life of a try without an end, Unix seconds."""
     if night.live and status.state == "running":
         return night.now
     progress = night.progress.get(status.job.id)

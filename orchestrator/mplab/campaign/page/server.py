@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*args)
 
     def handle(self) -> None:
-        """Answer, unless the request does not arrive completely in time."""
+        """Answer a request; close the connection if the request is not complete within `_REQUEST_S`."""
         self._deadline = threading.Timer(_REQUEST_S, self._hang_up)
         self._deadline.daemon = True
         self._deadline.start()
@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._deadline.cancel()
 
     def parse_request(self) -> bool:
-        """Parse the request; it is then complete, which stops the timer."""
+        """Parse the request, and stop the timer: the request has arrived completely."""
         parsed = super().parse_request()
         self._deadline.cancel()
         return parsed

@@ -10,7 +10,7 @@ BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
 
 
 def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
-    """Yield the changes of a condition that need root, for a phone that is used without."""
+    """Yield the changes of a condition that need root, for a phone that runs use without root."""
     for moment in link.changes:
         made = {
             "interface": moment.interface,
@@ -26,6 +26,6 @@ def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
 
 
 def unrooted_finding(name: str) -> Finding:
-    """Return the finding on a phone that its lab file declares to be used without root."""
+    """Return the finding on a phone whose lab file says ``root: none``: runs use it without root."""
     found = "not used: runs take what can be told a proxy, and no Multipath TCP"
     return Finding(f"phone {name}: root", "warning", found, "see 'root' in the lab file")

@@ -48,10 +48,10 @@ def _say(line: str) -> None:
 
 
 def _proxy(lab: Path | None, engine: str, profile: Sequence[str] | None = None, *, verbose: bool = False) -> ByHand:
-    """Return the proxy that a lab file names; without a lab file, that of the first kind with manual control.
+    """Return the proxy of a lab file, for control by hand; without a lab file, one of the first kind that allows it.
 
     Raises:
-        InputError: the proxy has no manual control, or a profile is unknown.
+        InputError: the proxy cannot be controlled by hand, or a profile is unknown.
     """
     drivers = by_hand_drivers()
     settings = load_lab(lab).proxy if lab is not None else None

@@ -36,10 +36,10 @@ _BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it ha
 
 
 def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
-    """Return every reachable machine that shapes, or only the requested one.
+    """Return every machine of the lab file that shapes and exists outside a virtual lab, or only the chosen one.
 
     Raises:
-        InputError: the lab has no such machine outside of its namespaces.
+        InputError: the lab file has no such machine, or a virtual lab boots it.
     """
     machines = lab.reachable()
     if chosen in lab.inside() or not machines:
@@ -136,7 +136,11 @@ def _shaping(lab: LabFile, phone: str) -> Mapping[str, ShapingMachine[BaseModel]
 
 
 def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
-    """Wait until `end` (monotonic seconds), SIGINT or SIGTERM. Raises PlaceError if a place is lost."""
+    """Wait until `end` (monotonic seconds), SIGINT or SIGTERM.
+
+    Raises:
+        PlaceError: a machine cannot be reached any longer, or no longer shapes for this process.
+    """
 
     def stop(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt

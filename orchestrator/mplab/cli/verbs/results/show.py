@@ -50,7 +50,7 @@ def show(
 
 
 def _find(run: Run, name: str) -> Cell:
-    """Return the cell that a name means. Raises InputError if no cell matches, or more than one."""
+    """Return the cell whose id matches a name. Raises InputError if no cell matches, or more than one."""
     exact = [cell for cell in run.cells if cell.id == name or (cell.spec and str(cell.spec.index) == name)]
     matches = exact or [cell for cell in run.cells if cell.id.startswith(name)]
     if len(matches) == 1:
@@ -114,7 +114,7 @@ def _rtt(proof: LinkProof) -> str:
 
 
 def _verification(record: CellRecord) -> Table:
-    """Return what is known of the transport, its senders and the captures."""
+    """Return a table of the evidence on the transport, on congestion control and on the captures."""
     rows = table("", "")
     proof = record.proof
     for name, value in proof.active.items():

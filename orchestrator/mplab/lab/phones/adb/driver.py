@@ -48,15 +48,15 @@ class AdbPhones(PhoneDriver):
         return BenchLab(settings)
 
     def check_file(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`: serial numbers."""
+        """See `PhoneKind`. Check the phone's serial number."""
         check_serials(lab, name, checker)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`: how it reaches its proxy."""
+        """See `PhoneKind`. Check that the lab file has a proxy that the phone can reach."""
         check_real_lab(lab, name, checker)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`: what Android or real networks cannot do, and what needs root on a phone without it."""
+        """See `PhoneKind`. Also yield the changes that need root, if runs use the phone without root."""
         yield from real_refusals(link, name, shaped)
         if settings.unrooted:
             yield from unrooted_refusals(link, name)
@@ -70,7 +70,7 @@ class AdbPhones(PhoneDriver):
         return [ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`: root only; the kernel is known once the phone is up."""
+        """See `PhoneDriver`. Only root is known; the kernel is unknown before the phone is connected."""
         return PhoneFacts(rooted=settings is None or not settings.unrooted)
 
     def resources(self, name: str, settings: PhoneFile) -> Iterator[str]:
@@ -88,7 +88,7 @@ class AdbPhones(PhoneDriver):
         return look_at_phone(use)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: the phone answers, is rooted and ready, and has a proxy that it can reach.
+        """See `PhoneDriver`. Check that the phone answers, is rooted and ready, and has a proxy that it can reach.
 
         Files that are copied to the phone are removed again.
         """
@@ -132,7 +132,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[
 
 
 def _rooted_findings(phone: "AdbPhone", itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
-    """Check what needs root: transports, and shaping on the phone itself."""
+    """Yield the findings that need root: on each transport, and on shaping on the phone itself."""
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.kernel import read_kernel
     what = f"phone {phone.name}"

@@ -1,7 +1,8 @@
 """Run a lab around a real phone on adb, with routers and servers that shape its paths, and containers on an engine.
 
-No part is in its own namespace. So every change to phone, routers and servers is written to the undo journal before it
-is made: the next start reverts the changes of a killed run. Containers belong to the host process, which stops them.
+No part is in a namespace that ends with the run. Every change to phone, routers and servers is therefore written to
+the undo journal before it is made: the next start reverts the changes of a killed run. The host process stops the
+containers.
 """
 
 import contextlib
@@ -82,7 +83,7 @@ class BenchLab(AndroidLab, BaseLab):
         self.servers.start({})
 
     def _hold_machines(self, lab: LabFile, journal: UndoJournal) -> AttachedShaper:
-        """Hold every machine that shapes one of its paths until the lab ends."""
+        """Reserve every machine that shapes a path of the phone until the lab ends, so that no other run uses it."""
         name, itself = self._use.phone, lab.by_itself(self._use.phone)
         machines = {machine.name: machine for machine in self._use.machines().values()}
         held: dict[str, HeldMachine] = {}
@@ -105,7 +106,7 @@ class BenchLab(AndroidLab, BaseLab):
         return super().set_up_transport(transport, logs=logs, undo=undo)
 
     def describe(self) -> Mapping[str, object]:
-        """Return the phone's identity, and engine, images and configurations of the containers."""
+        """Return the phone's identity, and the engine, images and configurations of the containers."""
         return {"nodes": [], "routers": {}, "phone": facts_of(self.phone), **self.servers.describe()}
 
     def capture_points(self) -> list[CapturePoint]:
@@ -174,10 +175,10 @@ def take_back() -> None:
 
 
 def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
-    """Check that a run can use the phone, before any part of it starts. Return the identity (`facts_of`).
+    """Check that a run can use the phone, before any part of the run starts. Return the identity (`facts_of`).
 
     Raises:
-        LabNotReadyError: it is missing, in use, or not rooted as required; the message has the remedy.
+        LabNotReadyError: the phone is missing, in use, or not rooted as required; the message has the remedy.
     """
     _, settings = _parts(use)
     try:

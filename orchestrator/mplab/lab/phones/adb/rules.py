@@ -10,7 +10,7 @@ from mplab.userfiles.lab import LabFile
 
 
 def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
-    """Report why a run cannot use a phone with ``driver: adb``: its way to the proxy must be defined."""
+    """Add a problem if the lab file has no proxy address that a phone with ``driver: adb`` can reach."""
     if lab.proxy is None:
         checker.add(
             ("phones", phone, "driver"),
@@ -30,7 +30,7 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
 
 
 def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
-    """Report a phone that cannot be distinguished from an earlier one on adb."""
+    """Add a problem if a phone's serial number is needed and missing, or is that of an earlier phone."""
     by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
     serial = by_adb[name]
     if serial is None and len(by_adb) > 1:
@@ -42,7 +42,7 @@ def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
 
 
 def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> Iterator[str]:
-    """Yield the parts of a condition that no lab with a real phone can make, whatever its shapers can.
+    """Yield the parts of a condition that no lab with a real phone can make, with any shapers.
 
     Args:
         link: the condition.

@@ -70,13 +70,13 @@ class EmulatedPhones(PhoneDriver):
         return EmulatedLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """See `PhoneKind`: no containers."""
+        """See `PhoneKind`. Add a problem if the lab file has a proxy in containers."""
         if lab.proxy is not None:
             text = f"a run with the emulated phone {name} cannot use containers yet: leave it out"
             checker.add(("proxy",), text)
 
     def refusals(self, link: LinkCondition, name: str, settings: PhoneFile, shaped: Collection[str]) -> Iterator[str]:
-        """See `PhoneKind`: what needs root, if the phone is used without."""
+        """See `PhoneKind`. Yield the changes that need root, if runs use the phone without root."""
         return unrooted_refusals(link, name) if settings.unrooted else iter(())
 
     def programs(self, settings: PhoneFile | None) -> list[Program]:
@@ -86,7 +86,7 @@ class EmulatedPhones(PhoneDriver):
         return [*NEEDED, ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
-        """See `PhoneDriver`: root, and the kernel of the model."""
+        """See `PhoneDriver`. Root is known from the lab file, and the kernel from the phone's model."""
         model = model_of(settings)
         kernel = KernelMptcp(model.mptcp_kind, version=model.mptcp.rpartition(" ")[2])
         return PhoneFacts(rooted=settings is None or not settings.unrooted, kernel=kernel)
@@ -97,7 +97,7 @@ class EmulatedPhones(PhoneDriver):
         return f"phone '{name}' ({model.model}, Android {model.android})"
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: programs of the device, root, Multipath TCP; nothing is started."""
+        """See `PhoneDriver`. Check the device's programs, root and Multipath TCP; start nothing."""
         yield check_node(name)
         what, settings = f"phone {name}", lab.phones[name]
         missing = [program for program in self.programs(settings) if program.find() is None]

@@ -32,14 +32,14 @@ class VirtualPhones(PhoneDriver):
         return VirtualLab(settings)
 
     def check_use(self, lab: LabFile, name: str, checker: Checker) -> None:
-        """Report a proxy that cannot be connected to this kernel's virtual wires."""
+        """See `PhoneKind`. Add a problem if a veth pair cannot connect the phone's network to the lab file's proxy."""
         unwired = drivers_text(drivers_that(lambda kind: kind.real))
         key, problem = lab.proxy.wiring_problem(name, unwired) if lab.proxy is not None else ("", "")
         if problem:
             checker.add(("proxy", key), problem)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
-        """See `PhoneDriver`: it needs the same as every virtual lab."""
+        """See `PhoneDriver`. A virtual phone needs the same as every virtual lab."""
         yield check_node(name)
 
 

@@ -1,7 +1,7 @@
 """Run the virtual lab: phone, radio links, router, proxy and origin on this machine only.
 
-Every part runs in the private namespaces of `mplab.base.enter`. So no undo is registered: when the lab's first process
-ends, the kernel removes all of it.
+Every part runs in the private namespaces of `mplab.base.enter`. No undo of the network is registered: when the lab's
+first process ends, the kernel removes the namespaces with everything in them.
 """
 
 import os
@@ -35,7 +35,7 @@ from mplab.userfiles.machines import ShapingMachine
 class VirtualLab(BaseLab):
     """The lab on this machine only; see `Lab`.
 
-    A lab file can replace some of its parts: by a virtual router, by containers.
+    A lab file can replace the router by a virtual router, and proxy and origin by containers.
     """
 
     scratch = SCRATCH
@@ -80,7 +80,7 @@ class VirtualLab(BaseLab):
             self._boot_router(machine)
 
     def _boot_router(self, machine: ShapingMachine[BaseModel]) -> None:
-        """Start the router; it boots while the services start."""
+        """Start a virtual router; it boots while the services start."""
         self._router = inside_driver_of(machine).open(
             machine,
             node=self.nodes[topology.ROUTER],
@@ -92,9 +92,10 @@ class VirtualLab(BaseLab):
         self._router.start()
 
     def _pin_congestion_control(self, node: Node) -> None:
-        """Pin the default of the node's own sockets (nginx, curl) too.
+        """Set the default congestion control of a node, for programs that do not set their own (nginx, curl).
 
-        A namespace may choose only what the host allows, or reno; agent and proxy pin their own sockets.
+        If the host does not allow the experiment's algorithm in a namespace, use reno. Agent and proxy set the
+        algorithm of their own sockets.
         """
         knob = "/proc/sys/net/ipv4/tcp_congestion_control"
         node.run(["sh", "-c", f"echo {self.congestion_control} > {knob} 2>/dev/null || echo reno > {knob}"])
@@ -128,7 +129,7 @@ class VirtualLab(BaseLab):
         )
 
     def _make_shaper(self, emulator: Emulator) -> Shaper:
-        """Return the emulator, or a shaper that uses a router for some of the paths."""
+        """Return the link emulator. With a virtual router, return a shaper that uses both, each for some paths."""
         if self._router is None:
             return emulator
         with deferred("needed by few labs"):

@@ -215,8 +215,8 @@ def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
     """Run the rest of a campaign, then print its result.
 
     Raises:
-        typer.Exit: a job failed, or was not done for another reason than the one that cut the campaign; exit code 1.
-        GateError: a job is worse than the runs that it was compared with.
+        typer.Exit: with code 1, if a job failed, or was left out for another reason than the campaign's time limit.
+        GateError: a job is worse than the earlier runs of its experiment, or exceeds a budget.
     """
     one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
     with one, CampaignDisplay(directory, page=True) as display:
@@ -280,7 +280,7 @@ def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
 
 
 def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:
-    """Return the time that each resource is needed, seconds; the largest is the duration of the campaign."""
+    """Return resource → time for which the jobs need it, seconds; the largest estimates the campaign's duration."""
     found: dict[str, float] = {}
     for job in jobs:
         for name in job.resources:

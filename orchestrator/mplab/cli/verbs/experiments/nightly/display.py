@@ -29,7 +29,7 @@ class CampaignDisplay:
 
     Args:
         directory: directory of the campaign.
-        page: also write its page.
+        page: also write the campaign's status page.
     """
 
     def __init__(self, directory: CampaignDirectory, *, page: bool) -> None:
@@ -49,7 +49,7 @@ class CampaignDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop; the page then shows the final state."""
+        """Stop the display, and write the page with the final state."""
         if self._live:
             self._live.stop()
         self._write(self._directory.read_state(), live=False)

@@ -30,7 +30,7 @@ CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML)
 
 
 def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
-    """Return the campaign directory for `name`: a path, part of a name in `campaigns`, or "" for the newest.
+    """Return the campaign directory for `name`: a path, the start or end of a name in `campaigns`, "" for the newest.
 
     Raises:
         InputError: no campaign matches, or more than one.

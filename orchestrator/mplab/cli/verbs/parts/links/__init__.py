@@ -44,7 +44,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _shared_title(member: LinkCondition) -> str:
-    """Return the title of a sweep: that of a member without the part in brackets that differs."""
+    """Return the title of a sweep: that of one of its conditions without the last part in brackets."""
     return member.title.rpartition(" (")[0]
 
 

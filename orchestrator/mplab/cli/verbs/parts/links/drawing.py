@@ -19,9 +19,10 @@ _UNITS = {"rate": "Mbit/s", "delay": "ms", "jitter": "ms", "loss": "%", "reorder
 
 
 def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str, str, str]]:
-    """Return a row for each changing quantity: label, `columns` characters of time, lowest and highest value.
+    """Return rows of three texts: label, drawing over time with `columns` characters, lowest and highest value.
 
-    Returns no rows if nothing changes. ``×`` marks an outage of a path, ``▼`` an event.
+    There is a row for each quantity that changes, each path with outages, and each other kind of change, and a row for
+    the time axis; no row if nothing changes. ``×`` marks an outage of a path, ``▼`` a change of route or of MPTCP.
     """
     story = timeline_of(link)
     rows = [_row(line, story, columns) for line in story.lines if line.changes]

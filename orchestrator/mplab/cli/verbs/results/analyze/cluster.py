@@ -107,7 +107,7 @@ def _found(names: Sequence[str], runs: str, *, all_runs: bool) -> list[tuple["St
     """Return the requested runs: the store and the name of each.
 
     Raises:
-        InputError: runs are named next to `all_runs`, the folder has no run, or a name means no run or several.
+        InputError: runs are named although `all_runs` is set, the folder has no run, or a name does not match one run.
     """
     with deferred("slow to import"):
         from mplab.analysis.cluster.store import public, store_at
@@ -129,7 +129,7 @@ def _meant(name: str, there: Sequence[str], runs: str) -> str:
     """Return the name of the run that begins or ends with `name`.
 
     Raises:
-        InputError: no run or several runs do.
+        InputError: no run has such a name, or several have.
     """
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
