@@ -149,7 +149,7 @@ class BootedMachine(Protocol):
 
     @property
     def machine(self) -> ShapingMachine[BaseModel]:
-        """Entry to hold the started machine by: its kind has a `MachineDriver`, as if the machine were real."""
+        """Entry with which the started machine can be held like a real one: its kind has a `MachineDriver`."""
 
     def start(self) -> None:
         """Wire the machine and boot it."""

@@ -18,8 +18,8 @@ class PathMeasurement:
     """Result of a probe of one path.
 
     Attributes:
-        down_kbps: measured rate towards the phone, kbit/s; None: the probe did not measure it.
-        up_kbps: measured rate from the phone, kbit/s; None: the probe did not measure it.
+        down_kbps: measured rate towards the phone, kbit/s; None: no rate was requested, so none was measured.
+        up_kbps: measured rate from the phone, kbit/s; None: as for `down_kbps`.
         rtt_ms_median: median round-trip time, ms.
         rtt_ms_iqr: interquartile range of the round-trip times, ms.
         loss_percent: share of lost echoes over the round trip, percent.

@@ -28,7 +28,7 @@ class HandedStack:
         project: name of the compose project.
         directory: folder of configurations and secrets of the containers.
         holder: id of the container that holds the proxy's network namespace.
-        images: name → tag of the images that cells use: ``net``, ``capture``.
+        images: ``net``, ``capture`` → name and tag of the image that cells use: ``mplab/net:latest``.
         facts: result of `DockerStack.describe`.
         socket: file descriptor of the engine's socket, if `url` refers to it; -1: none.
         networks: node → file descriptor of the network namespace for the node; see `Servers.networks`.

@@ -215,6 +215,8 @@ class DockerProxy:
     def clock_offset_s(self, clock: Callable[[], float] = time.time) -> float:
         """Return a lower bound for the offset between the clocks of the engine's host and this machine, s.
 
+        The result is 0 if the clocks may agree.
+
         Args:
             clock: clock of this machine, s since 1970.
 

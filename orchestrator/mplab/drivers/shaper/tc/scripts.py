@@ -106,6 +106,8 @@ class Scripts:
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
         """Return a script that applies all lines or, if one fails, restores the previous state.
 
+        The script does so even if the connection is lost meanwhile; see `Shell.script`.
+
         Args:
             lines: lines of `tc -batch`.
             new_devices: ifb devices to make first.

@@ -89,8 +89,8 @@ class Mptcp(Transport):
     def prove(self, evidence: Evidence) -> list[str]:
         """Check counters and captures; return reasons why the proof fails.
 
-        No connection may have fallen back to plain TCP. Initial subflows must be on the primary path, and long
-        connections must have a subflow on every interface. Effects of outages are excused.
+        No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
+        must have at least `expected_subflows` subflows. Effects of outages are excused.
         """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
