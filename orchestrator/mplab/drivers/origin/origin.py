@@ -49,7 +49,7 @@ class Origin:
         cache: folder in which generated content is kept.
         seed: seed of the generated sites.
         additions: additional host names and servers, or None.
-        installed: translates paths and programs of this machine into those of the machine that runs the servers.
+        installed: translates paths and programs of this machine into those of the host that runs the servers.
         valid_for: validity of the certificates.
         upstream: address of the server that resolves names outside of the lab; "": these names do not exist.
     """

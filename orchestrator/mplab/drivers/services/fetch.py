@@ -16,8 +16,8 @@ def fetch(
 
     Args:
         service: service whose host names are resolved.
-        context: of the running service.
-        url: to request.
+        context: context of the running service.
+        url: URL to request.
         arguments: additional arguments of curl, e.g. ``--fail``.
         timeout_s: limit for the request, s.
     """

@@ -52,7 +52,7 @@ class EntryDriver(ShaperDriver, Generic[Settings]):
         """Yield findings about one machine for `mplab doctor`; change nothing, raise nothing.
 
         Args:
-            machine: its entry.
+            machine: entry of the machine.
             lab_file: name of the lab file, for remedies.
         """
 
@@ -97,7 +97,7 @@ class MachineDriver(EntryDriver[Settings]):
 
         Args:
             label: name of the machine, for messages.
-            settings: its entry in the lab file.
+            settings: entry of the machine in the lab file.
             token: name of the hold; see `Owner.token`.
 
         Raises:
@@ -155,7 +155,11 @@ class BootedMachine(Protocol):
         """Wire the machine and boot it."""
 
     def wait(self) -> dict[str, str]:
-        """Wait until it answers; return its versions. Raises LabNotReadyError when it does not boot."""
+        """Wait until the machine answers; return name of program → version.
+
+        Raises:
+            LabNotReadyError: the machine does not boot.
+        """
 
     def check_alive(self) -> None:
         """Raise DeviceError when the machine has ended."""
@@ -185,7 +189,11 @@ class InsideDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return the versions of its parts, for ``manifest.json``. Raises LabNotReadyError when one is missing."""
+        """Return the versions of the machine's parts, for ``manifest.json``.
+
+        Raises:
+            LabNotReadyError: a part is missing on this host.
+        """
 
 
 class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):

@@ -20,7 +20,7 @@ def held_inside(
     Args:
         phone: name of the phone in the lab file.
         booted: the router.
-        emulator: shapes the other paths and probes all paths.
+        emulator: shapes the paths that the router does not shape, and probes all paths.
         directory: folder for the undo journal; its content is obsolete when the lab ends.
         run_id: id of the run, shown to other users who want the router.
 

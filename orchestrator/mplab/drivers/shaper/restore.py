@@ -19,7 +19,7 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
     Args:
         label: name of the machine, for messages.
         kind: name of its driver.
-        settings: its entry in the lab file.
+        settings: entry of the machine in the lab file.
     """
     return [
         *("env", f"PYTHONPATH={IMPORT_PATH}", sys.executable, "-m", "mplab.drivers.shaper.restore"),

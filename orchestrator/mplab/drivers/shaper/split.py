@@ -58,7 +58,7 @@ class SplitShaper:
         return [*self._emulator.warnings(), *self._tc.warnings()]
 
     def counters(self) -> Mapping[str, int]:
-        """Return the emulator's counters of all paths, and those of traffic control: ``"tc.wlan0.up.packets_out"``."""
+        """Return the counters of the emulator and of traffic control; the latter as ``"tc.wlan0.up.packets_out"``."""
         return {
             **self._emulator.counters(),
             **{f"{self._tc.kind}.{name}": value for name, value in self._tc.counters().items()},

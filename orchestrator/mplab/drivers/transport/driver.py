@@ -40,15 +40,15 @@ class TransportDriver(TransportInfo):
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """Return the transport for one phone. Every driver overrides it.
+        """Return the transport for one phone. Every driver overrides this method.
 
         Args:
-            options: an instance of `options_model`, or None for its defaults.
-            interfaces: of the phone: name → address.
+            options: an instance of `options_model`; None: its defaults.
+            interfaces: interface of the phone → its address.
             files: contents of the files named by options, as the experiment has read them; see `TransportUse.files`.
 
         Raises:
-            NotImplementedError: the driver does not override it.
+            NotImplementedError: the driver does not override this method.
         """
         raise NotImplementedError
 

@@ -87,7 +87,7 @@ class InImages:
 
 
 def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
-    """Map volume → path in the volume → file or folder in `directory` to copy there."""
+    """Return, for each volume, path in the volume → file or folder of `directory` with its content."""
     origin, services = directory / "origin", directory / "services"
     volumes = {
         "proxy": {".": directory / "proxy"},

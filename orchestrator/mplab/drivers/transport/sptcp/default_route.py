@@ -15,10 +15,10 @@ from mplab.format.captured import SubflowRow
 
 
 class DefaultRouteTcp(SinglePathTcp):
-    """`Transport` over WiFi when it is up, otherwise over the other interfaces.
+    """`Transport` over WiFi while WiFi is up, otherwise over the cellular interface.
 
     Args:
-        interfaces: of the phone (name → address).
+        interfaces: interface of the phone → its address.
     """
 
     def __init__(self, interfaces: Mapping[str, str]) -> None:
