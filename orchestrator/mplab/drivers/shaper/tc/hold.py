@@ -157,7 +157,10 @@ class Hold:
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
-        """Raise PlaceError when the hold was lost since `take`: rebooted, unreachable, or released by its switch."""
+        """Raise PlaceError when the hold was lost since `take`; the message has the cause.
+
+        The machine has rebooted, is unreachable, or was released by its dead-man's switch.
+        """
         if self._lost:
             raise PlaceError(self.name, self._lost.removeprefix(f"{self.name}: "))
         if not self._dropped:

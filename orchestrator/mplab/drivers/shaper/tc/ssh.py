@@ -223,6 +223,8 @@ class _KeyError(paramiko.SSHException):
 def _load_key(name: str) -> paramiko.PKey:
     """Read a private key and detect its type from the file.
 
+    Trying several types instead would hide the reason why the server refused the key.
+
     Raises:
         _KeyError: the key has a passphrase, or the file is not a key of a supported type.
     """
