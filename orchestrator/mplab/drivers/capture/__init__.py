@@ -12,7 +12,7 @@ from mplab.base.programs import MPTRACE
 from mplab.base.ready import wait_ready
 
 SNAPLEN = 262_144
-"""Longest frame that is kept, bytes; headers-only captures cut each packet after its last header."""
+"""Maximum captured length of a frame, bytes; headers-only captures cut each packet after its last header."""
 
 CaptureMode = Literal["headers", "payload", "off"]
 
@@ -46,7 +46,7 @@ class Captures:
 
     Args:
         points: interfaces to capture on.
-        mode: headers only, headers with payload, or no capture.
+        mode: ``headers`` only, ``payload``: headers and payload, or ``off``: no capture.
         directory: folder of the cell.
     """
 
@@ -78,8 +78,8 @@ class Captures:
         """Stop all captures and return one result for each.
 
         Raises:
-            DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. The next call
-                stops those that still run.
+            DeviceError: a capture ended early (disk full, interface removed) or could not be stopped. After the latter,
+                call `stop` again for the captures that still run.
         """
         ended = []
         while self._running:

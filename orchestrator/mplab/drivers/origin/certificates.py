@@ -24,11 +24,11 @@ class Authority(Protocol):
         """Write ``<name>.pem``: key and certificate chain for `host_names` (wildcards allowed). Return its path."""
 
     def issued(self, name: str) -> Path:
-        """Return the path of the certificate `name`."""
+        """Return the path of the certificate that `issue` has written, or will write, for `name`."""
 
 
 class LabAuthority:
-    """A new authority; its private key exists only in memory.
+    """`Authority` that this process makes; its private key exists only in memory.
 
     Args:
         directory: folder for the certificates, mode 0700; `ca_pem` in it is the authority's certificate.
@@ -60,7 +60,7 @@ class LabAuthority:
 
 
 class KnownAuthority:
-    """An authority of an earlier process: its certificates are on disk, its private key is lost.
+    """`Authority` of an earlier process. Its certificates are on disk; without its private key, it issues no new ones.
 
     Args:
         directory: folder of the certificates.
@@ -80,7 +80,9 @@ class KnownAuthority:
 
 
 def nss_database(directory: Path, ca_pem: Path) -> Path:
-    """Make an NSS database that trusts `ca_pem` for servers; Chromium uses the one in ``HOME/.pki/nssdb``.
+    """Make an NSS database in `directory` that trusts `ca_pem` as authority for servers; return the folder.
+
+    Chromium uses the database in ``$HOME/.pki/nssdb``.
 
     Raises:
         LabNotReadyError: certutil is missing or failed.

@@ -44,7 +44,7 @@ def version_tuple(version: str) -> tuple[int, ...]:
 
 
 def has_http2_directive(version: str) -> bool:
-    """Return True when nginx `version` takes HTTP/2 as a directive, not as an option of ``listen``."""
+    """Return True when nginx `version` has the directive ``http2``; older versions have an option of ``listen``."""
     return version_tuple(version) >= _HTTP2_DIRECTIVE_SINCE
 
 
@@ -60,16 +60,16 @@ def nginx_conf(
 ) -> str:
     """Return nginx.conf for nginx `version`.
 
-    The destination address of a connection switches HTTP/2 on or off. This works in every nginx since 1.18.
+    HTTP/2 is enabled or disabled by the destination address of a connection, which every nginx since 1.18 can do.
 
     Args:
         prefix: folder for everything that nginx writes.
         index: the generated sites.
         files: folder of the files to download.
         certificates: site slug → file with key and certificate chain.
-        version: of nginx.
+        version: version of nginx.
         servers: additional ``server`` blocks.
-        installed: place where nginx runs.
+        installed: translates paths of this machine into paths where nginx runs.
     """
     return render(
         DATA_DIR,

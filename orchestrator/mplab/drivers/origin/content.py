@@ -53,7 +53,7 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 
 def padded_text(parts: Sequence[str], size: int, comment: tuple[str, str], rng: np.random.Generator) -> bytes:
-    """Join `parts` by comments of random text so that the result has `size` bytes.
+    """Join `parts` by comments of random text, so that the result has exactly `size` bytes.
 
     Raises:
         ValueError: the parts are longer than `size`.
@@ -94,7 +94,8 @@ def data_json(size: int, rng: np.random.Generator) -> bytes:
 def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[str]) -> list[str]:
     """Return JavaScript that inserts images and scripts and fetches data.
 
-    The load event does not wait for ``fetch``; an open document in a hidden frame delays the load event.
+    The page's load event does not wait for ``fetch``. Therefore the script keeps the document of a hidden frame open,
+    which delays the load event until the data has arrived.
     """
     lines = ["(function(){'use strict';var d=document,n=0;for(var i=0;i<200;i++)n+=i;"]
     if images or scripts:
@@ -112,7 +113,12 @@ def script_parts(images: Sequence[str], scripts: Sequence[str], data: Sequence[s
 
 
 def sheet_parts(number: int, images: Mapping[int, str]) -> list[str]:
-    """Return a style sheet. `images` maps object number → URL, the background of the element of class ``b<number>``."""
+    """Return a style sheet whose rules ``.b<number>`` have background images.
+
+    Args:
+        number: number of the style sheet.
+        images: number of the image → URL.
+    """
     rules = [f".s{number}{{color:#{number % 10}{number % 7}3}}"]
     rules += [f".b{image}{{background-image:url({url})}}" for image, url in images.items()]
     return ["".join(rules), "/**/"]

@@ -9,7 +9,7 @@ from mplab.base.deferred import deferred
 STREAM_SEED = 2015
 STREAM_NAME = "stream"
 STREAM_BYTES = 100_000_000
-"""Size of ``/stream``; byte ranges give any smaller size."""
+"""Size of the file ``/stream``, bytes; requests for byte ranges give any smaller size."""
 SIZES_BYTES = (
     1_000,
     10_000,
@@ -23,7 +23,7 @@ SIZES_BYTES = (
     10_000_000,
     20_000_000,
 )
-"""Sizes of the whole files ``/<bytes>``."""
+"""Sizes of the files ``/<size>``, bytes."""
 
 
 def stream_bytes(size: int) -> bytes:

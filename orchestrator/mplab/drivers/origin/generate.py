@@ -11,9 +11,9 @@ from mplab.drivers.origin.structure import Planned, plan_objects
 from mplab.format.sites import PROTOCOLS, BuiltSite, Site, SiteObject
 
 _SIZE_SPREAD = {"page": 0.6, "frame": 1.0, "data": 1.2, "css": 1.1, "js": 1.2, "image": 1.3}
-"""Standard deviation of the logarithm of the size, by kind of object."""
+"""Kind of object → standard deviation of the natural logarithm of its size."""
 _SIZE_FACTOR = {"page": 3.0, "frame": 0.5, "data": 0.5, "css": 1.0, "js": 1.0, "image": 1.0}
-"""Median size relative to the other objects of the site, by kind of object."""
+"""Kind of object → factor of its median size, relative to 1 for images, scripts and style sheets."""
 
 
 def build_site(root: Path, site: Site, seed: int) -> BuiltSite:

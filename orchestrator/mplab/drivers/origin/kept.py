@@ -19,9 +19,9 @@ _MADE_BY = (
 
 
 def build_sites(target: Path, seed: int = DEFAULT_SEED) -> SiteIndex:
-    """Generate all sites in ``target/sites-<key>/<host name>/<path>``, or use those that exist there.
+    """Generate all sites in ``target/sites-<key>/<host name>/<path>`` unless the folder exists; return their index.
 
-    The same inputs give the same bytes. The folder is always complete: it is renamed into place at the end.
+    The same inputs give the same bytes. The folder is always complete, because it gets its name only at the end.
     """
     root = target / f"sites-{_key(seed)}"
     if not root.exists():

@@ -47,9 +47,9 @@ class Origin:
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
         cache: folder in which generated content is kept.
-        seed: of the generated sites.
+        seed: seed of the generated sites.
         additions: additional host names and servers, or None.
-        installed: place where the servers run.
+        installed: translates paths and programs of this machine into those of the host that runs the servers.
         valid_for: validity of the certificates.
         upstream: address of the server that resolves names outside of the lab; "": these names do not exist.
     """

@@ -19,11 +19,14 @@ _HEAD = (
     "<style>body{{font:16px sans-serif}}img,.b{{margin:2px}}.b{{width:160px;height:120px;display:inline-block}}</style>"
 )
 _FORCE_STYLE = "<script>document.body.offsetHeight</script>"
-"""Force a style computation before the load event: browsers request style sheets' images only then."""
+"""Script that forces a style computation before the load event: it makes browsers request images of style sheets."""
 
 
 class Renderer:
-    """Writer of the objects of one site for one protocol. Only the host names depend on the protocol."""
+    """Writes the objects of one site for one protocol (HTTP/1.1 or HTTP/2).
+
+    Only the host names in the objects depend on the protocol.
+    """
 
     def __init__(self, site: Site, planned: Sequence[Planned], protocol: Protocol) -> None:
         self._site, self._planned, self._protocol = site, planned, protocol

@@ -1,7 +1,8 @@
 """Plan a site: its objects, their hosts, and the references between them.
 
-The structure is that of a page of 2014. Style sheets and some scripts are in the head, most images in the HTML. The
-browser finds the rest late: style sheets refer to images; scripts load images, scripts and data.
+The structure is that of a page of 2014. The HTML refers to style sheets and some scripts in its head, and to most
+images in its body. The browser finds the other objects late, in style sheets (images) and scripts (images, scripts,
+data).
 """
 
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ import numpy as np
 from mplab.format.sites import Kind, Site
 
 Place = Literal["page", "head", "async", "body", "sheet", "script"]
-"""Place of the reference to an object: head of the page (blocking or async), body, style sheet or script."""
+"""Place of the reference to an object.
+
+``head`` (blocking), ``async`` (also in the head) and ``body`` are in the page, ``sheet`` in a style sheet, ``script``
+in a script; ``page`` is the page itself."""
 
 CSS_SHARE = 0.25
 LATE_IMAGE_SHARE = 0.15
-"""Share of the images that style sheets refer to; scripts load the same share."""
+"""Share of the images to which style sheets refer; scripts load an equal share."""
 _HEAD_SCRIPT_SHARE, _LATE_SCRIPT_SHARE = 0.4, 0.2
 _MAX_FRAMES, _FRAME_SHARE = 6, 0.3
 _MAIN_HOST_SHARE = 0.15
@@ -27,7 +31,16 @@ _HOST_STEPS = (30, 60, 100)
 
 @dataclass(frozen=True)
 class Planned:
-    """One object without content; `number` 0 is the page, `parent` is the number of the referring object."""
+    """One planned object of a site, still without content and size.
+
+    Attributes:
+        number: index of the object in the plan; 0 is the page.
+        kind: kind of object.
+        host: label of the host name: ``www``, ``img1``.
+        path: path in the URL.
+        parent: number of the object that refers to this one; 0 for the page itself.
+        place: place of the reference in the parent.
+    """
 
     number: int
     kind: Kind

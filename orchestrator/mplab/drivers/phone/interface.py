@@ -4,8 +4,8 @@ When Android loses a network, it removes the interface's address, routes and rul
 address. When the network returns, Android configures all of it again, possibly with another address. MPTCP endpoints
 are removed and added with the address, as by a path manager.
 
-Connections of apps are not closed: they end at the agent on the phone, as with a VPN, and survive while the agent's
-connections change. In the virtual phone they also have the interface's address, so it is kept on ``lo``.
+Connections of apps are not closed. They end at the agent on the phone, as with a VPN, and survive while the agent's
+connections change. In the virtual phone, apps use the interface's address too, so the address is kept on ``lo``.
 """
 
 import re
@@ -26,7 +26,7 @@ class Endpoint:
     flags: tuple[str, ...]
     """Flags such as ``subflow`` and ``backup``."""
     number: int = field(compare=False)
-    """Id; the kernel assigns a new one each time."""
+    """Endpoint id; the kernel assigns a new id whenever the endpoint is added."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class InterfaceState:
         )
 
     def going(self) -> list[str]:
-        """Return `ip` commands that take the interface down; those that stop sending come first."""
+        """Return `ip` commands that take the interface down. The endpoints, which send packets, are removed first."""
         return [
             *(f"mptcp endpoint delete id {endpoint.number}" for endpoint in self.endpoints),
             *(f"rule del {rule}" for rule in self.rules),
@@ -71,7 +71,10 @@ class InterfaceState:
         ]
 
     def coming(self) -> list[str]:
-        """Return `ip` commands that configure an interface that is down and empty; endpoints, which send, come last."""
+        """Return `ip` commands that configure an interface that is down and has no configuration.
+
+        The endpoints, which send packets, are added last.
+        """
         return [
             *([f"addr add {self.address} dev {self.device}"] if self.address else []),
             f"link set {self.device} up",
@@ -85,12 +88,12 @@ class InterfaceState:
 class PhoneInterface:
     """Interface of a phone, read and changed by `ip`.
 
-    The configuration is read before a change, so that the change is one command and happens at its time.
+    The configuration is read before a change. The change itself is one command, so it happens at its planned time.
 
     Args:
         phone: the phone.
         device: ``wlan0``.
-        peer: destination address of the connections that leave the phone: the proxy.
+        peer: address of the proxy, the destination of all connections that leave the phone.
     """
 
     def __init__(self, phone: Phone, device: str, *, peer: str) -> None:
@@ -102,7 +105,7 @@ class PhoneInterface:
         self._gone: InterfaceState | None = None
 
     def read(self) -> InterfaceState:
-        """Read the current configuration; the next change starts from it."""
+        """Read and return the current configuration; the next change starts from it."""
         device = self._device
         link = self._ip("-o", "link", "show", "dev", device)
         addresses = re.findall(r"inet (\S+)", self._ip("-o", "-4", "addr", "show", "dev", device))

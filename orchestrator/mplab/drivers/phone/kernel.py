@@ -14,10 +14,11 @@ class KernelMptcp:
     """The Multipath TCP of a kernel.
 
     Attributes:
-        kind: none, upstream (Linux 5.6 and later), or out-of-tree: the patches of multipath-tcp.org (0.8x, 0.9x).
-        version: of the patches, e.g. ``0.95``; "" when unknown.
-        enabled: MPTCP is switched on.
-        path_manager, scheduler: current settings of the patches (``fullmesh``, ``default``).
+        kind: ``none``, ``upstream`` (Linux 5.6 and later), or ``out-of-tree``: the patches of multipath-tcp.org (0.8x,
+            0.9x).
+        version: version of the patches, e.g. ``0.95``; "": unknown, or not out-of-tree.
+        enabled: the sysctl that enables MPTCP is not 0.
+        path_manager, scheduler: current settings of an out-of-tree kernel (``fullmesh``, ``default``); else "".
         endpoints: the phone's ``ip`` supports ``ip mptcp``.
         multipath: the phone's ``ip`` supports ``ip link set dev X multipath on|off|backup``.
         sysctls: ``net.mptcp.*`` → value.
@@ -40,9 +41,9 @@ class PhoneFacts:
     """Facts that decide whether a transport is possible on a phone.
 
     Attributes:
-        rooted: mplab uses root on the phone.
+        rooted: mplab runs commands as root on the phone.
         kernel: MPTCP of the kernel; None: unknown until the phone is connected.
-        agent: mplab's agent runs on the phone.
+        agent: the agent (`mpflex`) can run on the phone.
         interfaces: interfaces of the phone: ``wlan0``, ``rmnet0``.
     """
 

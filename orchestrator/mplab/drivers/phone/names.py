@@ -10,8 +10,8 @@ def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
     """Return a record of `mpflex` (log line, or result of a check) with interface names ``wlan0`` and ``rmnet0``.
 
     Args:
-        record: as the program wrote it.
-        devices: mplab's name → the phone's (`Phone.devices`).
+        record: record with the phone's names, as the program wrote it; not changed.
+        devices: mplab's name → the phone's name; see `Phone.devices`.
     """
     ours = {device: name for name, device in devices.items()}
     found: dict[str, object] = dict(record)

@@ -83,11 +83,11 @@ class NetnsPhone:
         self.node.bring(target)
 
     def push(self, source: Path, target: str) -> None:
-        """Copy a file within the shared file system."""
+        """Copy a host file to the phone; both share one file system."""
         shutil.copyfile(source, target)
 
     def pull(self, source: str, target: Path) -> None:
-        """Copy a file within the shared file system."""
+        """Copy a file from the phone to the host; both share one file system."""
         shutil.copyfile(source, target)
 
     def ip(self, *commands: str) -> None:
@@ -95,7 +95,7 @@ class NetnsPhone:
         self.node.ip(*commands)
 
     def prefer(self, interface: str) -> None:
-        """Set the default route to an interface."""
+        """Make an interface the default route of the phone."""
         self.ip(primary_command(interface, self._gateways[interface]))
 
     def sysctl(self, values: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ from mplab.base.machine import CommandResult, Machine
 
 @dataclass(frozen=True)
 class PhoneIdentity:
-    """Identity of a phone in the manifest."""
+    """Name, model, system version and kernel version of a phone, for the manifest."""
 
     name: str
     model: str
@@ -42,7 +42,7 @@ class Phone(Machine, Protocol):
         """
 
     def keep(self, name: str, text: str) -> str:
-        """Write a file that only root can read on the phone; return its path. It is deleted on release of the phone."""
+        """Write a file on the phone that only root can read; return its path. Release of the phone deletes the file."""
 
     def push(self, source: Path, target: str) -> None:
         """Copy a host file to the phone."""
@@ -58,7 +58,7 @@ class Phone(Machine, Protocol):
         """
 
     def prefer(self, interface: str) -> None:
-        """Set the default route to an interface; repeated calls are allowed.
+        """Make an interface the default route of the phone; repeated calls are allowed.
 
         Raises:
             DeviceError: the interface has no default route.

@@ -4,5 +4,5 @@ _PRIMARY_METRIC = 50
 
 
 def primary_command(interface: str, gateway: str) -> str:
-    """Return the `ip` command that makes a phone prefer an interface; it may be run repeatedly."""
+    """Return the `ip` command that makes an interface the default route; it may be run repeatedly."""
     return f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"

@@ -39,7 +39,7 @@ Apk = Annotated[str, BeforeValidator(_parse_apk)]
 
 
 class AdbInterfacesFile(BaseModel):
-    """Interface names of the phone, where detection is not wanted."""
+    """Interface names of the phone; names that are not set are detected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,7 +48,7 @@ class AdbInterfacesFile(BaseModel):
 
 
 class ReadyFile(BaseModel):
-    """Condition that a phone must meet before a cell; missing keys have defaults."""
+    """Thresholds that a phone must meet before a cell; missing keys have defaults."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,7 +66,7 @@ class ReadyFile(BaseModel):
 
 
 class InstallFile(BaseModel):
-    """Installation of an app and its permissions."""
+    """Installation source of an app, and permissions to grant to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -100,12 +100,12 @@ class AndroidPhoneFile(PhoneFile):
 
     @property
     def unrooted(self) -> bool:
-        """True when root must not be used: then only apps can send their traffic to the agent."""
+        """True when root must not be used. Only apps that can use a proxy then send their traffic to the agent."""
         return self.root == "none"
 
     @property
     def chosen_apps(self) -> Mapping[str, str]:
-        """Scenario → app in its ``app.yaml``, where that is not the first one."""
+        """Scenario → Android app to use; scenarios that are not listed use the first app in their ``app.yaml``."""
         return self.app_of or {}
 
 
@@ -118,5 +118,5 @@ class AdbPhoneFile(AndroidPhoneFile):
     interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
 
     def resource(self, name: str) -> str:
-        """Return the name of the lock that a run takes: from the serial or, without one, from the name in the lab."""
+        """Return the name of the lock that a run takes. It has the serial or, without a serial, `name`."""
         return f"phone {self.serial or name}"

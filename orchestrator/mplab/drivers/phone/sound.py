@@ -20,10 +20,10 @@ from mplab.base.programs import Program
 PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
 PAREC = Program("parec", ("parec",), ("--version",), "pulseaudio-utils", "records what the phone plays")
 PROGRAMS = (PULSEAUDIO, PAREC)
-"""Programs that scenarios with sound need."""
+"""Programs that a host needs for scenarios with sound."""
 
 RATE_HZ = 16_000
-"""Sample rate of recordings, which are mono with 16 bit."""
+"""Sample rate of recordings, Hz. Recordings have one channel and 16 bit per sample."""
 SINK = "speaker"
 
 _SINK_RATE_HZ = 48_000
@@ -43,8 +43,8 @@ class Recorded:
     """A finished recording.
 
     Attributes:
-        file: WAV, mono, 16 bit, `RATE_HZ`.
-        began: Unix time at which the first sample was played, s.
+        file: WAV file with one channel, 16 bit per sample, `RATE_HZ`.
+        began: estimated Unix time at which the first sample was played, s.
         duration_s: duration, s.
         peak: largest absolute sample as a fraction of full scale; 0 is perfect silence.
     """
@@ -59,8 +59,8 @@ class SoundCard:
     """Sound card that runs during its context; apps use it through one Unix socket.
 
     Args:
-        enter: prefix of a command that runs it in the phone.
-        directory: private folder, not yet made; the phone must see it under the same path.
+        enter: command prefix that runs a program in the namespaces of the phone.
+        directory: private folder for the socket, made on entry; the phone must see it under the same path.
         log: file for the output of PulseAudio and parec.
     """
 
@@ -77,7 +77,9 @@ class SoundCard:
         return f"unix:{self._directory / 'socket'}"
 
     def __enter__(self) -> Self:
-        """Start the card and a listener; without a listener, a null sink needs 2 s until its timing is exact.
+        """Start the card and a program that always reads its output.
+
+        Without a reader, a null sink needs 2 s until its timing is exact.
 
         Raises:
             DeviceError: the card did not start, or delivered no sample.
@@ -115,7 +117,7 @@ class SoundCard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the card; close a running recording with the samples received until now."""
+        """Stop the card; end a running recording, whose file keeps the samples received so far."""
         while self._processes:
             process = self._processes.pop()
             process.terminate()
@@ -129,14 +131,19 @@ class SoundCard:
             self._recorder.end()
 
     def record(self, file: Path) -> None:
-        """Start to record the card's output, including silence, to `file`. Raises DeviceError during a recording."""
+        """Start to record the card's output, including silence, to `file`.
+
+        Raises:
+            DeviceError: a recording is already running, or the card does not run.
+        """
         self._running().begin(file)
 
     def stop_recording(self) -> Recorded:
         """Stop the recording and return it.
 
         Raises:
-            DeviceError: the card has ended, nothing was recorded, or samples are missing; the file has the others.
+            DeviceError: the card has ended, no recording was running, or more than 1 s of samples is missing. The file
+                keeps the samples that were received.
         """
         recorder = self._running()
         recorded = recorder.end()
@@ -239,7 +246,7 @@ class _Recorder(threading.Thread):
             self._wave.setframerate(RATE_HZ)
 
     def end(self) -> Recorded | None:
-        """Stop writing; return the recording, or None when there was none."""
+        """Stop writing to the file; return the recording, or None if none was running."""
         with self._lock:
             if self._wave is None or self._file is None:
                 return None

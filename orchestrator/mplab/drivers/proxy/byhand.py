@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Chosen:
-    """Options of `mplab proxy` that override the lab file.
+    """Command line options of `mplab proxy` that override the lab file.
 
     Attributes:
         engine: address of the container engine; "": from the lab file.
@@ -26,7 +26,7 @@ class ServiceState:
 
     Attributes:
         service: name in the compose file.
-        id: of the container.
+        id: id of the container.
         state: ``running``, ``exited``, …
         health: ``healthy``, ``starting``, ``unhealthy``, or "" without a health check.
         image: digest of the image.
@@ -69,7 +69,7 @@ class ByHand(Protocol):
     """A proxy with its origin and services. Every method can raise LabNotReadyError."""
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Return a lock that prevents runs and other verbs from changing the proxy."""
+        """Return a lock as a context: while it is held, runs and other verbs cannot change the proxy."""
 
     def prepare(self, *, renew: bool) -> Path:
         """Prepare the proxy without starting it; return the folder with secrets and the certificate for phones.

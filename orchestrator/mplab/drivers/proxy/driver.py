@@ -1,7 +1,7 @@
 """`ProxyDriver`: one kind of proxy, with its part of a lab file, its checks, and how to open it.
 
-A kind is a package with a module `driver` that has an object ``DRIVER``. The module is imported whenever a lab file is
-read, so it imports slow modules only when they are used.
+A kind is a package with a module `driver` that has an object ``DRIVER``. Reading a lab file imports this module. The
+module therefore imports slow modules only when they are used.
 """
 
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ class ServerSettings:
         services: services of the origin in addition to web sites and files.
         directory: private folder of the lab.
         logs: host folder for the logs of its programs.
-        congestion_control: set on every socket of the proxy towards the phone.
+        congestion_control: algorithm for every socket of the proxy towards the phone.
         endpoints: addresses at which the proxy listens.
         interface: interface of the proxy's node towards the phone; "": the lab has no nodes, and phones reach the proxy
             by the addresses in the lab file.
@@ -58,10 +58,10 @@ class HostSettings:
     """Properties of a run that are known before its lab starts.
 
     Attributes:
-        congestion_control: of the experiment.
+        congestion_control: algorithm that the experiment requests.
         services: names of the origin's services that its scenarios use.
-        wired: the lab is in namespaces of this machine and connects wires to the proxy's; otherwise phones reach the
-            proxy by real networks.
+        wired: the lab runs in namespaces of this machine and connects wires to the proxy's namespaces. False: phones
+            reach the proxy by real networks.
     """
 
     congestion_control: str
@@ -70,13 +70,13 @@ class HostSettings:
 
 
 class HandedOver(Protocol):
-    """Resources that were started outside of a lab and are handed to it."""
+    """Resources that `ProxyDriver.host` has started outside of a lab and hands to the lab."""
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """Return the differences from the result of `ProxyDriver.prepare` as a phrase: ``the images net``; "": none."""
+        """Return the resources that differ from the result of `ProxyDriver.prepare`, as a phrase; "": none."""
 
     def inherited(self) -> Inherited:
-        """Return `environment` and `descriptors` for the process inside; `ProxyDriver.open` reads them there."""
+        """Return environment variables and descriptors for the lab's process; `ProxyDriver.open` reads them there."""
 
 
 class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
@@ -96,7 +96,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """
 
     def resources(self, settings: Settings) -> Iterator[str]:
-        """Yield the names of the locks that a run with these settings takes."""
+        """Yield the names of the host-wide locks that a run with these settings takes."""
         yield from ()
 
     def uses(self, settings: Settings) -> str:
@@ -107,7 +107,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """Yield findings for `mplab doctor`; change nothing, raise nothing.
 
         Args:
-            settings: the proxy in the lab file.
+            settings: entry of the proxy in the lab file.
             lab_file: name of the lab file, for remedies.
         """
         yield from ()
@@ -116,8 +116,8 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """Return the proxy for `mplab proxy`. Called only for kinds with `parts`, which override it.
 
         Args:
-            settings: the proxy in the lab file; None: there is no lab file.
-            chosen: options that override the settings.
+            settings: entry of the proxy in the lab file; None: there is no lab file.
+            chosen: command line options that override `settings`.
             say: receives lines for waiting users.
             detail: receives the output of programs.
 
@@ -135,7 +135,7 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         return {}
 
     def host(self, settings: Settings, host: HostSettings, run_id: str) -> AbstractContextManager[HandedOver | None]:
-        """Start the resources for the duration of the context and restore their previous state afterwards.
+        """Start the resources on entry of the context; on exit, restore their previous state.
 
         Raises:
             LabNotReadyError: they do not start, or a run uses them.
@@ -148,17 +148,17 @@ DRIVERS = Drivers(PROXIES, ProxyDriver)  # type: ignore[type-abstract]
 
 
 def driver_of(settings: ProxyFile | None) -> ProxyDriver[Any]:
-    """Return the kind of a lab file's proxy; None: the kind of a lab file without a proxy."""
+    """Return the driver for the proxy of a lab file; None: the lab file has no proxy, see `own_driver`."""
     return own_driver() if settings is None else DRIVERS.load(settings.driver)
 
 
 def by_hand_drivers() -> dict[str, ProxyDriver[Any]]:
-    """Return the kinds that `mplab proxy` can control, by name."""
+    """Return the drivers that `mplab proxy` can control, by name."""
     return {name: driver for name, driver in DRIVERS.importable().items() if driver.parts}
 
 
 def own_driver() -> ProxyDriver[Any]:
-    """Return the kind for a virtual lab whose lab file has no proxy; it has no settings model.
+    """Return the driver for a virtual lab whose lab file has no proxy: the one without a settings model.
 
     Raises:
         LabNotReadyError: no such kind is registered, or it cannot be imported.

@@ -14,10 +14,10 @@ class Proxy(Protocol):
         """Start the proxy and wait until it listens."""
 
     def stop(self) -> None:
-        """Stop the proxy, which first logs its open connections."""
+        """Stop the proxy. Before it ends, it logs the connections that are still open."""
 
     def use(self, session: SessionSettings) -> None:
-        """Apply settings to sessions that start from now on; existing sessions may end."""
+        """Apply settings to sessions that start after this call; existing sessions may end."""
 
     def log_end(self) -> int:
         """Return a mark for the current end of the connection log."""
@@ -26,7 +26,7 @@ class Proxy(Protocol):
         """Return the records written to the connection log after `mark`, in order."""
 
     def counters(self) -> Mapping[str, int]:
-        """Return the kernel counters of its host."""
+        """Return the network counters of the kernel on which the proxy runs."""
 
     @property
     def capture_point(self) -> CapturePoint:

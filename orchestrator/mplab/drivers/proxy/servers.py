@@ -1,4 +1,4 @@
-"""`Servers`: proxy, origin and services of a lab, as a proxy's driver opens them."""
+"""`Servers`: proxy, origin and services of a lab, as `ProxyDriver.open` returns them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +14,11 @@ class Servers(Protocol):
 
     @property
     def networks(self) -> Mapping[str, int]:
-        """Node → descriptor of the network namespace that it must use; other nodes get a new one."""
+        """Node → file descriptor of the network namespace that the node must use; other nodes get a new namespace."""
 
     @property
     def secret_file(self) -> Path:
-        """Secret shared by agent and proxy."""
+        """File with the secret that agent and proxy share."""
 
     @property
     def proxy(self) -> Proxy:
@@ -29,20 +29,20 @@ class Servers(Protocol):
         """Services of the origin in addition to web sites and files (after `start`)."""
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """Start everything except the proxy, and wait until it answers.
+        """Start all servers except the proxy, and wait until each answers.
 
         Args:
-            nodes: of the lab; {} when it has none.
+            nodes: nodes of the lab by name; {}: the lab has no nodes.
 
         Raises:
             DeviceError: a part does not start.
         """
 
     def start_proxy(self) -> None:
-        """Start the proxy after all servers behind it."""
+        """Start the proxy. Call it after `start`, when all servers behind the proxy run."""
 
     def stop(self) -> None:
-        """Stop all of them."""
+        """Stop the proxy and all servers."""
 
     def delay_by_prefix(self) -> dict[str, float]:
         """Map address prefix → one-way delay between proxy and servers, ms, for the link emulator."""
@@ -61,7 +61,7 @@ class Servers(Protocol):
         """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""
 
     def describe(self) -> Mapping[str, object]:
-        """Return facts that are known only after the start."""
+        """Return facts for the manifest that are known only after `start`."""
 
     def check_alive(self) -> None:
         """Raise DeviceError when a server has ended; the message names all such servers."""

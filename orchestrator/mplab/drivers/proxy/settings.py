@@ -1,4 +1,4 @@
-"""Configuration of `mpflex proxy`, in any environment."""
+"""Configuration file of `mpflex proxy`, the same for all kinds of proxy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,14 +20,14 @@ def proxy_settings(
     internet: Sequence[str] = (),
     control: str = "",
 ) -> dict[str, object]:
-    """Return the proxy's configuration: it connects to the origin, and to destinations in `internet`.
+    """Return the proxy's configuration. It allows connections to the origin and to `internet`.
 
     Args:
         listen: transport → address with port.
-        secret_file: the secret shared with the agents.
-        ports: of the origin's services for phones, in addition to the web ports.
-        congestion_control: set on every socket towards the phone; "": the system's.
-        log: of connections.
+        secret_file: path of the file with the secret that proxy and agents share.
+        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+        congestion_control: algorithm for every socket towards the phone; "": the system's default.
+        log: path of the connection log.
         session: settings for sessions.
         internet: additional destinations, in the form of the proxy's allow list: ``NETWORK:PORTS``.
         control: path of the control socket; "": none.

@@ -12,12 +12,12 @@ _MARGIN_S = 2.0
 def fetch(
     service: Service, context: ServiceContext, url: str, *arguments: str, timeout_s: float = 3.0
 ) -> CommandResult:
-    """Request `url` from the node of the service; the service's host names need no name server.
+    """Request `url` by curl on the machine of the service; its host names need no name server.
 
     Args:
         service: service whose host names are resolved.
-        context: of the running service.
-        url: to request.
+        context: context of the running service.
+        url: URL to request.
         arguments: additional arguments of curl, e.g. ``--fail``.
         timeout_s: limit for the request, s.
     """

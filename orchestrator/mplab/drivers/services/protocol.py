@@ -14,7 +14,7 @@ from mplab.drivers.origin.host import Host as OriginHost
 
 
 class Host(OriginHost, Protocol):
-    """Place where services run: a node of the lab in which the addresses of all services are local."""
+    """Machine where services run: a node of the lab in which the addresses of all services are local."""
 
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
@@ -30,8 +30,8 @@ class ServiceContext:
         directory: private folder of this service in this lab; removed with the lab.
         cache: folder of this service for content that is kept between labs.
         authority: issues certificates that the phone's browser trusts.
-        host: place where its programs run.
-        installed: translates paths and programs in configurations and commands for that place.
+        host: machine where the programs of the service run.
+        installed: translates paths and programs of this computer into those of `host`.
     """
 
     directory: Path

@@ -33,7 +33,7 @@ class LogMark:
         return cls({log: log.stat().st_size if log.exists() else 0 for log in logs})
 
     def keep(self, directory: Path) -> None:
-        """Copy the lines written since then into files of the same names in `directory`."""
+        """Copy the part that each log has gained since `of` into a file of the same name in `directory`."""
         directory.mkdir(exist_ok=True)
         for log, size in self.sizes.items():
             with suppress(FileNotFoundError), log.open("rb") as source:
@@ -54,9 +54,9 @@ class RunningServices:
     Args:
         services: services to run.
         directory: private folder of this lab.
-        host: place where they run.
+        host: machine where they run.
         cache: folder for content that is kept between labs.
-        installed: translates paths and programs for that place.
+        installed: translates paths and programs of this computer into those of `host`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RunningServices:
 
     @property
     def records(self) -> list[tuple[str, str]]:
-        """Host names with their addresses."""
+        """Pairs (host name, address) of all services, for the name server."""
         return [pair for service in self._services for pair in service.hosts.items()]
 
     @property
@@ -203,11 +203,11 @@ class RunningServices:
         return entry.service.facts(entry.context)
 
     def mark(self, names: Sequence[str]) -> "LogMark":
-        """Record the current log sizes of some services."""
+        """Record the current log sizes of the named services; see `LogMark.keep`."""
         return LogMark.of(log for name in names for _, log in self._entry(name).running.values())
 
     def stop(self) -> None:
-        """Stop all programs, the last one first."""
+        """Stop all programs in reverse order of their start."""
         for entry in reversed(self._entries.values()):
             while entry.running:
                 _, (process, _) = entry.running.popitem()

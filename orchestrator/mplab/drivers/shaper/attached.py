@@ -14,7 +14,12 @@ Prober = Callable[[Mapping[str, PathCondition]], Mapping[str, PathMeasurement]]
 
 
 class ShapedPath(TypedDict, total=False):
-    """Place and conditions of one path; with only `where`, the path is not shaped."""
+    """State of one path. If only `where` is set, the path is not shaped.
+
+    Attributes:
+        where: name of the machine that shapes the path.
+        of, up, down: see `PathState`.
+    """
 
     where: Required[str]
     of: str
@@ -23,10 +28,12 @@ class ShapedPath(TypedDict, total=False):
 
 
 class AttachedShaper:
-    """Shapes every path of one phone at its place in the lab file; several phones may share a place.
+    """Shapes each path of one phone on the machine to which the lab file attaches the path.
+
+    In this module, the *place* of a path is this held machine. Several phones may share a place.
 
     Args:
-        phone: its name in the lab file.
+        phone: name of the phone in the lab file.
         paths: paths of this phone, each with the held machine that shapes it.
         prober: measures paths from this phone, end to end.
     """
@@ -43,13 +50,14 @@ class AttachedShaper:
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
         """Apply the conditions to every path at its place: all of them, or none.
 
-        The kernel and tc use `seed` since Linux 6.7; older kernels draw their own random numbers. A path without a
-        place accepts only the condition `OPEN`.
+        `seed` has an effect only if kernel and tc support it (Linux 6.7 or later); older kernels choose their own
+        random numbers. A path without a place accepts only the condition `OPEN`. A round-trip time behind the proxy
+        (`core_rtt_ms`) is refused.
 
         Raises:
-            LabNotReadyError: a path without a place has another condition, a place cannot apply a condition, or a lost
-                place does not return.
-            DeviceError: a place refused; no condition stays applied.
+            LabNotReadyError: `core_rtt_ms` is not 0, a path without a place has a condition other than `OPEN`, a place
+                cannot apply a condition, or the hold on a place was lost and cannot be renewed.
+            DeviceError: a place refused. No condition stays applied.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
@@ -91,12 +99,12 @@ class AttachedShaper:
         return f"{self._phone}.{interface}"
 
     def clear(self) -> None:
-        """Remove the conditions of this phone; those of other phones stay."""
+        """Remove the conditions of this phone's paths; the conditions of other phones stay."""
         for interface, (place, _) in self._places.items():
             place.shaping.unshape(self._key(interface))
 
     def state(self) -> Mapping[str, ShapedPath]:
-        """Map each interface to its place, its selector, and both directions as the kernel there reports them."""
+        """Map interface → place, selector, and the conditions that the kernel of the place reports."""
         self.check_alive()
         states = {place.name: place.shaping.state() for place, _ in self._places.values()}
         found: dict[str, ShapedPath] = {}
@@ -107,7 +115,7 @@ class AttachedShaper:
         return found
 
     def where(self, interface: str) -> str:
-        """Return the place of a path for reports: ``server proxy (tc)``, ``not shaped``."""
+        """Return the name of a path's place for reports: ``server proxy (tc)``; or ``not shaped``."""
         if interface not in self._places:
             return NOT_SHAPED
         place, _ = self._places[interface]
@@ -128,7 +136,7 @@ class AttachedShaper:
         }
 
     def check_alive(self) -> None:
-        """Raise DeviceError when a place was lost: rebooted, unreachable, or released by its dead-man's switch."""
+        """Raise DeviceError when the hold on a place was lost; see `Alive.check_alive`."""
         for place in self._held():
             place.hold.check_alive()
 

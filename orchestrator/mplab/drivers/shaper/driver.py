@@ -1,14 +1,14 @@
 """Shaper drivers: settings, abilities, and how to open, check and release a shaper.
 
 A kind is a package with a module `driver` that has an object `DRIVER`, registered in the group ``mplab.shapers``. There
-are four base classes:
+are four base classes. To *hold* a machine means that no other process can shape it:
 
 * `MachineDriver`: a machine with an entry in the lab file that this host can reach (a router, a server, a phone).
 * `InsideDriver`: a machine that a virtual lab boots in its own namespaces.
-* `PhoneDriver`: a phone that shapes its own paths by the connection that a run has to it.
+* `PhoneDriver`: a phone that shapes its own paths; the commands use the connection of the run.
 * `EmulatorDriver`: the link emulator of the virtual lab.
 
-The module `driver` is imported whenever a lab file is read, so it imports slow modules only when they are used.
+Reading a lab file imports the module `driver`. The module therefore imports slow modules only when they are used.
 """
 
 from abc import ABC, abstractmethod
@@ -52,7 +52,7 @@ class EntryDriver(ShaperDriver, Generic[Settings]):
         """Yield findings about one machine for `mplab doctor`; change nothing, raise nothing.
 
         Args:
-            machine: its entry.
+            machine: entry of the machine.
             lab_file: name of the lab file, for remedies.
         """
 
@@ -72,45 +72,52 @@ class MachineDriver(EntryDriver[Settings]):
 
     @abstractmethod
     def where(self, machine: ShapingMachine[Settings]) -> str:
-        """Return the address of the machine, which names its lock, so that all lab files use the same lock."""
+        """Return the address of the machine.
+
+        The name of the machine's lock is made from the address, so all lab files use the same lock.
+        """
 
     @abstractmethod
     def hold(self, machine: ShapingMachine[Settings], owner: "Owner") -> AbstractContextManager["HeldMachine"]:
-        """Return a context that holds the machine; no other process can shape it during that time.
+        """Return a context that holds the machine: no other process can shape it until the context exits.
 
-        Entering raises LabNotReadyError when it cannot be reached, cannot shape, or another owner holds it.
+        Entering raises LabNotReadyError when the machine is unreachable, cannot shape, or has another owner.
         """
 
     @abstractmethod
     def uses(self, machine: ShapingMachine[Settings]) -> str:
-        """Return the resources it uses outside of a virtual lab's namespaces, as one phrase.
+        """Return the machine's resources outside of a virtual lab's namespaces, as one phrase.
 
-        mplab shows it to the user who must allow a lab file.
+        mplab shows the phrase to the user who must allow a lab file.
         """
 
     @abstractmethod
     def restore(self, label: str, settings: Settings, token: str) -> None:
-        """Release a machine that a dead process held; do nothing when `token` no longer holds it.
+        """Release a machine that a dead process held; do nothing when the hold `token` has ended.
 
         Args:
-            label: of the machine, for messages.
-            settings: its entry.
-            token: of the hold; see `Owner.token`.
+            label: name of the machine, for messages.
+            settings: entry of the machine in the lab file.
+            token: name of the hold; see `Owner.token`.
 
         Raises:
-            MplabError: it cannot be reached, or a change could not be undone.
+            MplabError: the machine cannot be reached, or a change could not be undone.
         """
 
     @abstractmethod
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
-        """Undo the changes of any owner. Raises LabNotReadyError when some could not be undone."""
+        """Release the machine, whoever holds it: undo all changes.
+
+        Raises:
+            LabNotReadyError: a change could not be undone.
+        """
 
     @abstractmethod
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
-        """Return installed files and holder. Raises LabNotReadyError when it cannot be reached."""
+        """Return installed files and holder. Raises LabNotReadyError when the machine cannot be reached."""
 
     def install(self, _machine: ShapingMachine[Settings]) -> str:
-        """Install the software for holding it; return a sentence about it. Raises LabNotReadyError on failure."""
+        """Install the software that a hold needs; return a sentence about it. Raises LabNotReadyError on failure."""
         return NOTHING_NEEDED
 
     def remove(self, _machine: ShapingMachine[Settings]) -> str:
@@ -123,11 +130,11 @@ class Wiring:
     """Wires and routes of a router in a virtual lab.
 
     Attributes:
-        ports: interface → its address with prefix length, its hardware address.
-        towards: interface of the phone → the router's interface towards it.
-        routes: arguments of ``ip``.
-        neighbours: interface, address and hardware address of each known neighbour.
-        management: addresses with prefix length of the lab's end and the router's end of the management wire.
+        ports: interface of the router → (IP address with prefix length, hardware address).
+        towards: interface of the phone → interface of the router towards it.
+        routes: routes of the router, each as the arguments of one ``ip`` command.
+        neighbours: (interface, IP address, hardware address) of each known neighbour.
+        management: addresses, with prefix length, of both ends of the management wire: lab, router.
     """
 
     ports: Mapping[str, tuple[str, str]]
@@ -142,13 +149,17 @@ class BootedMachine(Protocol):
 
     @property
     def machine(self) -> ShapingMachine[BaseModel]:
-        """The started machine as one that can be reached: its kind has a `MachineDriver`."""
+        """Entry with which the started machine can be held like a real one: its kind has a `MachineDriver`."""
 
     def start(self) -> None:
         """Wire the machine and boot it."""
 
     def wait(self) -> dict[str, str]:
-        """Wait until it answers; return its versions. Raises LabNotReadyError when it does not boot."""
+        """Wait until the machine answers; return name of program → version.
+
+        Raises:
+            LabNotReadyError: the machine does not boot.
+        """
 
     def check_alive(self) -> None:
         """Raise DeviceError when the machine has ended."""
@@ -169,20 +180,27 @@ class InsideDriver(EntryDriver[Settings]):
         """Return the machine, not yet started.
 
         Args:
-            machine: its entry.
-            node: node that it replaces; the node's interfaces have no addresses.
-            wiring: of that node.
-            directory: private folder for its files.
-            log: file for its console output.
+            machine: entry of the machine.
+            node: node that the machine replaces; the node's interfaces have no addresses.
+            wiring: wires and routes of the node.
+            directory: private folder for files of the machine.
+            log: file for the machine's console output.
         """
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return the versions of its parts, for ``manifest.json``. Raises LabNotReadyError when one is missing."""
+        """Return the versions of the machine's parts, for ``manifest.json``.
+
+        Raises:
+            LabNotReadyError: a part is missing on this host.
+        """
 
 
 class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
-    """A kind of phone that shapes its own paths during a run; it has the name of the phone's driver."""
+    """A kind of phone that shapes its own paths during a run.
+
+    The shaper driver has the same name as the driver of the phone.
+    """
 
     @abstractmethod
     def hold(
@@ -232,7 +250,7 @@ class EmulatorDriver(ShaperDriver):
             proxy: node that answers probes.
             probe_server: address and port of the probe server as the phone sees them.
             directory: folder for configuration, control socket and logs.
-            wan_delay_ms: one-way delay to the origin's addresses, by prefix.
+            wan_delay_ms: address prefix of the origin → one-way delay to it, ms.
         """
 
 

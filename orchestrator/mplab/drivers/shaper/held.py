@@ -18,7 +18,10 @@ _log = structlog.get_logger(__name__)
 
 
 def undo_directory() -> Path:
-    """Return ``$XDG_STATE_HOME/mplab/undo`` (default: in ``~/.local/state``); like shaping, it survives a reboot."""
+    """Return ``$XDG_STATE_HOME/mplab/undo``; the default of the variable is ``~/.local/state``.
+
+    The folder must survive a reboot of this host, because shaping on other machines does, too.
+    """
     return state_directory() / "undo"
 
 
@@ -26,15 +29,15 @@ def undo_directory() -> Path:
 def held_machines(
     machines: Iterable[ShapingMachine[BaseModel]], *, run_id: str = "", directory: Path | None = None
 ) -> Iterator[dict[str, HeldMachine]]:
-    """Yield held machines by name; first undo the changes that dead runs have left.
+    """Hold machines during the context and yield them by name; first undo the changes that dead runs have left.
 
     Args:
         machines: machines that this host can reach.
-        run_id: for messages to other users.
-        directory: of the undo journal; default: `undo_directory`.
+        run_id: id of the run, shown to other users who want a held machine.
+        directory: folder of the undo journal; default: `undo_directory`.
 
     Raises:
-        LabNotReadyError: a machine cannot be held; then all are released.
+        LabNotReadyError: a machine cannot be held; the machines that were already held are released.
     """
     directory = directory if directory is not None else undo_directory()
     for item in UndoJournal.recover(directory):

@@ -18,11 +18,11 @@ def held_inside(
     """Hold a booted router like a real one, and shape the phone's paths on it.
 
     Args:
-        phone: its name in the lab file.
+        phone: name of the phone in the lab file.
         booted: the router.
-        emulator: shapes the other paths and probes all paths.
+        emulator: shapes the paths that the router does not shape, and probes all paths.
         directory: folder for the undo journal; its content is obsolete when the lab ends.
-        run_id: of the run, for messages to other users.
+        run_id: id of the run, shown to other users who want the router.
 
     Raises:
         LabNotReadyError: the router cannot be held.

@@ -1,4 +1,4 @@
-"""Owner of holds on shaping machines, with the stack that records how to release them."""
+"""`Owner`: the run or user that holds shaping machines, with the undo stack that releases them."""
 
 import os
 import platform
@@ -18,8 +18,8 @@ class Owner:
     """A run, or a user at the command line, that holds machines.
 
     Attributes:
-        undo: stack on which every change registers its undo in advance.
-        run_id: in messages to other users; "": no run.
+        undo: stack on which each change registers its undo before the change is made.
+        run_id: id of the run, shown to other users who want a held machine; "": no run.
     """
 
     undo: UndoStack
@@ -37,6 +37,7 @@ class Owner:
 def shaping_resource(where: str) -> str:
     """Return the name of a machine's lock, made from its address.
 
-    An address that is a long command line could exceed the length of a file name, so its checksum is used instead.
+    The name becomes a file name. If the address is longer than 60 characters (a long command line), its CRC-32
+    replaces it.
     """
     return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"

@@ -15,7 +15,7 @@ _PINGS = 15
 _BLAST_S, _JITTERY_BLAST_S = 0.3, 3.0
 _FEWEST_LOSS_PACKETS, _MOST_LOSS_PACKETS = 200, 1000
 _EXPECTED_LOSSES = 10
-"""Expected number of lost echoes, so large that a loss of none is no coincidence (`mplab.cell.judge`)."""
+"""Number of lost echoes to expect on a lossy path: so many that zero losses cannot be chance (`mplab.cell.judge`)."""
 
 
 class LinkProbe:
@@ -65,7 +65,7 @@ def _blast_s(path: PathCondition) -> float:
 
 
 def _loss_packets(path: PathCondition) -> int:
-    """Return the number of echoes, besides the pings, that reveal the loss of a path; slow paths get fewer."""
+    """Return the number of echoes, in addition to the pings, that measure the loss of a path; 0 without loss."""
     share = path.round_trip_loss_percent / 100
     if not share:
         return 0  # captures show unexpected loss, and the pings must return

@@ -15,15 +15,15 @@ class ProbeError(DeviceError):
 
 @dataclass(frozen=True)
 class PathMeasurement:
-    """Result of a probe of one path; a rate that was not requested has the value None.
+    """Result of a probe of one path.
 
     Attributes:
-        down_kbps: measured rate towards the phone, kbit/s.
-        up_kbps: measured rate from the phone, kbit/s.
+        down_kbps: measured rate towards the phone, kbit/s; None: no rate was requested, so none was measured.
+        up_kbps: measured rate from the phone, kbit/s; None: as for `down_kbps`.
         rtt_ms_median: median round-trip time, ms.
         rtt_ms_iqr: interquartile range of the round-trip times, ms.
         loss_percent: share of lost echoes over the round trip, percent.
-        loss_sent: number of echoes sent to measure the loss; 0: unknown.
+        loss_sent: number of echoes sent to measure `loss_percent`; 0: unknown.
     """
 
     down_kbps: float | None
@@ -46,7 +46,7 @@ class Shaper(Protocol):
         """
 
     def change(self, interface: str, condition: PathCondition) -> None:
-        """Apply another condition to a path in use; the sequence of losses and a trace continue."""
+        """Apply another condition to a path without a restart: its sequence of losses and its trace continue."""
 
     def clear(self) -> None:
         """Remove all conditions."""
@@ -55,13 +55,13 @@ class Shaper(Protocol):
         """Return the applied conditions as the shaper reports them."""
 
     def where(self, interface: str) -> str:
-        """Return the place that shapes a path, for reports: ``linkem``, ``server proxy (tc)``."""
+        """Return the name of the emulator or machine that shapes a path, for reports: ``server proxy (tc)``."""
 
     def warnings(self) -> list[str]:
         """Return known reasons why paths may differ from the requested conditions."""
 
     def counters(self) -> Mapping[str, int]:
-        """Return packets and bytes received, sent and dropped: ``"wlan0.up.packets_in"``."""
+        """Return counters of packets and bytes, by names such as ``"wlan0.up.packets_in"``."""
 
     def check_alive(self) -> None:
         """Raise DeviceError when the shaper has ended, was lost, or no longer applies the conditions."""
@@ -78,13 +78,20 @@ class Emulator(Shaper, Protocol):
     """A `Shaper` that a lab starts and stops."""
 
     def start(self, *, seed: int) -> None:
-        """Start the emulator with all links open. Raises DeviceError when it is not ready."""
-
-    def revive(self) -> list[str]:
-        """Start it again with all links open when it has ended unexpectedly; return one sentence if so.
+        """Start the emulator with all links open, that is, without rate limit, delay and loss.
 
         Raises:
-            DeviceError: it is not ready.
+            DeviceError: the emulator is not ready in time.
+        """
+
+    def revive(self) -> list[str]:
+        """Start the emulator again, with all links open, if it has ended unexpectedly.
+
+        Returns:
+            One sentence about the restart; [] if the emulator was still running.
+
+        Raises:
+            DeviceError: the emulator is not ready in time.
         """
 
     def stop(self) -> None:
@@ -93,13 +100,13 @@ class Emulator(Shaper, Protocol):
 
 @dataclass(frozen=True)
 class Selector:
-    """Packets to shape at an interface: those of one address, or all.
+    """Packets to shape at an interface: those of one address, or all packets.
 
     Attributes:
         interface: interface of the router or server towards the phone, or interface of the phone.
-        mac: ``aa:bb:cc:dd:ee:ff``, or "".
-        ip: IPv4 or IPv6 address, or "".
-        at_phone: the interface is the phone's own: packets that leave it come from the phone.
+        mac: hardware address of the phone, ``aa:bb:cc:dd:ee:ff``, or "".
+        ip: IPv4 or IPv6 address of the phone, or "".
+        at_phone: the interface belongs to the phone, so packets that leave it are uplink.
     """
 
     interface: str
@@ -113,7 +120,13 @@ class Selector:
 
 
 class PathState(TypedDict):
-    """Applied conditions of one path."""
+    """Applied conditions of one path.
+
+    Attributes:
+        of: selector of the path as text: ``10.0.0.2 at phy0-ap0``.
+        up: condition from the phone, as the machine reports it.
+        down: condition towards the phone, as the machine reports it.
+    """
 
     of: str
     up: Mapping[str, object]
@@ -121,7 +134,7 @@ class PathState(TypedDict):
 
 
 class PathShaping(Protocol):
-    """Shaped paths on a held machine."""
+    """Applies conditions to paths on a held machine; see `HeldMachine`."""
 
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
         """Apply a condition to one phone's path, completely or not at all, and verify it by reading it back.
@@ -129,13 +142,13 @@ class PathShaping(Protocol):
         Args:
             key: name of the path on this machine: ``phone-1.wlan0``.
             selector: packets of the path; must be the same for the same key.
-            up: from the phone.
-            down: towards it.
-            seed: for random effects, if the machine supports one; None: keep the previous one.
+            up: condition of packets from the phone.
+            down: condition of packets towards the phone.
+            seed: seed for random effects, if the machine supports one; None: keep the previous seed.
 
         Raises:
             LabNotReadyError: the machine cannot apply this condition.
-            DeviceError: it refused, or reads back other values; the path keeps its previous condition.
+            DeviceError: the machine refused, or reports other values; the path keeps its previous condition.
         """
 
     def unshape(self, key: str) -> None:
@@ -149,10 +162,13 @@ class PathShaping(Protocol):
 
 
 class Alive(Protocol):
-    """A hold on a machine."""
+    """A hold: the exclusive right of one process to shape a machine."""
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the hold was lost: rebooted, unreachable, or released by its dead-man's switch."""
+        """Raise DeviceError when the hold was lost.
+
+        The machine has rebooted, is unreachable, or was released by its dead-man's switch.
+        """
 
 
 class HeldMachine(Protocol):
@@ -168,20 +184,20 @@ class HeldMachine(Protocol):
 
     @property
     def warnings(self) -> list[str]:
-        """Reasons why it may not apply the requested conditions exactly."""
+        """Reasons why the machine may not apply the requested conditions exactly."""
 
     @property
     def shaping(self) -> PathShaping:
-        """Shaped paths on it. Raises DeviceError when it is not held."""
+        """Shaping of paths on the machine. Raises DeviceError when the machine was never held."""
 
     @property
     def hold(self) -> Alive:
-        """The hold on it."""
+        """The hold on the machine."""
 
     def renew(self) -> None:
-        """Hold it again, without shaping, if the hold was lost.
+        """Hold the machine again if the hold was lost; then no path is shaped.
 
         Raises:
-            LabNotReadyError: it does not return, or another owner holds it now.
-            DeviceError: earlier changes on it cannot be undone.
+            LabNotReadyError: the machine does not return, or another owner holds it now.
+            DeviceError: earlier changes on the machine cannot be undone.
         """

@@ -17,9 +17,9 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
     """Return the command line, without the token, with which another process releases a machine.
 
     Args:
-        label: of the machine, for messages.
+        label: name of the machine, for messages.
         kind: name of its driver.
-        settings: its entry in the lab file.
+        settings: entry of the machine in the lab file.
     """
     return [
         *("env", f"PYTHONPATH={IMPORT_PATH}", sys.executable, "-m", "mplab.drivers.shaper.restore"),
@@ -28,7 +28,7 @@ def restore_argv(label: str, kind: str, settings: BaseModel) -> list[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Release the machine; return the exit code, 0 also when TOKEN does not hold it."""
+    """Release the machine; return the exit code. It is 0 also when the hold TOKEN has already ended."""
     label, kind, text, token = argv
     try:
         driver = machine_driver(kind)

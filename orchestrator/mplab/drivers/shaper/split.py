@@ -1,4 +1,4 @@
-"""`Shaper` for a phone whose paths are shaped at several places."""
+"""`Shaper` for a phone: one machine shapes some of its paths, the link emulator all others."""
 
 from collections.abc import Collection, Mapping
 
@@ -8,15 +8,15 @@ from mplab.format.path import OPEN, PathCondition
 
 
 class SplitShaper:
-    """Link emulator, with traffic control for some of the paths.
+    """Shapes some paths by traffic control (tc) and all other paths by the link emulator.
 
-    The emulator bridges those paths without a condition. It always delays the core behind the proxy and sends all
-    probes.
+    The emulator forwards the paths of `tc` without a condition. The emulator also adds the delay between proxy and
+    servers and sends the probes for all paths.
 
     Args:
-        emulator: shapes the other paths.
-        tc: shapes the paths of `interfaces`.
-        interfaces: of the phone.
+        emulator: shapes the paths that are not in `interfaces`.
+        tc: shapes the paths in `interfaces`.
+        interfaces: interfaces of the phone.
     """
 
     def __init__(self, emulator: Shaper, tc: Shaper, interfaces: Collection[str]) -> None:
@@ -46,7 +46,7 @@ class SplitShaper:
             self._emulator.clear()
 
     def state(self) -> Mapping[str, object]:
-        """Return the state of both, by kind."""
+        """Return the states of the emulator and of traffic control, by kind of shaper."""
         return {self._emulator.kind: self._emulator.state(), self._tc.kind: self._tc.state()}
 
     def where(self, interface: str) -> str:
@@ -58,7 +58,7 @@ class SplitShaper:
         return [*self._emulator.warnings(), *self._tc.warnings()]
 
     def counters(self) -> Mapping[str, int]:
-        """Return the emulator's counters of all paths, and those of traffic control: ``"tc.wlan0.up.packets_out"``."""
+        """Return the counters of the emulator and of traffic control; the latter as ``"tc.wlan0.up.packets_out"``."""
         return {
             **self._emulator.counters(),
             **{f"{self._tc.kind}.{name}": value for name, value in self._tc.counters().items()},

@@ -1,4 +1,4 @@
-"""Transports under test: one package each; a driver defines name, colour and marker in every figure."""
+"""Transports under test, one package each. The driver defines the name, colour and marker for all figures."""
 
 from mplab.drivers.transport.driver import (
     DRIVERS,

@@ -18,7 +18,7 @@ from mplab.format.agentlog import ActiveCheck, LogRecord, PathRecord
 
 _PATHS_TIMEOUT_S = 5.0
 _CHECK_TIMEOUT_S = 15.0
-"""Time for a test connection, which carries 64 KiB each way: 12 s over 50 kbit/s and a long round trip."""
+"""Maximum time of a test connection, s. It carries 64 KiB each way: 12 s at 50 kbit/s with a long round-trip time."""
 _POLL_S = 0.01
 
 
@@ -27,10 +27,10 @@ class Agent:
 
     Args:
         phone: phone to run on.
-        settings: of the transport.
+        settings: settings from the transport.
         endpoints: addresses of proxy and name server.
-        secret_file: the secret shared with the proxy.
-        congestion_control: set on every socket.
+        secret_file: file on this host with the secret that agent and proxy share.
+        congestion_control: algorithm for every socket of the agent.
         logs: folder for ``agent.jsonl`` (connections) and ``agent.log`` (its output).
     """
 
@@ -79,10 +79,10 @@ class Agent:
         )
 
     def start(self) -> None:
-        """Start the agent and wait until it listens and every path of its session exists.
+        """Start the agent; wait until it listens and every path of its session exists.
 
         Raises:
-            DeviceError: it does not listen, or a path is missing after 5 s.
+            DeviceError: the agent does not listen, or a path is missing after 5 s.
         """
         self._process = self._phone.spawn(
             [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
@@ -102,7 +102,7 @@ class Agent:
             raise DeviceError("mpflex agent", f"has ended by itself ({code})", stderr=last_words(self._log))
 
     def stop(self) -> None:
-        """Stop the agent, which first logs its open connections, and copy its log to the host."""
+        """Stop the agent and copy its log to the host. Before it ends, the agent logs its open connections."""
         self._stopped = True
         if self._process is not None:
             self._process.stop()
@@ -112,7 +112,7 @@ class Agent:
                 self._records.write_text("".join(f"{json.dumps(record)}\n" for record in self.records()))
 
     def records(self) -> list[LogRecord]:
-        """Return the records in its log: connections, lookups, events of paths."""
+        """Return the records of the agent's log so far: connections, lookups, events of paths."""
         if self._process is not None and self._process.poll() is None:
             self._phone.bring(self._records)
         if not self._records.exists():
@@ -125,10 +125,10 @@ class Agent:
         return [record for record in self.records() if record["event"] == "path"]
 
     def check(self, *, subflows: int) -> ActiveCheck:
-        """Open a test connection (or session) to the proxy as the agent would, and describe it.
+        """Open a test connection or session to the proxy with the agent's configuration; return its description.
 
         Args:
-            subflows: number of subflows, or paths, to wait for.
+            subflows: number of subflows (or paths of a session) to wait for.
 
         Raises:
             DeviceError: no test connection could be made.
@@ -151,7 +151,10 @@ class Agent:
 
 
 def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:
-    """Return the addresses for redirected connections, and for apps that use a proxy themselves."""
+    """Return the agent's listeners: kind → address.
+
+    The kinds are ``redirect`` and ``dns`` for redirected packets, ``socks`` and ``http`` for apps that use a proxy.
+    """
     if endpoints.app_proxy:
         return {"socks": endpoints.app_proxy, "http": endpoints.app_http_proxy}
     redirected = {"redirect": f"127.0.0.1:{REDIRECT_PORT}", "dns": f"127.0.0.1:{DNS_PORT}"}

@@ -26,7 +26,7 @@ class TransportChance:
     Attributes:
         possible: the transport is possible.
         how: ``redirect`` of all TCP, or ``socks``: only apps that can use a proxy; "" when it is not possible.
-        note: reason why it is not possible, or a condition to know.
+        note: reason why it is not possible; otherwise a condition that users should know, or "".
     """
 
     possible: bool
@@ -40,15 +40,15 @@ class TransportDriver(TransportInfo):
     def open(
         self, options: BaseModel | None, interfaces: Mapping[str, str], files: Mapping[str, bytes] | None = None
     ) -> Transport:
-        """Return the transport for one phone. Every driver overrides it.
+        """Return the transport for one phone. Every driver overrides this method.
 
         Args:
-            options: an instance of `options_model`, or None for its defaults.
-            interfaces: of the phone: name → address.
+            options: an instance of `options_model`; None: its defaults.
+            interfaces: interface of the phone → its address.
             files: contents of the files named by options, as the experiment has read them; see `TransportUse.files`.
 
         Raises:
-            NotImplementedError: the driver does not override it.
+            NotImplementedError: the driver does not override this method.
         """
         raise NotImplementedError
 
@@ -61,24 +61,27 @@ class TransportDriver(TransportInfo):
         return []
 
     def missing_reason(self) -> str:
-        """Return why this host's virtual lab cannot run it, or ""."""
+        """Return why a virtual lab on this host cannot run this transport, or ""."""
         return ""
 
     def missing_on_phone(self, phone: PhoneFacts) -> str:
-        """Return why a phone of a lab file cannot run it, as the predicate of a sentence about the phone, or ""."""
+        """Return why a phone of a lab file cannot run this transport, or "".
+
+        The text is the predicate of a sentence whose subject is the phone.
+        """
         return ""
 
     def check(self) -> Iterator[Finding]:
-        """Yield findings about this host for ``mplab doctor``. By default only the one of `missing_reason`."""
+        """Yield findings about this host for ``mplab doctor``. Default: one warning if there is a `missing_reason`."""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """Return what a connected, rooted phone lacks for it, or "". See `Transport.missing_on_phone`."""
+        """Return what a connected, rooted phone lacks for this transport, or "". See `Transport.missing_on_phone`."""
         return ""
 
     def chance(self, phone: PhoneFacts) -> TransportChance:
-        """Return whether it is possible on a phone, for ``mplab phone probe``."""
+        """Return whether this transport is possible on a phone, for ``mplab phone probe``."""
         missing = [interface for interface in self.paths if interface not in phone.interfaces]
         problem = "" if phone.agent else "mplab's agent does not run on it"
         if not problem and missing and len(self.paths) > 1:
@@ -90,16 +93,19 @@ class TransportDriver(TransportInfo):
         return TransportChance(not problem, "" if problem else how, problem or self.note_on(phone))
 
     def problem_on(self, phone: PhoneFacts) -> str:
-        """Return what a phone lacks besides agent and interfaces, or ""."""
+        """Return what a phone lacks in addition to the agent and interfaces, which `chance` checks; or ""."""
         return ""
 
     def note_on(self, phone: PhoneFacts) -> str:
-        """Return a condition to know on a phone, or "". By default: the agent binds its sockets to interfaces."""
+        """Return a note about the transport on a phone, or "".
+
+        Default: without root, the agent needs Linux 5.7 or later to bind its sockets to interfaces.
+        """
         return "" if phone.rooted else "the agent binds to the interface, which without root needs Linux 5.7 or later"
 
 
 def options_as(model: type[_Options], options: BaseModel | None) -> _Options:
-    """Return the options as an instance of the transport's own model; None gives its defaults."""
+    """Return `options` as an instance of `model`; None gives the model's defaults."""
     return options if isinstance(options, model) else model.model_validate(options.model_dump() if options else {})
 
 
@@ -110,7 +116,7 @@ A lookup raises LabNotReadyError when the driver cannot be imported."""
 
 
 def names() -> tuple[str, ...]:
-    """Return every transport with its variants: ``mptcp``, ``mpflex``, ``mpflex:minrtt``."""
+    """Return the names of all transports and of their variants: ``mptcp``, ``mpflex``, ``mpflex:minrtt``."""
     return tuple(
         name
         for driver in DRIVERS.importable().values()
@@ -119,7 +125,7 @@ def names() -> tuple[str, ...]:
 
 
 def default_over(*paths: str) -> str:
-    """Return the transport that verbs use over these paths by default.
+    """Return the name of the transport that verbs use by default over exactly these paths.
 
     Raises:
         LabNotReadyError: no such transport is registered, or it cannot be imported.
@@ -138,7 +144,7 @@ def make_transport(
 
 
 def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
-    """Return the transport of one of `names`, with its other options at their defaults."""
+    """Return the transport for an entry of `names`; options other than the variant have their defaults."""
     name, _, variant = text.partition(":")
     driver = DRIVERS[name]
     given = {driver.variant_option: variant} if variant else {}
@@ -146,5 +152,5 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
 
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:
-    """Return for every transport whether it is possible on a phone."""
+    """Return the result of `TransportDriver.chance` by name of transport."""
     return {name: driver.chance(phone) for name, driver in DRIVERS.importable().items()}

@@ -1,4 +1,4 @@
-"""`Transport`: carries the phone's TCP to the proxy and proves it. Every driver opens one."""
+"""`Transport`: carries the phone's TCP to the proxy, and checks afterwards that it did. Every driver opens one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,11 +24,11 @@ class AgentSettings:
 
     Attributes:
         transport: connection of the agent to the proxy: plain TCP, kernel MPTCP, or a session.
-        device: interface to bind to, or "" to follow the routes.
-        devices: for plain TCP, instead of `device`: interfaces that new connections use in turn.
+        device: interface to bind to; "": the agent follows the routes.
+        devices: interfaces that new connections use in turn, for plain TCP; replaces `device`.
         listener: listener of the proxy to connect to.
-        paths: for a session: its interfaces, in the order of the paths' numbers.
-        plain: for a session: its paths are not encrypted.
+        paths: interfaces of a session; the index of an interface is the number of its path.
+        plain: the paths of a session are not encrypted.
         policy: content of the rule file for connections; None: no policy.
         session: ``session`` in the configurations of agent and proxy.
         datagrams: the agent carries datagrams of applications.
@@ -75,30 +75,30 @@ class Evidence:
 
 
 class Transport(ABC):
-    """One way to carry the phone's connections, with its options applied."""
+    """Carries the phone's connections to the proxy; the options of the experiment are already applied."""
 
     @property
     @abstractmethod
     def expected_subflows(self) -> int:
-        """Number of subflows, or paths, of a long-lived connection."""
+        """Number of subflows (or paths of a session) that a long-lived connection must have."""
 
     @abstractmethod
     def agent_settings(self) -> AgentSettings:
-        """Return how the agent connects to the proxy."""
+        """Return the settings by which the agent connects to the proxy."""
 
     @abstractmethod
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return why the test connection before the cell is not this transport; empty when it is."""
+        """Return reasons why the test connection before the cell did not use this transport; [] when it did."""
 
     @abstractmethod
     def prove(self, evidence: Evidence) -> list[str]:
-        """Return why the cell did not run over this transport; empty when it did."""
+        """Return reasons why the cell did not run over this transport; [] when it did."""
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:  # noqa: B027 - most transports change nothing
         """Prepare the phone's routes and kernel; register every undo before its change. Default: no changes."""
 
     def missing_on_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:
-        """Return what a rooted phone lacks for it, or "".
+        """Return what a rooted phone lacks for this transport, or "".
 
         Args:
             read_kernel: reads the phone's kernel; call it only if the kernel matters.

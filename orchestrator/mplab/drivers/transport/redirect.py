@@ -1,4 +1,4 @@
-"""Redirect a phone's TCP to the agent on it."""
+"""Redirect a phone's TCP and DNS to the agent that runs on the phone."""
 
 from typing import Final
 
@@ -10,17 +10,19 @@ DNS_PORT: Final = 3153
 SOCKS_PORT: Final = 1080
 HTTP_PORT: Final = 8118
 MARK: Final = 0xC00000
-"""Mark of the agent's own packets, which are not redirected. Its bits are among those that Android does not use (21 to
-28 in netd's Fwmark.h); lower bits would select one of Android's networks and its routing rules."""
+"""Firewall mark of the agent's own packets, which are not redirected.
+
+Android does not use the bits 21 to 28 (netd's Fwmark.h), and the mark uses only these. Lower bits would select one of
+Android's networks and its routing rules."""
 _MARK_MASK: Final = 0x1FE00000
-"""The unused bits; Android sets other bits of the same packet."""
+"""Bits 21 to 28. Rules compare only these bits, because Android sets other bits of the mark."""
 
 
 def nft_rules(proxy: str) -> str:
     """Return nft rules for a phone: TCP and DNS go to the agent, other UDP (QUIC) is rejected.
 
-    The probe's UDP to the proxy's address passes. Datagrams to the origin's echo service also pass: they use the
-    default route unless an application gives them to the agent.
+    UDP to `proxy`, the proxy's address, passes, because link probes use it. Datagrams to the origin's echo service also
+    pass: they use the default route unless an application sends them through the agent.
     """
     return f"""
 table ip mplab {{
@@ -48,14 +50,14 @@ while iptables -w -D OUTPUT -j mplab 2>/dev/null; do :; done
 for table in nat filter; do iptables -w -t $table -F mplab; iptables -w -t $table -X mplab; done 2>/dev/null
 true
 """
-"""Lines of a root shell that remove the rules of `iptables_script`, if they exist."""
+"""Shell lines, to be run as root, that remove the rules of `iptables_script` if they exist."""
 
 
 def iptables_script(proxy: str) -> str:
-    """Return lines of a root shell that make the same rules on Android, which has iptables but no nft.
+    """Return shell lines, to be run as root, that make the rules of `nft_rules` on Android: it has only iptables.
 
-    They precede the system's rules, and replace rules that a killed run has left. Android's own UDP passes: without
-    renewals of its DHCP lease, a phone loses its WiFi.
+    The rules precede the system's rules and replace rules that a killed run has left. UDP of the Android system passes:
+    a phone that cannot renew its DHCP lease loses its WiFi.
     """
     return f"""{IPTABLES_UNDO}
 set -e

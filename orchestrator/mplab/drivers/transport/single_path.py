@@ -16,8 +16,8 @@ class SinglePathTcp(Transport):
     """`Transport` over one interface.
 
     Args:
-        device: the interface.
-        address: the phone's address on it.
+        device: interface of the phone.
+        address: IP address of the phone on this interface.
     """
 
     def __init__(self, device: str, address: str) -> None:
@@ -30,7 +30,7 @@ class SinglePathTcp(Transport):
         return 1
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Set the default route to the interface, for datagrams; the agent's sockets are bound to it."""
+        """Make the interface the phone's default route, for datagrams; the agent's sockets are bound to it anyway."""
         undo.register(
             "phone: default route over WiFi",
             lambda: phone.prefer(WLAN),
@@ -42,7 +42,7 @@ class SinglePathTcp(Transport):
         return AgentSettings("tcp", self._device)
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return why the test connection is not plain TCP from this interface's address."""
+        """Return reasons why the test connection was not plain TCP from this interface's address."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was asked"]
         if active.get("local") != [self._address]:
@@ -50,7 +50,7 @@ class SinglePathTcp(Transport):
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check that every captured connection is plain TCP on this interface, and no other interface was used."""
+        """Check the captures: every connection is plain TCP, and no bytes went over another interface."""
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons

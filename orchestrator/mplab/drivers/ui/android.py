@@ -1,4 +1,4 @@
-"""Implement `Ui` on Android for any automation."""
+"""Implement `Ui` on Android by an `Automation`: the part that differs between uiautomator2 and Appium."""
 
 import contextlib
 import time
@@ -24,11 +24,11 @@ class AutomationError(Exception):
 
 
 class Automation(Protocol):
-    """Automation of one phone's screen. Every method raises AutomationError when it fails."""
+    """Low-level control of one phone's screen. Methods raise AutomationError on failure, except `close`."""
 
     @property
     def device(self) -> str:
-        """Name of the phone, the first word of messages."""
+        """Name of the phone in messages."""
 
     def hierarchy(self) -> str:
         """Return the element tree as XML for `parse_hierarchy`."""
@@ -69,11 +69,11 @@ class AndroidSettings:
     """Settings of a session on a phone, for any automation.
 
     Attributes:
-        packages: apps in use, whose own elements are never foreign dialogs; the first one opens links.
-        fresh: clear these apps first; False for apps with a signed-in user.
+        packages: packages of the apps in use. The first one opens links. Messages name any other package in front.
+        fresh: delete the stored data of these apps at the start; False for apps with a signed-in user.
         dialogs: dialogs to close when they appear.
-        observe: called for each closed dialog: ``dialog`` (``name``, ``package``).
-        screenshots: folder for ``step-NN.png`` and ``step-NN.xml`` of a failed step, or None.
+        observe: called for each closed dialog: ``observe("dialog", name=…, package=…)``.
+        screenshots: folder for ``step-NN.png`` and ``step-NN.xml`` of a failed step; None: not saved.
     """
 
     packages: Sequence[str] = ()
@@ -89,8 +89,8 @@ def android_session(device: str, make: Callable[[], Automation], settings: Andro
 
     Args:
         device: name of the phone.
-        make: starts the automation.
-        settings: of the session.
+        make: starts and returns the automation.
+        settings: settings of the session.
 
     Raises:
         StepError: the automation did not start, or an app could not be cleared.
@@ -117,11 +117,11 @@ def android_session(device: str, make: Callable[[], Automation], settings: Andro
 
 
 class AndroidUi:
-    """Apps of one phone.
+    """`AppUi` for the apps of one phone.
 
     Args:
-        automation: of the phone's screen.
-        settings: of the session.
+        automation: control of the phone's screen.
+        settings: settings of the session.
     """
 
     def __init__(self, automation: Automation, settings: AndroidSettings) -> None:
@@ -134,7 +134,8 @@ class AndroidUi:
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
         """Open ``package``, ``package/activity`` or a URL, and wait until its app is in front.
 
-        The first app of `packages`, or one that the phone chooses, opens a URL.
+        A URL is opened by the first app of `AndroidSettings.packages` or, if there is none, by an app that the phone
+        chooses.
         """
         link = "://" in target
         package, _, activity = target.partition("/")
@@ -210,10 +211,10 @@ class AndroidUi:
         return True
 
     def state(self) -> AppState:
-        """Return an empty state if the apps were cleared and not opened since; seeing more needs root.
+        """Return an empty state if the apps were cleared at the start and no app was opened afterwards.
 
         Raises:
-            StepError: the apps were not cleared, or were opened since.
+            StepError: the state is unknown, because the apps were not cleared, or an app was opened.
         """
         if not self._settings.fresh or self.opened:
             raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
@@ -251,7 +252,7 @@ class AndroidUi:
             raise AutomationError(str(error)) from error
 
     def close_dialog(self, windows: Sequence[Node]) -> bool:
-        """Close a known dialog if one is in front; return True if there was one."""
+        """Close a known dialog if one is in front; return True if a dialog was closed."""
         for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
             if button is not None:

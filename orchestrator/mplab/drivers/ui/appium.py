@@ -24,10 +24,10 @@ _STATUS_TIMEOUT_S = 2.0
 
 
 class AppiumServer:
-    """Appium with its drivers for Chromium and Android; it runs during its context.
+    """Appium server with its drivers for Chromium and Android; it runs during its context.
 
     Args:
-        log: file for its output.
+        log: file for the output of Appium.
         appium_dir: folder with ``package.json`` and ``node_modules``; it is Appium's home.
         node: the Node.js program; by default mplab's.
     """
@@ -48,7 +48,7 @@ class AppiumServer:
         """Start the server and wait until it answers.
 
         Raises:
-            LabNotReadyError: it is not installed, has ended, or did not answer within 60 s.
+            LabNotReadyError: Appium is not installed, has ended, or did not answer within 60 s.
         """
         main = self._dir / "node_modules" / "appium" / "index.js"
         if not main.exists():
@@ -73,10 +73,13 @@ class AppiumServer:
             raise
 
     def revive(self) -> list[str]:
-        """Start the server again, on another port, when it has ended unexpectedly; return one sentence if so.
+        """Start the server again, on another port, if it has ended unexpectedly.
+
+        Returns:
+            One sentence about the restart; [] if the server was still running or was never started.
 
         Raises:
-            LabNotReadyError: it did not start.
+            LabNotReadyError: the server did not start.
         """
         if self._process is None or self._process.poll() is None:
             return []
@@ -133,7 +136,7 @@ class AppiumServer:
 
 
 def android_home() -> dict[str, str]:
-    """Return the variable that names the Android SDK for Appium's driver: the SDK that contains adb, if any.
+    """Return the environment variable ``ANDROID_HOME`` for Appium's driver: the SDK that contains adb; {} if none does.
 
     The driver needs only adb of an SDK, unless it must install its server on phones.
     """

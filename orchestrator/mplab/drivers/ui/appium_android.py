@@ -1,4 +1,4 @@
-"""Implement `Ui` on Android by Appium and its UiAutomator2 driver, for labs that have them."""
+"""Implement `Automation` by Appium and its UiAutomator2 driver, for labs that have them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -30,12 +30,12 @@ class AppiumPhone:
     """Addresses of a phone and of its Appium server.
 
     Attributes:
-        server_url: of Appium.
-        serial: of the phone.
-        adb_port: of the adb server with the phone.
+        server_url: URL of the Appium server.
+        serial: serial of the phone.
+        adb_port: port of the adb server to which the phone is connected.
         install: let Appium install its server and its helper on the phone, which needs an Android SDK with build
             tools (``aapt2``) on this host. False: both are already installed.
-        name: for messages; by default the serial.
+        name: name in messages; "": the serial.
     """
 
     server_url: str
@@ -132,7 +132,7 @@ class AppiumAutomation:
 
 
 def capabilities(phone: AppiumPhone) -> dict[str, object]:
-    """Return the capabilities for Appium and its driver."""
+    """Return the WebDriver capabilities with which a session of Appium's UiAutomator2 driver is requested."""
     prepared = {} if phone.install else {"appium:skipServerInstallation": True, "appium:skipDeviceInitialization": True}
     return {
         "platformName": "Android",
@@ -170,7 +170,7 @@ class AppiumAndroidFactory:
 
     Attributes:
         phone: addresses of the phone.
-        settings: of each session.
+        settings: settings of each session.
     """
 
     phone: AppiumPhone

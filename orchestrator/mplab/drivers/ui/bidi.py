@@ -15,8 +15,8 @@ class BidiSession(Session):
     """One BiDi session.
 
     Args:
-        port: of the browser, on the loopback of its network namespace.
-        network_pid: a process in that namespace.
+        port: port at which the browser listens, on the loopback of its network namespace.
+        network_pid: id of a process in this namespace.
 
     Raises:
         SessionError: the session did not start.
@@ -29,7 +29,7 @@ class BidiSession(Session):
 def socket_in_network_of(pid: int, host: str, port: int) -> socket.socket:
     """Open a TCP connection in the network namespace of the process `pid`.
 
-    A thread enters the namespace and ends; the socket stays in the namespace.
+    A temporary thread enters the namespace and connects; the socket remains in this namespace after the thread ends.
 
     Raises:
         SessionError: the connection failed.

@@ -46,12 +46,18 @@ _SWITCHES = (
 
 BY_PIPE = "--remote-debugging-pipe"
 BY_PORT = "--remote-debugging-port=0"
-"""Let the browser choose a free loopback port and write it to the profile's file `PORT_FILE`."""
+"""Switch that lets the browser choose a free loopback port and write it to `PORT_FILE` in its profile folder."""
 PORT_FILE = "DevToolsActivePort"
 
 
 def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
-    """Return switches of a browser with the user data directory `profile`, driven `BY_PIPE` or `BY_PORT`."""
+    """Return the command line switches of a browser.
+
+    Args:
+        profile: user data directory.
+        muted: play no sound.
+        driven: `BY_PIPE` or `BY_PORT`: how the DevTools protocol reaches the browser.
+    """
     width, height = PHONE_SCREEN
     own = [driven, *_own(profile), f"--window-size={width},{height}"]
     # Any tap may start sound, as in an app.
@@ -60,7 +66,7 @@ def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> lis
 
 
 def printing_switches(profile: Path, target: Path) -> list[str]:
-    """Return switches of a browser that prints one page as PDF into the file `target` and exits."""
+    """Return the command line switches of a browser that prints one page as PDF into the file `target` and exits."""
     return [*_SWITCHES, *_own(profile), "--no-pdf-header-footer", f"--print-to-pdf={target}"]
 
 
@@ -72,11 +78,11 @@ def _own(profile: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Wrapper:
-    """Script that replaces the browser: ChromeDriver starts it, and it executes the browser inside the phone.
+    """Script that ChromeDriver starts in place of the browser; the script executes the browser inside the phone.
 
     Attributes:
-        path: the script.
-        pid_file: file for its process id, which becomes the browser's.
+        path: file of the script.
+        pid_file: file for the script's process id, which is then also the browser's.
     """
 
     path: Path
@@ -90,7 +96,7 @@ class Wrapper:
 
         Args:
             directory: folder that gets the script.
-            enter: prefix of a command that runs it in the phone, e.g. ``nsenter --target 7 --net --mount --``.
+            enter: command prefix that runs the browser in the phone, e.g. ``nsenter --target 7 --net --mount --``.
             home: the browser's HOME, with the certificate database.
             keys: file to which the browser appends the keys of its TLS connections, or None.
             sound: address of the sound server to play to; "": none.

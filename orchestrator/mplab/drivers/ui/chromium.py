@@ -1,4 +1,4 @@
-"""Implement `Ui` on Chromium by Appium."""
+"""Implement `BrowserUi` on Chromium by Appium and ChromeDriver."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
 
 _ANSWER_MARGIN_S = 10.0
-"""Maximum delay of the answer of a step that waits in the browser, after the step's own limit."""
+"""Extra time for the answer of a step that waits in the browser, after the step's own time limit, s."""
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _POLL_S = 0.05
@@ -34,17 +34,17 @@ const code = document.querySelector('#error-code');
 return location.protocol === 'chrome-error:' ? (code && code.textContent) || document.title : null;
 """
 FAILURES = (WebDriverException, HTTPError, OSError)
-"""Exceptions of the automation client when browser, driver or Appium fail."""
+"""Exceptions that Appium's client raises when browser, ChromeDriver or Appium fail."""
 
 
 class ChromiumUi:
-    """One browser session.
+    """`BrowserUi` for one session of Chromium.
 
     Args:
-        driver: the session.
-        config: its client configuration; its ``timeout`` limits each request.
+        driver: client of the session.
+        config: configuration of this client; its ``timeout`` limits each request.
         wrapper: script that started the browser.
-        profile: its user data directory.
+        profile: user data directory of the browser.
         screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
         driver_port: loopback port of ChromeDriver.
     """
@@ -132,13 +132,13 @@ class ChromiumUi:
             return self._driver.execute_script(script)
 
     def network_events(self) -> Sequence[Event]:
-        """Return the DevTools events of the network and page domains since the last call."""
+        """Return the DevTools events of the domains Network and Page that arrived since the last call."""
         with self._step("reading the performance log", _STEP_TIMEOUT_S):
             entries = self._driver.get_log("performance")
         return [json.loads(entry["message"])["message"] for entry in entries]
 
     def console(self) -> list[ConsoleEntry]:
-        """Return the console entries of pages since the last call. Raises StepError when the browser is gone."""
+        """Return the console entries that arrived since the last call. Raises StepError if the browser has ended."""
         self._config.timeout = _EVIDENCE_TIMEOUT_S
         try:
             return from_chromium(self._driver.get_log("browser"))
@@ -216,7 +216,7 @@ class ChromiumUi:
 
 @contextlib.contextmanager
 def kept_out_of_logs(driver: Remote) -> Iterator[None]:
-    """Send requests whose values Appium does not log."""
+    """During the context, mark requests of the client as sensitive, so that Appium does not log their values."""
     # Appium's client reads additional headers from the class of its connection.
     connection: Any = type(driver.command_executor)
     before = connection.extra_headers

@@ -1,7 +1,8 @@
-"""Keep the messages that pages write to a browser's console, in a file next to a cell's other logs.
+"""Save the messages that pages write to a browser's console in a log file of the cell.
 
-One JSON object per line: ``t`` (Unix s), ``browser`` (1 for the first that was opened), ``level`` (``debug``, ``info``,
-``warning``, ``error``), ``source`` (``console-api``, ``javascript``, ``network``, …) and ``text``.
+The file has one JSON object per line: ``t`` (Unix time, s), ``browser`` (number of the browser in the cell, from 1),
+``level`` (``debug``, ``info``, ``warning``, ``error``), ``source`` (``console-api``, ``javascript``, ``network``, …)
+and ``text``.
 """
 
 import json
@@ -14,11 +15,14 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import Event
 
 MAX_ENTRIES = 400
-"""Maximum entries per call of `ConsoleLog.keep`: half from the start, half from the end; others are counted."""
+"""Maximum number of entries that one call of `ConsoleLog.keep` writes: half from the start, half from the end.
+
+For the others, it writes only their number.
+"""
 MAX_TEXT = 1000
-"""Maximum characters of an entry."""
+"""Maximum length of the text of an entry, characters."""
 MAX_BYTES = 500_000
-"""Size of a file from which on entries are only counted, bytes."""
+"""Size of the file above which only the number of entries is written, bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,10 @@ class ConsoleEntry:
 
 
 class ConsoleLog:
-    """Console log of a node's browsers in one cell; the file is made when the first browser opens.
+    """Console log of all browsers of a node in one cell.
 
     Args:
-        path: the file; entries are appended.
+        path: file to which entries are appended; it is made when the first browser opens.
     """
 
     def __init__(self, path: Path) -> None:
@@ -50,13 +54,13 @@ class ConsoleLog:
         self._browser = 0
 
     def begin(self) -> None:
-        """Start the section of a newly opened browser."""
+        """Count a newly opened browser: entries kept after this call are of this browser."""
         self._browser += 1
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.touch()
 
     def keep(self, entries: Iterable[ConsoleEntry]) -> None:
-        """Append the entries of the browser that was opened last."""
+        """Append entries of the browser that was opened last; shorten long lists and texts."""
         found = list(entries)
         head, tail = found, found[:0]
         if self._path.stat().st_size > MAX_BYTES:
@@ -76,7 +80,12 @@ class ConsoleLog:
 
 @contextmanager
 def kept_console(log: ConsoleLog | None, read: Callable[[], Iterable[ConsoleEntry]]) -> Iterator[None]:
-    """Append a browser's entries to `log` at the end of the context; `read` raises StepError if the browser is gone."""
+    """At the end of the context, append the console entries of a browser to `log`.
+
+    Args:
+        log: log of the browser's node; None: do nothing.
+        read: returns the entries. If it raises StepError, because the browser has ended, none are appended.
+    """
     if log is None:
         yield
         return

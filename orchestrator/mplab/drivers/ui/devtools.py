@@ -8,9 +8,13 @@ from mplab.drivers.ui.protocol import Event
 def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
     """Return DevTools events (``{"method": …, "params": …}``) of one page and its frames; times in Unix seconds.
 
-    ``dataLength`` is the size of the whole body, ``encodedDataLength`` includes headers. ``connectionReused`` is false
-    for the request that opened a connection. Like DevTools, skip a request that was answered from the cache with a
-    response that the page itself had just received over the network.
+    ``dataLength`` is the size of the whole body; ``encodedDataLength`` includes headers. ``connectionReused`` is false
+    for the request that opened a connection. A request that was answered from the cache is
+    left out, as in DevTools, if `events` also has a network answer for the same URL.
+
+    Args:
+        events: events of WebDriver BiDi.
+        context: BiDi id of the page's browsing context.
     """
     again = _answered_again(events)
     return [
@@ -22,12 +26,15 @@ def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
 
 
 def _is_of_page(params: Event, context: str) -> bool:
-    """Return True for an event of the page. Frames have their own contexts; the browser's own requests have none."""
+    """Return True for an event of the page.
+
+    Requests of frames have contexts of their own, and are accepted; the browser's own requests have no context.
+    """
     return params.get("context") is not None if "request" in params else params.get("context") == context
 
 
 def _answered_again(events: Sequence[Event]) -> set[str]:
-    """Return requests answered from the cache with responses that came over the network in the same `events`."""
+    """Return ids of requests answered from the cache, if the same URL also came over the network in `events`."""
     answers = [event for event in events if event["method"] == "network.responseCompleted"]
     came = {event["params"]["response"]["url"] for event in answers if not event["params"]["response"]["fromCache"]}
     cached = [event for event in answers if event["params"]["response"]["fromCache"]]
@@ -35,7 +42,7 @@ def _answered_again(events: Sequence[Event]) -> set[str]:
 
 
 def unfinished(events: Sequence[Event]) -> int:
-    """Return the number of requests that have started but not ended."""
+    """Return the number of requests in `events` that have started but not ended."""
     begun = {_request(event) for event in events if event["method"] == "network.beforeRequestSent"}
     ended = {_request(e) for e in events if e["method"] in {"network.responseCompleted", "network.fetchError"}}
     return len(begun - ended)

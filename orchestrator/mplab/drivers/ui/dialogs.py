@@ -1,7 +1,7 @@
 """Recognize and close dialogs that appear over an app: consent, rating, update, SIM.
 
-They are defined in ``ui-scenarios/mplab/scenarios/dialogs.yaml``. An unknown dialog is not closed: the step that it
-blocks fails, with a screenshot and the element tree.
+The dialogs are defined in ``ui-scenarios/mplab/scenarios/dialogs.yaml``. A dialog that is not defined there is not
+closed: the step that it blocks fails, with a screenshot and the element tree.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Dialog:
         title: description for users.
         seen: phone and date of the observation, or a note that it was not observed.
         packages: apps that can show it; empty: any app.
-        when: elements that must all exist.
+        when: the dialog is in front if all these elements exist.
         tap: element that closes it.
     """
 

@@ -9,16 +9,16 @@ from mplab.drivers.ui.protocol import Ui
 
 
 class OpenApps:
-    """Open apps of a cell."""
+    """Apps of a cell that are open; their screens are saved when a step of the cell fails."""
 
     def __init__(self) -> None:
         self._open: list[tuple[Path, Ui]] = []
         self._kept: CellError | None = None
-        """Last error with saved screenshots: it passes several contexts on its way out."""
+        """Last error for which screens were saved. It passes several contexts, and only the first one must save."""
 
     @contextmanager
     def watched(self, ui: Ui, screenshots: Path) -> Iterator[None]:
-        """Watch an open app for the duration of the context.
+        """Add an open app for the duration of the context.
 
         Args:
             ui: the app.
@@ -35,7 +35,7 @@ class OpenApps:
 
     @contextmanager
     def kept_on_failure(self) -> Iterator[None]:
-        """Save screenshots of all open apps when the context ends with an error of the cell."""
+        """Save the screens of all open apps when the context ends with a CellError, once per error."""
         try:
             yield
         except CellError as error:
@@ -47,7 +47,7 @@ class OpenApps:
 
 
 def keep_screen(ui: Ui, path: Path) -> None:
-    """Save the screen as `path` (PNG) and its elements next to it, as evidence of a message in the app.
+    """Save the screen as `path` (PNG) and its element tree next to it as ``.html``: evidence of a message in the app.
 
     Raises:
         StepError: the app does not answer.

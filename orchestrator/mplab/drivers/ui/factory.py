@@ -1,4 +1,4 @@
-"""Open Chromium sessions, each with a new profile, so that nothing is cached."""
+"""Open Chromium sessions, each with a new profile, so that no content is cached."""
 
 import contextlib
 import os
@@ -35,8 +35,8 @@ class ChromiumUiFactory:
     """`BrowserFactory` for the phone's Chromium.
 
     Attributes:
-        server_url: of Appium.
-        enter: prefix of a command that runs it in the phone.
+        server_url: URL of the Appium server.
+        enter: command prefix that runs the browser in the phone.
         home: HOME of the browser, with the certificate database.
         directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
         screenshots: folder for screenshot and page source of failed steps (the cell's ``screenshots``), or None.
@@ -129,7 +129,14 @@ class ChromiumUiFactory:
 
 
 def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, muted: bool = True) -> dict[str, Any]:
-    """Return the capabilities for Appium, ChromeDriver and Chromium."""
+    """Return the WebDriver capabilities with which a session of Appium, ChromeDriver and Chromium is requested.
+
+    Args:
+        binary: program to start as the browser.
+        profile: user data directory.
+        further: additional command line switches.
+        muted: play no sound.
+    """
     return {
         "platformName": "linux",
         "browserName": "chrome",

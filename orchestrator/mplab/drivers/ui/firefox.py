@@ -1,4 +1,4 @@
-"""Implement `Ui` on Firefox by WebDriver BiDi."""
+"""Implement `BrowserUi` on Firefox by WebDriver BiDi."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ _START_TIMEOUT_S = 60.0
 _STEP_TIMEOUT_S = 30.0
 _EVIDENCE_TIMEOUT_S = 5.0
 _SETTLE_S = 5.0
-"""Maximum wait for network events that arrive after the load event, s."""
+"""Maximum time that `network_events` waits for the end of running requests, s."""
 _POLL_S = 0.05
 _EVENTS = (
     "network.beforeRequestSent",
@@ -35,13 +35,13 @@ _BOX = "e => { const b = e.getClientRects(); return b.length > 0 && getComputedS
 
 
 class FirefoxUi:
-    """One browser session.
+    """`BrowserUi` for one session of Firefox.
 
     Args:
         session: the BiDi session.
-        profile: the browser's profile.
+        profile: profile folder of the browser.
         alive: returns True while the browser runs.
-        size: of the page, CSS pixels: width, height.
+        size: width and height of the page, CSS pixels.
         screenshots: folder for ``step-NN.png`` and ``step-NN.html`` of a failed step, or None.
     """
 
@@ -84,7 +84,7 @@ class FirefoxUi:
             self._act({"type": "pointer", "id": "finger", "actions": actions})
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
-        """Type text into an element; no part of the connection logs the text."""
+        """Type text into an element. The text is never logged, so `secret` has no effect."""
         with self._step(f"typing into {selector_name(selector)}"):
             self._call("e => e.focus()", self._find(selector, timeout_s, visible=False))
             keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
@@ -134,7 +134,10 @@ class FirefoxUi:
             return self._call(f"() => {{ {script} }}")
 
     def network_events(self) -> Sequence[Event]:
-        """Return DevTools events of network and page since the last call, translated from BiDi events."""
+        """Return the DevTools events that arrived since the last call, translated from BiDi events.
+
+        Wait up to 5 s until all requests have ended.
+        """
         with self._step("reading the events of the network"):
             deadline = time.monotonic() + _SETTLE_S
             while True:
@@ -146,7 +149,7 @@ class FirefoxUi:
         return from_bidi(taken, context=self._context)
 
     def console(self) -> list[ConsoleEntry]:
-        """Return the console entries of pages since the last call, also when the browser has ended."""
+        """Return the console entries that arrived since the last call, even if the browser has ended."""
         with contextlib.suppress(SessionError):
             self._take_events()
         self._sort_events()
@@ -204,7 +207,7 @@ class FirefoxUi:
         self._sort_events()
 
     def _sort_events(self) -> None:
-        """Separate the console's events from the others."""
+        """Move received events to `_logged` (console entries) and `_events` (all others)."""
         for event in self._session.events():
             if event["method"] == BIDI_EVENT:
                 self._logged += console_of_bidi([event])

@@ -1,4 +1,4 @@
-"""Open Firefox sessions, each with a new profile that trusts the lab and makes no background requests."""
+"""Open Firefox sessions, each with a new profile that trusts the lab's authority and stops background requests."""
 
 import contextlib
 import json
@@ -84,9 +84,9 @@ class FirefoxUiFactory:
     The control connection uses the phone's loopback: it appears in captures of ``lo``, but on no radio link.
 
     Attributes:
-        enter: prefix of a command that runs it in the phone.
-        network_pid: a process in the phone's network namespace.
-        home: a home folder with an NSS database that trusts the lab (`nss_database`).
+        enter: command prefix that runs the browser in the phone.
+        network_pid: id of a process in the phone's network namespace.
+        home: home folder with an NSS database that trusts the lab's authority (`nss_database`).
         directory: folder for profiles, which are removed with their sessions. The phone must see the same path.
         screenshots: folder for screenshot and page source of failed steps, or None.
         keys: file for the keys of the browser's TLS connections (readable only by its owner), or None.
@@ -108,7 +108,7 @@ class FirefoxUiFactory:
 
         Args:
             switches: additional command line arguments.
-            sound: must be "": this browser supports no sound card.
+            sound: must be "", because the sound card is not supported with Firefox.
 
         Raises:
             StepError: the session did not start, or `sound` is set.

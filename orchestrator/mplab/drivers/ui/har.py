@@ -1,4 +1,4 @@
-"""Convert DevTools events to HAR by chrome-har."""
+"""Convert DevTools events to HAR (HTTP Archive) by the Node.js package chrome-har."""
 
 import json
 import subprocess
@@ -15,6 +15,11 @@ _TIMEOUT_S = 60.0
 
 def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = APPIUM_DIR) -> dict[str, Any]:
     """Return the HAR of the pages in `events`.
+
+    Args:
+        events: DevTools events of the domains Network and Page.
+        node: the Node.js program.
+        appium_dir: folder with ``har.mjs`` and ``node_modules``.
 
     Raises:
         StepError: the converter failed.

@@ -1,7 +1,7 @@
 """Parse and write Android's element tree in the formats of ``uiautomator dump``, uiautomator2 and Appium.
 
-The first two write every element as ``<node class="android.widget.TextView" …>``, Appium as
-``<android.widget.TextView class="android.widget.TextView" …>``; the attributes are the same.
+``uiautomator dump`` and uiautomator2 write every element as ``<node class="android.widget.TextView" …>``. Appium writes
+``<android.widget.TextView class="android.widget.TextView" …>``. The attributes are the same.
 """
 
 import re
@@ -38,12 +38,12 @@ class Bounds:
 
     @property
     def center(self) -> tuple[int, int]:
-        """Centre, where a finger taps."""
+        """Centre, the point to tap: x and y, pixels."""
         return (self.left + self.right) // 2, (self.top + self.bottom) // 2
 
     @property
     def area(self) -> int:
-        """Area in pixels."""
+        """Area, square pixels."""
         return max(0, self.right - self.left) * max(0, self.bottom - self.top)
 
     def holds(self, x: int, y: int) -> bool:
@@ -51,12 +51,12 @@ class Bounds:
         return self.left <= x < self.right and self.top <= y < self.bottom
 
     def within(self, other: "Bounds") -> "Bounds":
-        """Return the intersection, which has no area when they do not overlap."""
+        """Return the intersection with `other`; its area is 0 when the rectangles do not overlap."""
         left, top = max(self.left, other.left), max(self.top, other.top)
         return Bounds(left, top, max(left, min(self.right, other.right)), max(top, min(self.bottom, other.bottom)))
 
     def __str__(self) -> str:
-        """Return the form of a dump: ``[0,0][1080,2340]``."""
+        """Return the rectangle as dumps write it: ``[0,0][1080,2340]``."""
         return f"[{self.left},{self.top}][{self.right},{self.bottom}]"
 
 
@@ -65,15 +65,15 @@ class Node:
     """One element.
 
     Attributes:
-        kind: its class, ``android.widget.Button``.
-        package: of its app.
+        kind: class of the element: ``android.widget.Button``.
+        package: package of the app.
         resource_id: ``com.dropbox.android:id/fab``, or "".
-        text: displayed text; for an empty field its hint.
-        description: for screen readers (``content-desc``).
-        hint: of a field.
-        bounds: its rectangle on the screen.
-        flags: those of `FLAGS` that are true.
-        children: in drawing order.
+        text: displayed text; for an empty field, the hint.
+        description: text for screen readers (``content-desc``).
+        hint: hint of a field, or "".
+        bounds: rectangle on the screen.
+        flags: names in `FLAGS` that are true for the element.
+        children: elements inside this one, in drawing order.
     """
 
     kind: str = ""
@@ -99,7 +99,7 @@ class Node:
 
 
 def parse_hierarchy(xml: str) -> tuple[Node, ...]:
-    """Parse the windows of a dump.
+    """Parse a dump; return the root element of each window.
 
     Raises:
         ValueError: the text is not XML.
@@ -127,11 +127,11 @@ def _node(element: ET.Element) -> Node:
 
 
 def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str:
-    """Write nodes as XML.
+    """Return the elements as XML.
 
     Args:
-        windows: the roots.
-        by_class: name elements after their class, as Appium does.
+        windows: root element of each window.
+        by_class: use the class as the name of each XML element, as Appium does; False: use ``node``.
     """
     body = "".join(_written(node, index, by_class=by_class) for index, node in enumerate(windows))
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"

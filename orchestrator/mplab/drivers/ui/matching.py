@@ -14,7 +14,7 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
     Elements without area are ignored.
 
     Raises:
-        StepError: an alternative exists only in browsers.
+        StepError: an alternative selects by CSS or XPath, which only browsers support.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     for way in selector.alternatives:
@@ -25,10 +25,10 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
 
 
 def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
-    """Return all elements found by any alternative, in drawing order.
+    """Return all elements that match any alternative of the selector, in document order.
 
     Raises:
-        StepError: an alternative exists only in browsers.
+        StepError: an alternative selects by CSS or XPath, which only browsers support.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     return [node for node in nodes if any(_is(node, way) for way in selector.alternatives)]
@@ -49,7 +49,7 @@ def _is(node: Node, way: Selector) -> bool:
 
 
 def title_of(windows: Sequence[Node]) -> str:
-    """Return a title for messages of the window in front: that of a dialog, otherwise the first texts."""
+    """Return a title of the window in front, for messages: that of a dialog or, without a dialog, the first texts."""
     nodes = [node for window in windows for node in window.walk()]
     titles = [node.text for node in nodes if node.resource_id in {"android:id/alertTitle", "android:id/message"}]
     texts = titles or [node.label for node in nodes if node.label]

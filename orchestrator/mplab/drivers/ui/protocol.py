@@ -20,11 +20,11 @@ class AppState:
     """Stored state of an app.
 
     Attributes:
-        cookies: of all origins.
-        cached_objects: in the HTTP cache.
-        service_workers: registered or running.
-        storage_origins: origins with local storage, IndexedDB, Cache Storage or files.
-        storage_bytes: size of these, as far as the app reports it.
+        cookies: number of cookies of all origins.
+        cached_objects: number of objects in the HTTP cache.
+        service_workers: number of service workers, registered or running.
+        storage_origins: number of origins with local storage, IndexedDB, Cache Storage or files.
+        storage_bytes: size of the storage of these origins, as far as the app reports it, bytes.
     """
 
     cookies: int
@@ -100,7 +100,7 @@ class Instrumented(Protocol):
         """Run a script in the page and return its JSON value."""
 
     def network_events(self) -> Sequence[Event]:
-        """Return the DevTools events since the last call."""
+        """Return the DevTools network events that arrived since the last call of this method."""
 
 
 class BrowserUi(Ui, Instrumented, Protocol):
@@ -111,7 +111,7 @@ class AppUi(Ui, Protocol):
     """An app on Android."""
 
     def close_dialog(self, windows: Sequence[Node]) -> bool:
-        """Close a known dialog if one is in front of the shown `windows`; return True if there was one."""
+        """Close a known dialog if `windows` shows one in front; return True if a dialog was closed."""
 
 
 class BrowserFactory(Protocol):
@@ -122,5 +122,5 @@ class BrowserFactory(Protocol):
 
         Args:
             switches: additional command line switches.
-            sound: `SoundCard.server` to play to; "": muted.
+            sound: sound server to play to, see `SoundCard.server`; "": muted.
         """

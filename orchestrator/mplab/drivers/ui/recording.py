@@ -16,15 +16,16 @@ _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
 
 
 def candidates(windows: Sequence[Node]) -> list[Node]:
-    """Return the elements that a selector can find, in screen order."""
+    """Return the elements that a selector can find, from top to bottom and left to right."""
     found = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
     return sorted(found, key=lambda node: (node.bounds.top, node.bounds.left))
 
 
 def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
-    """Return selectors that find this element before all others, the most durable one first: id, description, text.
+    """Return selectors for which `node` is the first match: by id, description and text, in this order.
 
-    Ids that Android shares among apps, or that the build has removed, are skipped. Texts change with the language.
+    An id is the most durable selector; texts change with the language. Ids that many apps share, or that the app's
+    build has removed, are skipped.
     """
     nodes = [one for window in windows for one in window.walk() if one.bounds.area]
     ways: list[Selector] = []
@@ -49,14 +50,14 @@ def described(node: Node) -> str:
 def section(
     app: str, windows: Sequence[Node], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
 ) -> str:
-    """Return the app's part of an ``app.yaml``.
+    """Return the section of an Android app for an ``app.yaml``.
 
     Args:
-        app: its name there.
-        windows: content of the screen, for its package.
-        named: the scenario's name of an element → its selectors.
-        version: of the app.
-        seen: phone and date.
+        app: name of the app in the ``app.yaml``.
+        windows: content of the screen; the package of the window in front becomes the app's.
+        named: name of an element in the scenario → its selectors.
+        version: version of the app.
+        seen: phone and date of the recording.
     """
     package = package_of(windows)
     document = {
@@ -77,9 +78,9 @@ def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> 
     """Replace the selectors of some elements of an Android app in an ``app.yaml``; keep the rest with its comments.
 
     Args:
-        text: of the file, which has the app.
-        app: its name there.
-        named: the scenario's name of an element → its selectors.
+        text: content of the file, which has a section for the app.
+        app: name of the app in the file.
+        named: name of an element in the scenario → its selectors.
     """
     yaml = _yaml()
     document = yaml.load(text)
@@ -106,5 +107,5 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 
 def _first(nodes: Sequence[Node], attribute: str, node: Node) -> bool:
-    """Return True for the first element with this attribute value, the one that a selector finds."""
+    """Return True if `node` is the first of `nodes` with its value of `attribute`, so that a selector finds it."""
     return next((one for one in nodes if getattr(one, attribute) == getattr(node, attribute)), None) is node

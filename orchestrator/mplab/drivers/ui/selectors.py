@@ -1,4 +1,4 @@
-"""Translate a `Selector` for browsers."""
+"""Translate a `Selector` into a WebDriver locator for browsers."""
 
 import json
 
@@ -28,7 +28,7 @@ def _xpath_literal(text: str) -> str:
 
 
 def selector_name(selector: Selector) -> str:
-    """Return the selector's name for messages: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
+    """Return the selector as text for messages: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
     others = len(selector.otherwise)
     ways = f" (or {others} other way{'s' if others > 1 else ''})" if others else ""
     return f"{selector.by} {selector.value!r}{ways}"

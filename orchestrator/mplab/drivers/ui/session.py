@@ -1,4 +1,4 @@
-"""Send commands and receive events over one websocket, as in WebDriver BiDi and Chromium's DevTools."""
+"""Send commands and receive events over one websocket: the common part of WebDriver BiDi and Chromium's DevTools."""
 
 import contextlib
 import json
@@ -25,11 +25,11 @@ class SessionError(Exception):
 
 
 class Session:
-    """One session.
+    """One session with a browser or a page.
 
     Args:
-        url: of the websocket.
-        plain: connection to its host; it is closed with the session.
+        url: URL of the websocket.
+        plain: TCP or Unix connection to the host of `url`; it is closed with the session.
 
     Raises:
         SessionError: the session did not start.
@@ -47,7 +47,7 @@ class Session:
         self._events: list[Answer] = []
 
     def command(self, method: str, *, timeout_s: float = 30.0, **parameters: object) -> Answer:
-        """Send a command and return its result; events that arrive before it are kept.
+        """Send a command and return its result. Events that arrive before the result are kept for `events`.
 
         Raises:
             SessionError: the browser refused, did not answer in time, or has ended.
@@ -64,10 +64,17 @@ class Session:
         return result
 
     def wait(self, holds: Callable[[Event], bool], *, timeout_s: float, late: str) -> None:
-        """Wait for an event that satisfies `holds`; events since the last call of `events` count. All events are kept.
+        """Wait for an event that satisfies `holds`.
+
+        Events that arrived since the last call of `events` count, too. All events are kept for `events`.
+
+        Args:
+            holds: condition on an event.
+            timeout_s: maximum time, s.
+            late: text of the error when no such event arrives in time.
 
         Raises:
-            SessionError: none arrived in time (with the text `late`), or the browser has ended.
+            SessionError: no such event arrived in time, or the browser has ended.
         """
         deadline = time.monotonic() + timeout_s
         seen = 0
@@ -77,7 +84,7 @@ class Session:
                 self._keep(self._receive(deadline))
 
     def events(self) -> list[Answer]:
-        """Return the events since the last call."""
+        """Return the events that arrived since the last call; at most 200,000 are kept."""
         taken, self._events = self._events, []
         return taken
 

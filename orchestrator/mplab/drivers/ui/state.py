@@ -10,17 +10,17 @@ from mplab.base.errors import StepError
 from mplab.drivers.ui.protocol import AppState, Json, Ui
 
 DevTools = Callable[[str, Mapping[str, object]], Json]
-"""Method and parameters of a DevTools command → its result."""
+"""Function that runs a DevTools command: (method, parameters) → result."""
 
 
 def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bool = False) -> None:
-    """Check that a newly opened app has no stored state; observe the result as ``app_state``.
+    """Check that a newly opened app has no stored state; record the result as observation ``app_state``.
 
     Args:
         ui: the app.
-        device: device that runs it, the first word of the message.
-        observe: records the observation.
-        kept: True when a user has signed in to the app: then nothing is checked, and the observation has ``kept``.
+        device: name of the device that runs the app, for the message.
+        observe: records an observation: ``observe("app_state", …)``.
+        kept: a user has signed in to the app, so its state is not checked; the observation has ``kept=True``.
 
     Raises:
         StepError: the app has stored state.
@@ -35,13 +35,14 @@ def prove_clean(ui: Ui, *, device: str, observe: Callable[..., object], kept: bo
 
 
 def chromium_state(profile: Path, devtools: DevTools) -> AppState:
-    """Return the stored state of a running Chromium: cookies, workers and storage by DevTools, the HTTP cache by files.
+    """Return the stored state of a running Chromium.
 
-    DevTools (domains Storage, Target) reports the storage of every origin in the profile, but not the HTTP cache.
+    DevTools (domains Storage, Target) reports cookies, service workers and the storage of every origin in the profile.
+    It does not report the HTTP cache, so the cache is read from the files of the profile.
 
     Args:
-        profile: the user data directory.
-        devtools: runs a command.
+        profile: user data directory of the browser.
+        devtools: runs a DevTools command.
     """
     default = profile / "Default"
     targets = devtools("Target.getTargets", {})["targetInfos"]
@@ -59,7 +60,7 @@ def chromium_state(profile: Path, devtools: DevTools) -> AppState:
 
 
 def _quota_origins(database: Path) -> list[str]:
-    """Return origins that have storage with a quota; data that the browser has not yet written is missing.
+    """Return the origins that have storage with a quota, without data that the browser has not yet written to disk.
 
     Raises:
         StepError: the database cannot be read.
@@ -76,6 +77,6 @@ def _quota_origins(database: Path) -> list[str]:
 
 
 def _local_storage_logs(folder: Path) -> int:
-    """Count the files of the local storage's database that contain data of a web origin."""
+    """Return the number of files of the local storage's database that contain data of a web origin."""
     logs = [*folder.glob("*.log"), *folder.glob("*.ldb")]
     return sum(b"META:http" in log.read_bytes() for log in logs)

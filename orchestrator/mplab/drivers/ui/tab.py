@@ -1,6 +1,6 @@
 """Control a page of a browser through its DevTools socket: load it, run scripts in it, read its network events.
 
-Chrome DevTools Protocol: the HTTP end points ``/json/version`` and ``/json/list``, and one websocket per page.
+The Chrome DevTools Protocol has the HTTP endpoints ``/json/version`` and ``/json/list``, and one websocket per page.
 """
 
 import contextlib
@@ -18,38 +18,42 @@ from mplab.drivers.ui.protocol import Event
 from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
 _HOST = "localhost"
-"""Host name in requests; browsers refuse others (DNS rebinding)."""
+"""Host name in requests; browsers refuse other names, as protection against DNS rebinding."""
 _STEP_TIMEOUT_S = 30.0
 _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
 class DevTools:
-    """DevTools of a browser.
+    """Access to the DevTools socket of a browser.
 
     Attributes:
         device: name of the browser's phone in messages.
-        connect: makes a connection to the socket; raises OSError.
+        connect: returns a new connection to the DevTools socket; raises OSError on failure.
     """
 
     device: str
     connect: Callable[[], socket.socket]
 
     def version(self) -> Mapping[str, str]:
-        """Return ``Browser``, ``Protocol-Version``, ``Android-Package``, …. Raises StepError without an answer."""
+        """Return the browser's version facts: ``Browser``, ``Protocol-Version``, ``Android-Package``, ….
+
+        Raises:
+            StepError: the browser does not answer.
+        """
         found: dict[str, str] = self._get("/json/version")
         return found
 
     def pages(self) -> Sequence[Answer]:
-        """Return the open pages, the one used last first. Raises StepError without an answer."""
+        """Return the open pages, the most recently used one first. Raises StepError without an answer."""
         return [target for target in self._get("/json/list") if target.get("type") == "page"]
 
     @contextlib.contextmanager
     def tab(self, *, timeout_s: float) -> Iterator["Tab"]:
-        """Yield the page used last, as soon as one exists, for the duration of the context.
+        """Yield the most recently used page for the duration of the context; wait until there is a page.
 
         Raises:
-            StepError: no page in time, or another program debugs it.
+            StepError: no page exists within `timeout_s`, or another program debugs the page.
         """
         deadline = time.monotonic() + timeout_s
         while not (pages := self.pages()):
@@ -85,11 +89,11 @@ class DevTools:
 
 
 class Tab:
-    """One page. Every method raises StepError when the browser does not respond as expected.
+    """`Instrumented` for one page. Every method raises StepError when the browser does not respond as expected.
 
     Args:
         device: name of the browser's phone in messages.
-        session: with the page.
+        session: DevTools session with the page.
     """
 
     def __init__(self, device: str, session: Session) -> None:
@@ -101,7 +105,7 @@ class Tab:
             session.command("Page.setLifecycleEventsEnabled", enabled=True)
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
-        """Open a URL and wait for its load event. Raises StepError when it cannot be loaded in time."""
+        """Open a URL and wait for its load event. Raises StepError when the page does not load within `timeout_s`."""
         deadline = time.monotonic() + timeout_s
         with self._step(f"opening {target}"):
             began = self._session.command("Page.navigate", timeout_s=timeout_s, url=target)
@@ -137,7 +141,7 @@ class Tab:
             return answer["result"].get("value")
 
     def network_events(self) -> Sequence[Event]:
-        """Return the DevTools events of the network and page domains since the last call."""
+        """Return the DevTools events of the domains Network and Page that arrived since the last call."""
         with self._step("reading the events of the network"):
             self._session.command("Page.getFrameTree", timeout_s=_STEP_TIMEOUT_S)  # earlier events arrive before it
         return self._session.events()

@@ -1,4 +1,4 @@
-"""Implement `Ui` on Android by uiautomator2, whose server runs on the phone and is reached by adb."""
+"""Implement `Automation` by uiautomator2, whose server runs on the phone and is reached by adb."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ from mplab.drivers.ui.android import (
 )
 
 FAILURES = (UiAutomatorError, adbutils.AdbError, RequestException, OSError, EOFError, ValueError, KeyError)
-"""Exceptions of client, adb and connection when the phone fails; the last two mean truncated answers."""
+"""Exceptions of client, adb and connection when the phone fails; ValueError and KeyError mean truncated answers."""
 
 
 class UiAutomator2:
@@ -27,7 +27,7 @@ class UiAutomator2:
 
     Args:
         phone: the phone at its adb server.
-        name: of the phone, for messages; by default its serial.
+        name: name of the phone in messages; "": its serial.
 
     Raises:
         AutomationError: the server cannot be started.
@@ -67,7 +67,10 @@ class UiAutomator2:
             self._client.swipe(x_from, y_from, x_to, y_to, duration=duration_s)
 
     def type_focused(self, text: str, *, secret: bool) -> None:
-        """Set the text of the focused field, any characters, without a keyboard. The client logs no text."""
+        """Set the text of the focused field, without a keyboard, so all characters are possible.
+
+        The client logs no text, so `secret` has no effect.
+        """
         del secret
         with _explained("typing"):
             self._client(focused=True).set_text(text)
@@ -124,11 +127,12 @@ def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
     """Return a phone at an adb server.
 
     Args:
-        adb_port: of the server, on this host.
-        serial: of the phone; "": the only phone.
+        adb_port: port of the adb server on this host.
+        serial: serial of the phone; "": the only phone.
 
     Raises:
-        LabNotReadyError: no server, no such phone, or several phones and no serial.
+        LabNotReadyError: the server does not answer, the phone is missing, or there are several phones and no
+            `serial`.
     """
     client = adbutils.AdbClient(port=adb_port)
     try:
@@ -156,8 +160,8 @@ class UiAutomator2Factory:
 
     Attributes:
         phone: the phone at its adb server.
-        settings: of each session.
-        name: of the phone, for messages; by default its serial.
+        settings: settings of each session.
+        name: name of the phone in messages; "": its serial.
     """
 
     phone: adbutils.AdbDevice

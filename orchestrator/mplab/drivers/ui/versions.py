@@ -6,11 +6,12 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def outside(version: str, tested: str) -> str:
-    """Return why a version is not one for which an ``app.yaml`` was made, or "".
+    """Return why `version` is outside of the tested range of an ``app.yaml``; "" if it is inside.
 
     Args:
-        version: ``391.2.4``.
-        tested: ``380 … 400``: first and last version, compared with the precision in which they are written.
+        version: version of the installed app: ``391.2.4``.
+        tested: first and last tested version: ``380 … 400``. Each is compared only as far as it is written, so 400.1
+            is inside this range.
     """
     found = _parts(version)
     ends = [_parts(end) for end in tested.split("…")]

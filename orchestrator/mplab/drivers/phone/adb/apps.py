@@ -9,7 +9,7 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.drivers.phone.adb.phone import AdbPhone
 
 STORE = "com.android.vending"
-"""Google Play, which updates apps by itself."""
+"""Package of Google Play, which updates apps by itself."""
 
 _INSTALL_TIMEOUT_S = 180.0
 _VERSION = re.compile(r"^\s*versionName=(.*)$", re.MULTILINE)
@@ -32,11 +32,11 @@ class Apps:
         return found[1].strip() if found else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
-        """Map each package to its installed version. Raises DeviceError when the phone is lost."""
+        """Map each package in `packages` to its installed version, or "". Raises DeviceError when the phone is lost."""
         return {package: self.version(package) for package in packages}
 
     def install(self, apk: Path) -> None:
-        """Install an app or another version of it, with all its permissions granted.
+        """Install an app, or replace it by another version, and grant all its permissions.
 
         Raises:
             DeviceError: the package manager refused, or the phone is lost.

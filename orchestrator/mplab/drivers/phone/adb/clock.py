@@ -26,7 +26,9 @@ class ClockOffset:
 
 
 def measure_clock(link: Link, reads: int = _READS) -> ClockOffset:
-    """Read the phone's clock several times; each answer is compared with the middle of its request.
+    """Measure the offset of the phone's clock from several reads.
+
+    Each answer is compared with the host time in the middle between request and answer.
 
     Raises:
         DeviceError: the phone printed no time, or is lost.

@@ -1,6 +1,6 @@
 """Read and parse the condition of a phone: battery, temperature, free space, screen, radios.
 
-One command reads everything; parsing has no side effects.
+One command on the phone reads all values; parsing has no side effects.
 """
 
 import contextlib
@@ -31,10 +31,13 @@ class Condition:
 
     battery_percent: int | None
     temperature_c: float | None
-    """Temperature of the battery."""
+    """Temperature of the battery, °C."""
     plugged: bool | None
     thermal_status: int | None
-    """``THERMAL_STATUS``: 0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown. Android 10."""
+    """``THERMAL_STATUS`` of Android 10 and later.
+
+    0 none, 1 light, 2 moderate, 3 severe, 4 critical, 5 emergency, 6 shutdown.
+    """
     free_bytes: int | None
     """Free space in ``/data``."""
     awake: bool | None

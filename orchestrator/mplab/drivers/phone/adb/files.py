@@ -13,11 +13,11 @@ _NONE_THERE = 44
 
 
 class PhoneFiles:
-    """Files of one phone.
+    """Copies files to and from one phone.
 
     Args:
-        link: to the phone.
-        as_root: wraps a command line so that root runs it, on a rooted phone.
+        link: connection to the phone.
+        as_root: returns a command line that runs the given one as root, or unchanged without root.
         folder: folder on the phone for this run.
         check_root: called with the exit code of a failed command; raises DeviceError when root was withdrawn.
     """
@@ -34,7 +34,7 @@ class PhoneFiles:
         self._last_box = 0
 
     def keep(self, name: str, text: str) -> str:
-        """Write a private file and return its path. Only root, or without root adb's shell user, can read it.
+        """Write a private file and return its path. Only root can read it; without root, only adb's shell user can.
 
         Raises:
             DeviceError: the file could not be written.
@@ -55,7 +55,8 @@ class PhoneFiles:
     def outbox(self, target: Path, *, busy: bool) -> str:
         """Return a new path on the phone for the file that `bring` copies to `target`.
 
-        Unless `busy`, first delete the files already copied: storage on a phone is small.
+        Unless `busy` (a program may still write), first delete the files that `bring` has copied: storage on a phone is
+        small.
         """
         if self._brought and not busy:
             self._link.run(self._as_root(f"rm -f {shlex.join(sorted(self._brought))}"))
@@ -65,7 +66,7 @@ class PhoneFiles:
         return path
 
     def bring(self, target: Path) -> None:
-        """Copy the current content of the outbox of `target` to the host; do nothing when the file does not exist.
+        """Copy the outbox file of `target`, as it is now, to the host. If the file does not exist, do nothing.
 
         Raises:
             DeviceError: the copy failed.

@@ -18,8 +18,8 @@ class FilmFile:
     """One file of a film.
 
     Attributes:
-        path: MP4, on the host.
-            began: host time at which screenrecord was started, s; the first picture follows a little later.
+        path: MP4 file on the host.
+        began: host time at which screenrecord was started, s; the first picture follows a little later.
     """
 
     path: Path
@@ -27,7 +27,9 @@ class FilmFile:
 
 
 class Film:
-    """Screen recording that starts when the object is made. A gap of some tenths of a second separates two parts.
+    """Screen recording in parts; it starts when the object is made.
+
+    Between two parts, some tenths of a second are not recorded.
 
     Args:
         phone: phone to record.
@@ -54,7 +56,7 @@ class Film:
         """Stop the recording and copy its parts to the host.
 
         Raises:
-            DeviceError: a part could not be started or copied; the parts before it are copied.
+            DeviceError: a part ended early, or could not be started or copied; the parts before it are copied.
         """
         self._end.set()
         self._thread.join()

@@ -11,10 +11,10 @@ _GRANTED = "OKAY"
 
 
 class Forwards:
-    """Forwards of one phone. All are removed when the phone is released, if not before.
+    """Port forwards of one phone. Forwards that still exist when the phone is released are removed then.
 
     Args:
-        link: to the phone.
+        link: connection to the phone.
         undo: undo stack of the phone.
     """
 
@@ -27,7 +27,7 @@ class Forwards:
     def to(self, remote: str) -> Iterator[int]:
         """Yield a port of 127.0.0.1 that leads to `remote`: ``localabstract:NAME`` or ``tcp:PORT``.
 
-        No process has to listen on `remote` yet. The forward is removed when the context ends.
+        The forward can be made before a process listens on `remote`. It is removed when the context ends.
 
         Raises:
             DeviceError: adb did not make the forward.
@@ -50,6 +50,6 @@ class Forwards:
             self._remove(port)
 
     def _remove(self, port: int) -> None:
-        """Remove a forward; adb itself has already removed it when the phone was lost."""
+        """Remove a forward. Errors are ignored: if the phone was lost, adb has already removed the forward."""
         self._open.discard(port)
         self._link.ask(f"host-serial:{self._link.serial}:killforward:tcp:{port}")

@@ -42,12 +42,12 @@ def choose(interfaces: Mapping[str, Interface], named: Mapping[str, str]) -> dic
     """Map mplab's interface names to the phone's: ``{"wlan0": "wlan0", "rmnet0": "rmnet_data2"}``.
 
     Args:
-        interfaces: of the phone.
+        interfaces: interfaces of the phone by name.
         named: path (``wifi``, ``lte``) → interface set in the lab file.
 
     Returns:
-        The interfaces that are set or found. An interface with an address is preferred, then one that is up, then
-        the first by name.
+        Mapping without the paths for which no interface was set or found. Among several interfaces for a path, those
+        with an address come first, then those that are up, then the first by name.
     """
     chosen = {}
     for path, role in INTERFACES.items():

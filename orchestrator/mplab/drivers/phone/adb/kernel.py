@@ -8,7 +8,9 @@ from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.kernel import KernelMptcp
 
 _NO_DEVICE = "mplab-none"
-"""Missing device for ``ip link set dev X multipath on``: an ip without ``multipath`` complains about that word."""
+"""Name of a device that does not exist, for ``ip link set dev X multipath on``.
+
+An ``ip`` that knows ``multipath`` complains about the device; another one complains about the word ``multipath``."""
 _ASKED = {
     "sysctls": "cd /proc/sys/net/mptcp && grep . *",
     "release": "uname -r",
@@ -26,7 +28,7 @@ def read_kernel(phone: AdbPhone) -> KernelMptcp:
 
 
 def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
-    """Parse the outputs of the commands."""
+    """Parse the outputs of the commands in `_ASKED`, by name of command."""
     pairs = (line.partition(":") for line in answers.get("sysctls", "").splitlines())
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())

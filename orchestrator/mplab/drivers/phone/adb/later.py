@@ -1,7 +1,7 @@
 """Undo changes on a phone from a separate process: ``python -m mplab.drivers.phone.adb.later JSON``.
 
-The undo journal holds such command lines. They run when the process that made the change, and its adb server, have
-ended.
+The undo journal holds such command lines. A later process runs them if the process that made the change was killed,
+and its adb server with it. JSON is a `_Later`.
 """
 
 import json
@@ -16,11 +16,19 @@ from mplab.drivers.phone.adb.server import AdbServer
 
 _CONNECT_TIMEOUT_S = 10.0
 _SCRIPT_TIMEOUT_S = 10.0
-"""The sum of both is below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
+"""The sum of both timeouts must be below `mplab.base.undo.COMMAND_TIMEOUT_S`."""
 
 
 class _Later(TypedDict):
-    """Argument of the process, encoded as JSON."""
+    """Argument of the process, encoded as JSON.
+
+    Attributes:
+        home: home folder of the adb server; see `AdbServer.home`.
+        keys: additional private keys.
+        serial: serial of the phone.
+        root: name of a `Root`.
+        script: lines of the phone's shell.
+    """
 
     home: str
     keys: list[str]
@@ -30,7 +38,10 @@ class _Later(TypedDict):
 
 
 def later_command(link: Link, root: str, script: str) -> list[str]:
-    """Return the command line that runs `script` on the phone by a new adb server."""
+    """Return the command line with which a new process, with its own adb server, runs `script` on the phone.
+
+    `root` is the name of a `Root`.
+    """
     what: _Later = {
         "home": str(link.server.home),
         "keys": [str(key) for key in link.server.keys],

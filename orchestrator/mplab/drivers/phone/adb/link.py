@@ -1,4 +1,4 @@
-"""Find and connect one phone at its adb server."""
+"""`Link`: connect one phone at an adb server, and run commands on it."""
 
 import contextlib
 import re
@@ -25,7 +25,7 @@ class Link:
 
     Args:
         server: a running adb server.
-        serial: serial number, or ``host:port`` of a phone over TCP, which is connected when needed.
+        serial: serial number; for a phone over TCP, ``host:port``, to which `connect` connects.
         name: name of the phone, for messages.
     """
 
@@ -46,13 +46,16 @@ class Link:
         return _ADDRESS.fullmatch(self.serial) is not None
 
     def state(self) -> str:
-        """Return ``device``, ``offline``, ``unauthorized``, …; "" for a phone unknown to adb or a dead server."""
+        """Return adb's state of the phone: ``device`` (usable), ``offline``, ``unauthorized``, ….
+
+        Return "" if the server does not know the phone, or does not answer.
+        """
         with contextlib.suppress(*FAILURES):
             return next((str(info.state) for info in self.server.client.list() if info.serial == self.serial), "")
         return ""
 
     def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
-        """Wait until adb can use the phone; connect it first when it is used over TCP.
+        """Wait until adb can use the phone. Connect a phone over TCP first.
 
         Raises:
             LabNotReadyError: the phone is missing, has not authorized this host, or does not answer.
@@ -105,7 +108,12 @@ class Link:
             raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
 
     def ask(self, *services: str, timeout_s: float = 10.0) -> str:
-        """Return the answer of an adb service; "" when it does not answer."""
+        """Request adb services on one connection and return the answer; "" when there is none.
+
+        Args:
+            services: services in order, e.g. ``host:transport:SERIAL``, ``reconnect``.
+            timeout_s: limit for each answer, s.
+        """
         with contextlib.suppress(*FAILURES), self.server.client.open(*services, timeout_s=timeout_s) as connection:
             return str(connection.read_until_close())
         return ""
@@ -139,7 +147,7 @@ def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT
     """Return the serial of the only phone at a server.
 
     Raises:
-        LabNotReadyError: no phone within `timeout_s`, several phones, or the server does not answer.
+        LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -10,10 +10,10 @@ _LOOK = f"cd {_KNOBS} && grep . {' '.join(_KEPT)} 2>/dev/null; ip mptcp limits s
 
 
 def keep_mptcp(phone: AdbPhone) -> None:
-    """Register an undo that restores MPTCP end points, limits and sysctls when the phone is released.
+    """Register an undo that restores MPTCP endpoints, limits and sysctls when the phone is released.
 
-    The undo journal keeps it, so that a later process can run it. Does nothing when the phone's kernel or ``ip`` has no
-    MPTCP.
+    If this process is killed, a later process runs the undo from the undo journal. Does nothing when the kernel or the
+    ``ip`` of the phone does not support MPTCP.
 
     Raises:
         DeviceError: the phone is lost.
@@ -24,9 +24,9 @@ def keep_mptcp(phone: AdbPhone) -> None:
 
 
 def undo_script(shown: str) -> str:
-    """Return root shell lines that restore the printed state.
+    """Return shell lines, to be run as root, that restore the state `shown`.
 
-    The state has lines such as ``enabled:1``, ``add_addr_accepted 0 subflows 2`` and
+    `shown` has lines such as ``enabled:1``, ``add_addr_accepted 0 subflows 2`` and
     ``10.0.0.2 id 1 subflow dev wlan0``.
     """
     lines = ["ip mptcp endpoint flush"]

@@ -11,7 +11,10 @@ from mplab.drivers.phone.settings import AdbPhoneFile, AndroidPhoneFile
 
 
 def settings_of(file: AndroidPhoneFile) -> AdbSettings:
-    """Return the settings of a phone from its lab file; only a real phone has a serial and interface names there."""
+    """Return the settings of a phone from its entry in the lab file.
+
+    Serial and interface names are empty unless the phone is a real one (`AdbPhoneFile`).
+    """
     root = file.root or "auto"
     if not isinstance(file, AdbPhoneFile):
         return AdbSettings(root=root)
@@ -21,7 +24,7 @@ def settings_of(file: AndroidPhoneFile) -> AdbSettings:
 
 @contextlib.contextmanager
 def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
-    """Start an adb server that offers phones the user's adb key in addition to its own.
+    """Run an adb server during the context; it offers phones the user's adb key in addition to its own.
 
     Args:
         home: folder of the server's key; default: `default_home`.
@@ -40,10 +43,10 @@ def open_phone(
     """Open a phone with a separate adb server for the duration of the context.
 
     Args:
-        name: in the lab.
-        file: the phone in the lab file.
+        name: name of the phone in the lab.
+        file: entry of the phone in the lab file.
         home: see `adb_server`.
-        journal: stores the undo of the phone's changes in case this process is killed.
+        journal: stores the undo of changes on the phone, for the case that this process is killed.
 
     Raises:
         LabNotReadyError, DeviceError: the phone cannot be used; the message states the reason.

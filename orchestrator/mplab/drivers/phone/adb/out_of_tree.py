@@ -13,18 +13,18 @@ Use = Literal["on", "off", "backup"]
 _FOLDER = "/proc/sys/net/mptcp"
 _NDIFFPORTS = "/sys/module/mptcp_ndiffports/parameters/num_subflows"
 _IFF_NOMULTIPATH, _IFF_MPBACKUP = 0x80000, 0x100000
-"""Interface flags in ``if.h`` of these kernels."""
+"""Interface flags in ``if.h`` of out-of-tree kernels."""
 
 
 @dataclass(frozen=True)
 class OutOfTreeSettings:
-    """Settings of such a kernel. All its TCP connections become MPTCP connections.
+    """Settings of an out-of-tree kernel, on which all TCP connections become MPTCP connections.
 
     Attributes:
         path_manager: ``fullmesh``, ``ndiffports``, ``default`` (none), ``binder``.
         scheduler: ``default`` (lowest RTT first), ``roundrobin``, ``redundant``, ``blest``, ``ecf``.
         subflows: number of subflows per connection for ``ndiffports``.
-        uses: ``wlan0``, ``rmnet0`` → use by MPTCP; interfaces that are not listed stay unchanged.
+        uses: ``wlan0``, ``rmnet0`` → use of the interface by MPTCP; other interfaces stay unchanged.
     """
 
     path_manager: str = "fullmesh"

@@ -43,7 +43,7 @@ class AdbSettings:
     Attributes:
         serial: serial number, or ``host:port``; "": the only phone that the server sees.
         interfaces: path (``wifi``, ``lte``) → the phone's interface; paths that are not listed are detected.
-        root: method of root access, or none.
+        root: requested method of root access; ``none``: do not use root.
     """
 
     serial: str = ""
@@ -52,13 +52,13 @@ class AdbSettings:
 
 
 class AdbPhone:
-    """One phone; a context manager that undoes all changes at its end, last change first.
+    """`Phone` over adb. At the end of its context, all changes on the phone are undone, last change first.
 
     Args:
-        name: in messages.
+        name: name in messages.
         server: a running adb server; several phones may share it.
         settings: serial, interfaces and root access.
-        journal: stores the undo of the phone's changes in case this process is killed.
+        journal: stores the undo of changes on the phone, for the case that this process is killed.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class AdbPhone:
         self._processes: list[AdbProcess] = []
         self._routing: Routing | None = None
         self.undo = UndoStack(journal)
-        """Changes to undo when the phone is released."""
+        """Undo of all changes, run when the phone is released."""
         self.quarantine = Quarantine(server.home / "quarantine")
-        """Quarantine for phones that could not be restored."""
+        """List of phones that must not be used until a person has checked them, e.g. because an undo failed."""
         self.root = Root.NONE
         """Method of root access; `Root.NONE`: commands run as adb's shell user."""
 
@@ -149,7 +149,7 @@ class AdbPhone:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the interfaces again; they change with the radios.
+        """Read the interfaces again, because they change when a radio is switched.
 
         Raises:
             LabNotReadyError: an interface set in the lab file is missing.
@@ -219,7 +219,8 @@ class AdbPhone:
         """Run a command (as root if the phone is rooted) and wait for it.
 
         Raises:
-            DeviceError: the phone is lost, the time is over, or `check` is set and the exit code is not 0.
+            DeviceError: the phone is lost, the command takes longer than `timeout_s`, or, with `check`, its exit code
+                is not 0.
         """
         done = self.link.run(self.root.line(shlex.join(argv)), stdin=stdin.encode(), timeout_s=timeout_s)
         result = CommandResult(
@@ -238,7 +239,10 @@ class AdbPhone:
         return self.shell(["sh", "-c", text], timeout_s=timeout_s, check=check)
 
     def check_root(self, exit_code: int = _DENIED_CODES[0]) -> None:
-        """Raise DeviceError when root access was withdrawn after it had been granted."""
+        """Raise DeviceError when root access was withdrawn after it had been granted.
+
+        The phone is asked only if `exit_code`, that of a failed command, is typical of missing permission.
+        """
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
             text = f"root was withdrawn ('{self.root.value}' works no more): allow it again in the phone's root manager"
             raise DeviceError(self.label, text)
@@ -253,10 +257,10 @@ class AdbPhone:
         return self.programs.path(program)
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> AdbProcess:
-        """Start a program, as root if the phone is rooted. It ends with the connection.
+        """Start a program, as root if the phone is rooted. If the connection to the phone is lost, the program ends.
 
         Raises:
-            DeviceError: it could not be started.
+            DeviceError: the program could not be started.
         """
         process = AdbProcess(
             self.link, argv, log=log, as_root=self.root.line,
@@ -280,7 +284,7 @@ class AdbPhone:
         return self.files.outbox(target, busy=any(process.poll() is None for process in self._processes))
 
     def bring(self, target: Path) -> None:
-        """Copy the outbox file to the host file `target`; do nothing when it does not exist.
+        """Copy the outbox file of `target` to the host file `target`; do nothing if the outbox file does not exist.
 
         Raises:
             DeviceError: the copy failed.
@@ -308,7 +312,7 @@ class AdbPhone:
             self.shell([self.program(IP), "-batch", "-"], stdin="\n".join(lines) + "\n")
 
     def prefer(self, interface: str) -> None:
-        """Set the default route to an interface. Raises DeviceError when the interface has no default route."""
+        """Make an interface the default route. Raises DeviceError when the interface has no default route."""
         if self._routing is None:
             self._routing = Routing(self)
         self._routing.set_default(next(path for path, role in INTERFACES.items() if role == interface))
@@ -321,7 +325,7 @@ class AdbPhone:
         self.script("set -e\n" + "".join(lines))
 
     def counters(self) -> Mapping[str, int]:
-        """Read kernel and interface counters; ``"rmnet0.rx_bytes"`` has mplab's name of the interface."""
+        """Read kernel and interface counters; names such as ``"rmnet0.rx_bytes"`` use mplab's interface names."""
         # Without root, each Android since 10 shows the shell less of /proc/net: missing counters are no error.
         text = self.shell(["cat", "/proc/net/netstat", "/proc/net/snmp"], check=self.rooted).stdout
         roles = {device: role for role, device in self._devices.items()}
@@ -333,7 +337,10 @@ class AdbPhone:
     # --- changes to undo
 
     def register(self, name: str, script: str) -> None:
-        """Register `script` to run when the phone is released; a later process runs it when this one is killed."""
+        """Register the undo `script`: it runs when the phone is released.
+
+        If this process is killed, a later process runs it from the undo journal. `name` is for messages.
+        """
         self.undo.register(name, lambda: self.script(script), commands=self.later(script))
 
     def put_setting(self, key: str, value: str) -> None:
@@ -346,7 +353,7 @@ class AdbPhone:
         self.script(f"settings put global {key} {shlex.quote(value)}")
 
     def later(self, *scripts: str) -> list[Command]:
-        """Return command lines for an undo journal: they run `scripts` on this phone without this process."""
+        """Return command lines for an undo journal, with which another process runs `scripts` on this phone."""
         return [later_command(self.link, self.root.name, script) for script in scripts]
 
     def _as_root(self, command: str) -> str:

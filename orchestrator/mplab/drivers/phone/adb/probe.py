@@ -32,16 +32,16 @@ class Probe:
     """Result of a probe.
 
     Attributes:
-        identity: model, Android, kernel.
-        serial: as adb prints it.
+        identity: model, Android version, kernel.
+        serial: serial as adb prints it.
         root: method of root access, or ``none``.
         abis: supported ABIs.
         devices: ``wlan0``, ``rmnet0`` → interface name on the phone.
         addresses: ``wlan0``, ``rmnet0`` → address.
         kernel: Multipath TCP of the kernel.
         programs: program of mplab or of the phone → path, or the reason why it is missing.
-        captures: places where packets can be captured.
-        uncontrolled: conditions that cannot be controlled.
+        captures: points where packets can be captured: ``proxy``, ``phone``, ``PCAPdroid``.
+        uncontrolled: conditions that mplab cannot control on this phone; see `WITHOUT_ROOT`.
         readiness: result of the readiness check.
     """
 

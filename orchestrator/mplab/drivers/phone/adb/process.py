@@ -11,7 +11,7 @@ from mplab.drivers.phone.adb import wire
 from mplab.drivers.phone.adb.link import FAILURES, Link
 
 LOST = 255
-"""Exit code of a program whose phone was lost; adb uses the same code."""
+"""Exit code if the phone was lost before the program ended; adb uses the same code."""
 
 _START_TIMEOUT_S = 20.0
 _KILL_GRACE_S = 5.0
@@ -29,20 +29,21 @@ wait $p
 c=$?
 kill -KILL $w
 exit $c"""
-"""Shell script that runs the program and a watcher. Standard input stays open while host, server and cable are there.
-adbd does not signal programs without a terminal when the connection ends: the watcher reads the end of standard input
-and kills the program."""
+"""Shell script that runs the program and a watcher.
+
+When the connection ends, adbd sends no signal to programs without a terminal. Standard input, however, stays open only
+as long as the connection exists. Therefore the watcher reads standard input and kills the program when it ends."""
 
 
 class AdbProcess:
-    """A program on the phone; it ends with the connection.
+    """`MachineProcess` for a program on the phone. If the connection to the phone is lost, the program ends.
 
     Args:
-        link: to the phone.
+        link: connection to the phone.
         argv: the program and its arguments.
         log: host file to which the output is appended.
-        as_root: wraps a command line so that root runs it.
-        kill: sends a signal (``TERM``) to a process (id) on the phone.
+        as_root: returns a command line that runs the given one as root.
+        kill: sends a signal to a process on the phone: ``kill("TERM", pid)``.
 
     Raises:
         DeviceError: the program could not be started.
@@ -97,7 +98,7 @@ class AdbProcess:
         return self._code
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM on the phone, wait `timeout_s`, then send SIGKILL; return the exit code."""
+        """Send SIGTERM on the phone, wait up to `timeout_s`, then send SIGKILL; return the exit code."""
         for name, grace_s in (("TERM", timeout_s), ("KILL", _KILL_GRACE_S)):
             if self._code is not None:
                 break

@@ -30,7 +30,7 @@ def host_file(program: Program, abi: str, label: str) -> Path:
     """Return the built program for an ABI: ``build/bin/mpflex`` or ``build/bin/arm64-v8a/mpflex``.
 
     Raises:
-        LabNotReadyError: it is not built; the message states how to build it.
+        LabNotReadyError: the program is not built for this ABI; the message states how to build it.
     """
     usual = program.find()
     candidates = [CHECKOUT / "build" / "bin" / abi / program.name, *([usual] if usual else [])]
@@ -46,8 +46,8 @@ class PhonePrograms:
     """Paths of programs on one phone.
 
     Args:
-        link: to the phone.
-        push: copies a host file to the phone so that every user there may run it.
+        link: connection to the phone.
+        push: copies a host file to a path on the phone, as adb's shell user.
     """
 
     def __init__(self, link: Link, push: Callable[[Path, str], None]) -> None:
@@ -60,15 +60,15 @@ class PhonePrograms:
         """Return the path of a program on the phone; copy it first when it is one of mplab's.
 
         Raises:
-            LabNotReadyError: the phone does not have it, or it is not built for the phone's ABI.
-            DeviceError: it could not be copied.
+            LabNotReadyError: the phone does not have the program, or it is not built for the phone's ABI.
+            DeviceError: the program could not be copied.
         """
         if program.name not in self._known:
             self._known[program.name] = self._bring(program) if program in BROUGHT else self._find(program)
         return self._known[program.name]
 
     def forget(self) -> None:
-        """Forget the known paths, because the phone may have changed."""
+        """Discard the known paths; call it when programs on the phone may have changed, e.g. after a reboot."""
         self._known.clear()
 
     @property

@@ -1,4 +1,4 @@
-"""Quarantine of phones that must not be used until a person has checked them: one file each, with reason and time."""
+"""Quarantine: phones that must not be used until a person has checked them. Each has a file with reason and time."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ class Quarantined:
     serial: str
     reason: str
     since: str
-    """UTC, ISO 8601."""
+    """Time of the entry, UTC, ISO 8601."""
 
     def refusal(self, label: str) -> LabNotReadyError:
         """Return the error that refuses the use of this phone; `label` is its name in messages."""
@@ -33,14 +33,14 @@ class Quarantine:
     """Phones in quarantine, kept in a folder.
 
     Args:
-        folder: made when needed.
+        folder: folder of the files; made when the first phone is put into quarantine.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def put(self, serial: str, reason: str) -> Quarantined:
-        """Put a phone into quarantine; one that is there keeps its first reason.
+        """Put a phone into quarantine. If it is already in quarantine, keep and return its first entry.
 
         Raises:
             MplabError: the folder cannot be made private, or the file cannot be written.
@@ -55,7 +55,7 @@ class Quarantine:
         return found
 
     def find(self, serial: str) -> Quarantined | None:
-        """Return the phone's entry, or None."""
+        """Return the phone's entry; None if it is not in quarantine. A damaged file also counts as an entry."""
         path = self._path(serial)
         if not path.exists():
             return None
@@ -64,7 +64,7 @@ class Quarantine:
         return Quarantined(serial, f"{path} cannot be read", "")
 
     def all(self) -> list[Quarantined]:
-        """Return all phones in quarantine."""
+        """Return the entries of all phones in quarantine; damaged files are skipped."""
         found = []
         for path in sorted(self._folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, TypeError):

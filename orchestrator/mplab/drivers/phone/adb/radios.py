@@ -1,4 +1,4 @@
-"""Control the radios of a phone: on and off, network generations, WiFi and cellular at the same time."""
+"""Control the radios of a phone: on and off, network generations (2G to 5G), WiFi and cellular at the same time."""
 
 import re
 import time
@@ -41,7 +41,9 @@ class Radios:
         self._phone = phone
 
     def both_up(self, timeout_s: float = UP_TIMEOUT_S) -> None:
-        """Bring up WiFi and mobile data together; by default Android disconnects mobile data while WiFi is connected.
+        """Bring up WiFi and mobile data at the same time.
+
+        By default, Android disconnects mobile data while WiFi is connected; this method changes that setting.
 
         Raises:
             DeviceError: an interface got no address in time.
@@ -52,7 +54,7 @@ class Radios:
         self.wait_up(*INTERFACES, timeout_s=timeout_s)
 
     def switch(self, radio: Literal["wifi", "data"], *, on: bool) -> None:
-        """Switch WiFi or mobile data on or off. Raises DeviceError when the phone is lost."""
+        """Switch WiFi or mobile data on or off. Raises DeviceError when the phone is lost or a command fails."""
         key = {"wifi": "wifi_on", "data": "mobile_data"}[radio]
         # WiFi is 2 while it is on in airplane mode, 3 while airplane mode has switched it off.
         was = self._read(key) in {"1", "2"}
@@ -76,12 +78,12 @@ class Radios:
             time.sleep(_POLL_S)
 
     def set_generation(self, generation: Generation, *, only: bool = False, slot: int = 0) -> None:
-        """Allow the modem networks up to a generation, or only of that generation.
+        """Set the network generations that the modem may use: `generation` and all older ones, or only `generation`.
 
         Args:
-            generation: ``2g`` … ``5g``.
+            generation: ``2g``, ``3g``, ``4g`` or ``5g``.
             only: exclude the older generations.
-            slot: of the SIM.
+            slot: slot of the SIM, from 0.
 
         Raises:
             DeviceError: the phone did not apply the setting.
@@ -100,7 +102,11 @@ class Radios:
             )
 
     def allowed(self, slot: int = 0) -> int:
-        """Return the allowed network types as bits. Raises DeviceError when the phone's answer cannot be parsed."""
+        """Return the allowed network types as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
+
+        Raises:
+            DeviceError: the phone's answer cannot be parsed.
+        """
         said = self._phone.script(f"cmd phone get-allowed-network-types-for-users -s {slot}").stdout.strip()
         bits = parse_types(said)
         if not bits:
@@ -116,7 +122,7 @@ class Radios:
 
 
 def type_bits(generation: Generation, *, only: bool = False) -> int:
-    """Return the bits of a generation and, unless `only`, of the older ones."""
+    """Return the bits of the network types of a generation and, unless `only`, of all older generations."""
     last = GENERATIONS.index(generation)
     chosen = GENERATIONS[last : last + 1] if only else GENERATIONS[: last + 1]
     return sum(1 << (_TYPES[name] - 1) for one in chosen for name in _OF_GENERATION[one])

@@ -16,7 +16,7 @@ from mplab.drivers.phone.settings import ReadyFile
 _WAKE = "input keyevent KEYCODE_WAKEUP; wm dismiss-keyguard"
 _STAY_ON = "stay_on_while_plugged_in"
 _ALWAYS = "7"
-"""Stay on with any charger: AC 1, USB 2, wireless 4 (``BatteryManager``)."""
+"""Stay on with any charger: sum of the bits AC 1, USB 2, wireless 4 (``BatteryManager``)."""
 _CAPTIVE_PORTAL, _IGNORE = "captive_portal_mode", "0"
 """``Settings.Global.CAPTIVE_PORTAL_MODE_IGNORE``; NetworkMonitor reads it when a network connects."""
 
@@ -26,13 +26,14 @@ class Readiness:
     """Result of the readiness check.
 
     Attributes:
-        condition: of the phone.
+        condition: condition of the phone.
         clock: offset of the phone's clock.
-        idle_kbps: rate on its interfaces while no scenario ran; None: not measured.
+        idle_kbps: rate of WiFi and cellular together, both directions, while no scenario ran, kbit/s; None: not
+            measured.
         addresses: ``wlan0``, ``rmnet0`` → address.
         apps: package → installed version.
-        quic_open: apps can use QUIC around the transport; True without root, when this cannot be checked.
-        ipv6_open: apps can send over IPv6 around the transport.
+        quic_open: apps can use QUIC, which bypasses the transport; also True without root: it cannot be checked.
+        ipv6_open: apps can send over IPv6, which bypasses the transport.
         problems: reasons why the phone is not ready, one sentence each; empty when it is ready.
     """
 
@@ -58,7 +59,8 @@ def default_thresholds() -> ReadyFile:
 def prepare(phone: AdbPhone) -> None:
     """Wake the phone and keep it awake; disable automatic updates and Android's Internet checks of WiFi networks.
 
-    With these checks, Android leaves a WiFi without Internet. All changes are undone when the phone is released.
+    With these checks, Android would leave a WiFi network that has no Internet access. All changes are undone when the
+    phone is released.
 
     Raises:
         DeviceError: the phone refused a command.
@@ -74,7 +76,7 @@ def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None 
 
     Args:
         phone: phone to check.
-        thresholds: required condition.
+        thresholds: limits that the phone must meet.
         apps: package → required version.
 
     Raises:
@@ -97,7 +99,7 @@ def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None 
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Return the result of `look` for a phone that is ready.
+    """Return the result of `look`; refuse a phone that is not ready.
 
     Raises:
         DeviceError: the phone is not ready (the message has every reason), or was lost.
@@ -109,7 +111,10 @@ def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] 
 
 
 def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
-    """Return the problems of the phone's condition; unknown values are accepted."""
+    """Return the values of the condition that violate a threshold, one sentence each; unknown values are accepted.
+
+    Exception: a SIM whose state is unknown does not count as ready.
+    """
     problems = []
     if found.battery_percent is not None and found.battery_percent < asked.battery:
         charged = "" if found.plugged else ", and nothing charges it"
@@ -136,7 +141,7 @@ def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
 
 
 def version_problems(found: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
-    """Return the problems of the installed app versions."""
+    """Return one sentence for each app that is missing or has another version than `asked`."""
     problems = []
     for package, version in asked.items():
         if not found.get(package):

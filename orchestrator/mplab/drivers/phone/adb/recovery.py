@@ -1,4 +1,4 @@
-"""Recover a phone that does not respond, by steps from the gentlest to a reboot (the recovery ladder)."""
+"""Recover a phone that does not respond. The steps (rungs) go from a reconnection to a reboot."""
 
 import contextlib
 import time
@@ -17,7 +17,9 @@ _UI_AGENTS = (
     "am force-stop io.appium.uiautomator2.server.test; am force-stop io.appium.uiautomator2.server; "
     "for p in $(pgrep -f com.wetest.uia2.Main); do [ $p = $$ ] || kill -9 $p; done 2>/dev/null; true"
 )
-"""Script that stops the UI automation servers; both drivers start theirs again at the next session."""
+"""Script that stops the UI automation servers on the phone: those of Appium and uiautomator2.
+
+Either driver starts its server again at the next session."""
 _WHICH_BOOT = "cat /proc/sys/kernel/random/boot_id; getprop ro.runtime.firstboot"
 
 
@@ -29,12 +31,17 @@ class Patience:
     transport_s: float = 45.0
     reboot_s: float = 240.0
     down_s: float = 30.0
-    """Time for the phone to go down for a reboot."""
+    """Maximum time until the phone stops answering after the reboot command."""
 
 
 @dataclass(frozen=True)
 class Recovered:
-    """The step that helped, and all steps tried until then: ``("reconnect", "ui agent")``."""
+    """Result of a successful recovery.
+
+    Attributes:
+        rung: step that helped.
+        tried: all steps up to and including `rung`: ``("reconnect", "ui agent")``.
+    """
 
     rung: str
     tried: tuple[str, ...]
@@ -45,9 +52,9 @@ class Recovery:
 
     Args:
         phone: an entered phone.
-        works: returns whether the phone works, checked after each step together with boot and root; may raise
-            CellError.
-        patience: maximum durations.
+        works: returns whether the phone works; called after each step, if the phone has booted and root works. It may
+            raise CellError.
+        patience: maximum durations of the steps.
     """
 
     def __init__(
@@ -104,7 +111,10 @@ class Recovery:
         self._phone.script(_UI_AGENTS, check=False)
 
     def _restart_transport(self) -> None:
-        """Make adbd drop its connections, and restart it on a rooted phone; other phones keep their connections."""
+        """Make adbd on this phone drop its connections; on a rooted phone, restart adbd.
+
+        The connections of other phones at the same server stay.
+        """
         link = self._phone.link
         link.ask(f"host:transport:{link.serial}", "reconnect")
         if self._phone.rooted:
@@ -128,7 +138,7 @@ class Recovery:
         self._phone.renew()
 
     def _answers(self, before: bytes) -> bool:
-        """Return True while the phone still runs the boot `before`."""
+        """Return True while the phone answers and has not rebooted; `before` is its boot id before the reboot."""
         try:
             done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:

@@ -1,4 +1,4 @@
-"""Run commands as root: by adbd itself, ``su -c`` or ``su 0``, if the phone supports one of them."""
+"""Run commands as root on a phone: adbd itself runs as root, or ``su -c``, or ``su 0``."""
 
 import contextlib
 import shlex
@@ -12,7 +12,7 @@ from mplab.drivers.phone.adb.link import Link
 RootWish = Literal["auto", "su", "adb", "none"]
 
 _SU_TIMEOUT_S = 15.0
-"""Magisk asks the phone's user and refuses after 10 s without an answer."""
+"""Longer than the 10 s after which Magisk refuses if the phone's user does not answer its question."""
 _RESTART_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 5.0
 
@@ -35,11 +35,14 @@ class Root(Enum):
 
 
 def find_root(link: Link, wish: RootWish = "auto") -> Root:
-    """Return the method that works; ``adb root`` is tried last because it restarts adbd.
+    """Return the first method that works; ``adb root`` is tried last because it restarts adbd.
+
+    With ``auto``, the result is `Root.NONE` if no method works. If adbd already runs as root, the result is
+    `Root.ADBD`, even if ``su`` is requested.
 
     Args:
-        link: to the phone.
-        wish: the only method to try; ``none``: do not use root.
+        link: connection to the phone.
+        wish: method to use: ``su``, ``adb``, ``auto`` (any), or ``none`` (do not use root).
 
     Raises:
         LabNotReadyError: the requested method does not work.
@@ -65,7 +68,11 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
 
 
 def still_root(link: Link, dialect: Root) -> bool:
-    """Return True when a method found earlier still works. Raises DeviceError when the phone is lost."""
+    """Return True when the method `dialect`, found earlier, still works; always True for `Root.NONE`.
+
+    Raises:
+        DeviceError: the phone is lost.
+    """
     return dialect is Root.NONE or _is_root(link, dialect)
 
 
@@ -80,7 +87,7 @@ def _is_root(link: Link, dialect: Root) -> bool:
 
 
 def _restart_adbd(link: Link, service: str) -> bool:
-    """Restart adbd as root or as shell user; return True when it runs as requested."""
+    """Restart adbd by the adb service ``root:`` or ``unroot:``; return True when adbd then runs as requested."""
     wanted = service == "root:"
     if "cannot" in link.ask(f"host:transport:{link.serial}", service):
         return False

@@ -37,7 +37,7 @@ class Routing:
     """Routing of one phone; all changes are undone when the phone is released.
 
     Raises:
-        DeviceError: by every method that changes something: the phone is not rooted, or a command failed.
+        DeviceError: (from every method that changes something) the phone is not rooted, or a command failed.
     """
 
     def __init__(self, phone: "AdbPhone") -> None:
@@ -45,7 +45,9 @@ class Routing:
         self._default_kept = False
 
     def set_default(self, path: str) -> None:
-        """Route new connections by `path` (``wifi``, ``lte``); connections bound to an address use its interface.
+        """Route new connections over `path` (``wifi``, ``lte``).
+
+        Connections that are bound to the address of an interface use this interface instead.
 
         Raises:
             DeviceError: the path has no default route, or the phone did not apply the change.
@@ -81,8 +83,8 @@ class Routing:
     def stop_ipv6(self) -> None:
         """Reject TCP and UDP over IPv6 on the phone, so that apps switch to IPv4 at once.
 
-        Interfaces keep their IPv6 addresses. Android abandons a network that loses them and switches IPv6 on again. A
-        cellular network with only IPv6 (464XLAT) has no IPv4 without them.
+        Interfaces keep their IPv6 addresses: Android would leave a network that loses them, and enable IPv6 again. A
+        cellular network with only IPv6 (464XLAT) also needs them for IPv4.
         """
         self._needs_root("IPv6")
         if self._phone.script("[ -e /proc/net/if_inet6 ]", check=False).exit_code != 0:
@@ -116,7 +118,7 @@ class Routing:
             raise DeviceError(self._phone.label, "QUIC is open although it was blocked")
 
     def quic_open(self) -> bool:
-        """Return True when apps can use QUIC; also True without root, because it can be neither checked nor blocked."""
+        """Return True unless rules reject QUIC. Always True without root, because rules can be neither read nor set."""
         if not self._phone.rooted:
             return True
         checks = [f"{program} -w -C OUTPUT {_rule(program)}" for program in ("iptables", "ip6tables")]

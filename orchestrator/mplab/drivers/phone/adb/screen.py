@@ -44,12 +44,12 @@ def hierarchy(phone: AdbPhone) -> str:
 
 
 class ScreenRecording:
-    """Screen recording of at most 180 s; it starts when the object is made. `Film` records longer.
+    """Screen recording of at most 180 s; it starts when the object is made. `Film` has no limit.
 
     Args:
         phone: phone to record.
         log: host file for the output of screenrecord.
-        bit_rate: bit/s.
+        bit_rate: bit rate of the video, bit/s.
         limit_s: maximum duration, s.
 
     Raises:
@@ -61,7 +61,7 @@ class ScreenRecording:
         self._log = log
         self._path = phone.outbox(log.with_suffix(".mp4"))
         self.began = time.time()
-        """Host time of the start, s."""
+        """Host time at the start of the recording, s."""
         argv = ["screenrecord", "--bit-rate", str(bit_rate), "--time-limit", str(limit_s), self._path]
         self._process = phone.spawn(argv, log=log)
 
@@ -85,10 +85,10 @@ class ScreenRecording:
 
 
 class LogCut:
-    """The phone's log from the time at which this object is made.
+    """Part of the phone's log (logcat) that begins when this object is made.
 
     Args:
-        phone: whose log is read.
+        phone: phone whose log is read.
 
     Raises:
         DeviceError: the phone does not print its time.
@@ -101,7 +101,7 @@ class LogCut:
             raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
 
     def save(self, target: Path) -> None:
-        """Save the log from the creation of this object until now, with times in Unix seconds of the phone's clock.
+        """Save the log from the creation of this object until now. Its times are Unix seconds of the phone's clock.
 
         Raises:
             DeviceError: the phone gives no log.

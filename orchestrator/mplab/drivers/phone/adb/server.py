@@ -50,10 +50,10 @@ class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
         return connection
 
     def open(self, *services: str, timeout_s: float = _SOCKET_TIMEOUT_S) -> AdbConnection:
-        """Return a connection on which all `services` were requested and granted: ``host:transport:X``, ``shell:…``.
+        """Return a connection on which all `services` were granted, in order: ``host:transport:X``, ``shell:…``.
 
         Raises:
-            adbutils.AdbError, OSError: a service was refused.
+            adbutils.AdbError, OSError: a service was refused, or the server does not answer.
         """
         connection = self.make_connection(timeout_s)
         try:
@@ -69,10 +69,11 @@ class OwnClient(adbutils.AdbClient):  # type: ignore[misc]
 class AdbServer:
     """``adb nodaemon server`` on a free port of the loopback, for several phones; a context manager.
 
-    A phone on USB belongs to one server at a time: the user's own server must not hold it.
+    A phone on USB can be used by only one server at a time, so the user's own server must not use it.
 
     Args:
-        home: home folder with the server's key in ``.android``, made when missing. A phone recognizes a kept key.
+        home: home folder with the server's key in ``.android``; both are made when missing. With the same folder, a
+            phone that has authorized the key is not asked again.
         keys: additional private keys to offer to phones, which may already trust them.
         log: host file for the server's output; by default in `home`.
     """
@@ -83,7 +84,7 @@ class AdbServer:
         self._log = log or home / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
-        """Port of the running server."""
+        """TCP port of the running server on 127.0.0.1."""
 
     @property
     def home(self) -> Path:
@@ -126,10 +127,13 @@ class AdbServer:
         self.stop()
 
     def revive(self) -> list[str]:
-        """Start the server again, on another port, when it does not answer; return one sentence if so.
+        """Start the server again, on another port, if it does not answer.
+
+        Returns:
+            One sentence about the restart; [] if the server answered or was never started.
 
         Raises:
-            DeviceError: it does not listen in time.
+            DeviceError: the server does not listen in time.
         """
         if self._process is None or self._answers():
             return []
@@ -186,6 +190,6 @@ def default_home() -> Path:
 
 
 def user_keys() -> tuple[Path, ...]:
-    """Return the key of the user's own adb, which phones may already trust."""
+    """Return the private key of the user's own adb, which phones may already trust; () if there is none."""
     found = Path.home() / ".android" / "adbkey"
     return (found,) if found.is_file() else ()

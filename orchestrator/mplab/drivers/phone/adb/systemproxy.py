@@ -1,4 +1,6 @@
-"""Set the HTTP proxy in Android's settings, which many apps use: those with WebView, Chrome's network stack, OkHttp.
+"""Set the HTTP proxy in Android's settings.
+
+Many apps use this proxy: those with WebView, Chrome's network stack or OkHttp.
 
 adb's shell user may run ``settings put global http_proxy HOST:PORT``, an old setting. When it changes, Android's
 ConnectivityService (ProxyTracker, Android 10 to 16) applies the proxy to all networks, notifies running apps, and
@@ -37,10 +39,10 @@ class SystemProxy:
 
     @contextlib.contextmanager
     def set(self, address: str) -> Iterator[None]:
-        """Set the proxy `address`, ``HOST:PORT``, for the duration of the context.
+        """Set the proxy `address`, ``HOST:PORT``, for the duration of the context; then restore the previous setting.
 
         Raises:
-            DeviceError: Android did not apply it.
+            DeviceError: Android did not apply the setting within 10 s.
         """
         try:
             self._phone.script(_put(address))

@@ -1,4 +1,4 @@
-"""Client of adb's shell protocol, version 2: three streams and an exit code (``shell_protocol.h`` of adb)."""
+"""Client of adb's shell protocol, version 2, with three streams and an exit code (``shell_protocol.h`` of adb)."""
 
 import contextlib
 import select
@@ -15,11 +15,11 @@ STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN = range(5)
 _PACKET = struct.Struct("<BI")
 _BLOCK = 32 * 1024
 _LONGEST_COMMAND = 30_000
-"""Maximum length, bytes; send longer scripts by standard input."""
+"""Maximum length of a command line, bytes; send longer scripts by standard input."""
 
 
 class LostError(Exception):
-    """The connection to the phone ended before the command."""
+    """The connection to the phone ended before the command ended."""
 
 
 class LateError(Exception):
@@ -39,10 +39,10 @@ class ShellStream:
     """A command line that runs in the phone's shell.
 
     Args:
-        client: of the phone's adb server.
-        serial: of the phone.
+        client: client of the phone's adb server.
+        serial: serial of the phone.
         command: command line.
-        timeout_s: limit for the start.
+        timeout_s: limit for the start of the command, s.
 
     Raises:
         adbutils.AdbError, OSError: the command could not be started.
@@ -63,7 +63,7 @@ class ShellStream:
             self._socket.close()
 
     def send(self, data: bytes, *, end: bool = True) -> None:
-        """Queue `data`, and with `end` its end, as standard input; `read` sends it."""
+        """Queue `data` as standard input of the command; `read` sends it. With `end`, nothing follows `data`."""
         for start in range(0, len(data), _BLOCK):
             block = data[start : start + _BLOCK]
             self._outgoing += _PACKET.pack(STDIN, len(block)) + block
@@ -71,10 +71,14 @@ class ShellStream:
             self._outgoing += _PACKET.pack(CLOSE_STDIN, 0)
 
     def read(self, take: Callable[[int, bytes], None], *, deadline: float | None = None) -> int:
-        """Pass each received block to `take`, with its stream, until the command ends; return the exit code.
+        """Exchange data until the command ends; return its exit code.
+
+        Args:
+            take: called with the stream (`STDOUT`, `STDERR`) and data of each received block.
+            deadline: time limit, s of `time.monotonic`; None: no limit.
 
         Raises:
-            LateError: `deadline` (monotonic) has passed.
+            LateError: `deadline` has passed.
             LostError: the connection ended.
         """
         self._socket.setblocking(False)
@@ -120,7 +124,7 @@ def run(client: OwnClient, serial: str, command: str, *, stdin: bytes = b"", tim
     """Run a command line in the phone's shell and wait for it.
 
     Raises:
-        LateError: it took longer than `timeout_s`; the connection is closed.
+        LateError: the command took longer than `timeout_s`; the connection is closed.
         LostError: the phone was lost.
         adbutils.AdbError, OSError: the phone is not connected or does not answer.
     """

@@ -13,7 +13,7 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT, Program
 
 CACHE_DIR = CHECKOUT / "build" / "docker-base"
-"""Folder of the archive from which the base image is made."""
+"""Folder that caches the archive from which the base image is made."""
 MMDEBSTRAP = Program("mmdebstrap", ("mmdebstrap",), ("--version",), "mmdebstrap", "makes the base image")
 SUITE = "bookworm"
 
@@ -31,7 +31,7 @@ def ensure_base(client: DockerClient, image: str, say: Say) -> str:
         Origin of the image: ``engine``, ``registry``, ``packages``.
 
     Raises:
-        LabNotReadyError: no registry has it, and it cannot be made here.
+        LabNotReadyError: no registry has the image, and it cannot be made on this machine.
     """
     try:
         client.images.get(image)
@@ -51,7 +51,12 @@ def ensure_base(client: DockerClient, image: str, say: Say) -> str:
 
 
 def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
-    """Make the base image from Debian packages, under its name in the registry.
+    """Make the base image from Debian packages, and name it `image`, as a registry would.
+
+    Args:
+        client: client of the engine.
+        image: name of the image.
+        because: reason why no registry gave the image, for the error message.
 
     Raises:
         LabNotReadyError: `image` is a digest, or mmdebstrap is missing or failed.
@@ -102,7 +107,7 @@ def _make_archive(archive: Path) -> None:
 
 
 def debian_sources(directory: Path = Path("/etc/apt")) -> list[Path]:
-    """Return this machine's package sources of Debian 12; without any, mmdebstrap uses its default."""
+    """Return this machine's package sources of Debian 12; if the list is empty, mmdebstrap uses its default."""
     candidates = [directory / "sources.list", *sorted((directory / "sources.list.d").glob("*"))]
     return [
         path

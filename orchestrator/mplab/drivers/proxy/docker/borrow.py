@@ -1,4 +1,7 @@
-"""Lend a stack to a run, and restore its state after the run or, when the run was killed, before the next one."""
+"""Use a stack of containers for a run, and restore the stack's previous state afterwards.
+
+If the run was killed, the next process restores the state.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,10 +19,10 @@ from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 
 @contextmanager
 def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
-    """Lock the stack against changes by other processes.
+    """Lock the stack against changes by other processes while the context is entered.
 
     Raises:
-        LabNotReadyError: a run holds the lock; the message names it.
+        LabNotReadyError: another process holds the lock; the message names its run.
     """
     with resource_lock(stack.resource, run_id=run_id):
         yield
@@ -27,7 +30,7 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 @contextmanager
 def borrowed(stack: DockerStack) -> Iterator[None]:
-    """Start the stack for a run, within `exclusive`, and restore its state afterwards.
+    """Start the stack on entry, and restore its previous state on exit. The caller must hold `exclusive`.
 
     Raises:
         LabNotReadyError: the project has containers that 'mplab proxy up' did not start, or the stack does not start.
@@ -51,10 +54,10 @@ def borrowed(stack: DockerStack) -> Iterator[None]:
 
 
 def give_back(stack: DockerStack) -> bool:
-    """Restore the state from before `borrowed`; return False when the stack is not borrowed.
+    """Restore the state that the stack had before `borrowed`; return False if no run has borrowed it.
 
     Raises:
-        LabNotReadyError: the engine cannot be used, or the services from before do not start.
+        LabNotReadyError: the engine cannot be used, or the previous services do not start.
     """
     note = _note(stack)
     try:
@@ -72,7 +75,7 @@ def give_back(stack: DockerStack) -> bool:
 
 
 def forget(stack: DockerStack) -> None:
-    """Discard the state to restore, because a user now decides by hand what runs."""
+    """Discard the state that `give_back` would restore, because a user now controls the stack by hand."""
     if _note(stack).exists():
         _remove_sidecars(stack)
         _note(stack).unlink(missing_ok=True)

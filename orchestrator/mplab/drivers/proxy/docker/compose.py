@@ -28,14 +28,16 @@ _NO_REGISTRY = re.compile(
 )
 _TRIES = 5
 _CONNECTION_LOST = re.compile(r"Pool is closed|Connection aborted")
-"""Error of Compose 1.29: it keeps a pool of 25 connections per URL and sometimes closes one in use, or uses one that
-the engine has closed. A repeated call skips the steps that were already done."""
+"""Error of Compose 1.29, after which the call is repeated; a repeated call skips the steps that were already done.
+
+Compose keeps a pool of 25 connections per URL. It sometimes closes one in use, or uses one that the engine has
+closed."""
 _OVERLAP = re.compile(r"Pool overlaps with other one", re.I)
 _NO_VOLUME = re.compile(r'[Vv]olume "?(?P<volume>[\w-]+)"? [^\n]*not (?:be )?found')
 
 
 class _Service(TypedDict):
-    """The keys of a compose file's service that are read here."""
+    """Keys of a service in the compose file that this module reads."""
 
     profiles: list[str]
     image: str
@@ -48,7 +50,10 @@ def profiles(file: Path = FILE) -> list[str]:
 
 
 def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
-    """Return one service of the profiles `chosen` per image; building all services would build images repeatedly."""
+    """Return one service for each image that the profiles `chosen` use.
+
+    Services share images, so building all services would build images repeatedly.
+    """
     services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
     found: dict[str, str] = {}
     for name, service in services.items():
@@ -93,9 +98,9 @@ def run_compose(
 
     Args:
         arguments: arguments of Compose.
-        url: of the engine.
-        settings: variables of the file; they take precedence over ``.env``.
-        chosen: profiles.
+        url: URL of the engine.
+        settings: variables of the compose file; they take precedence over ``.env``.
+        chosen: profiles to use.
         say: receives each line that Compose prints.
 
     Raises:

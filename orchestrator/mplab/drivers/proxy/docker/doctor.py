@@ -1,4 +1,4 @@
-"""Check the requirements of a server on its Docker engine."""
+"""Check that a Docker engine and its host meet the requirements of a proxy in containers."""
 
 import time
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _DAY_S = 86_400.0
 
 
 def examine(stack: DockerStack) -> list[Check]:
-    """Check a stack's engine and its content; an engine that cannot be used is the only finding."""
+    """Check the engine of a stack, and the stack on it. If the engine cannot be used, return only this finding."""
     try:
         with connected(stack.url) as client:
             return [_compose(), *_engine(client), *_images(client, stack), *_kernel(client, stack), *_services(stack)]
@@ -59,7 +59,11 @@ df -Pm /mnt | tail -1
 
 
 def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
-    """Check the kernel of the engine's host from a container; skip it when the image is missing, to avoid a pull."""
+    """Check kernel, clock and disk of the engine's host from a container.
+
+    If the image of the container is missing, it is not pulled. Only the congestion control of a local engine is then
+    checked.
+    """
     before = time.time()
     try:
         client.images.get(stack.image("net"))
@@ -98,7 +102,10 @@ def _congestion_control(stack: DockerStack, allowed: str) -> Check:
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
-    """Return the mount of the content volume, to measure its disk; mounting a missing volume would make it."""
+    """Return the mount of the content volume, to measure its disk; {} if it does not exist.
+
+    Docker would make a missing volume if it were mounted.
+    """
     name = f"{project}_content"
     there = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))
     return {name: {"bind": "/mnt", "mode": "ro"}} if there else {}

@@ -24,13 +24,13 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     parts = PROFILES
 
     def open(self, settings: DockerProxyFile, lab: ServerSettings) -> "Servers":
-        """See `ProxyDriver`: containers that already run."""
+        """See `ProxyDriver`: returns the containers that `host` has started."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.servers import open_servers
         return open_servers(settings, lab)
 
     def resources(self, settings: DockerProxyFile) -> Iterator[str]:
-        """See `ProxyDriver`: yields the compose project on its engine."""
+        """See `ProxyDriver`: yields the name of the compose project with its engine."""
         yield settings.resource
 
     def uses(self, settings: DockerProxyFile) -> str:
@@ -38,7 +38,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         return f"starts containers with the Docker engine {settings.engine or 'of this host, or of $DOCKER_HOST'}"
 
     def check(self, settings: DockerProxyFile, lab_file: str) -> Iterator[Finding]:
-        """See `ProxyDriver`: findings of `mplab proxy doctor`; runs start services that do not run."""
+        """See `ProxyDriver`: yields the findings of `mplab proxy doctor`."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.doctor import examine
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
@@ -49,7 +49,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def by_hand(
         self, settings: DockerProxyFile | None, chosen: Chosen, *, say: Say, detail: Say | None = None
     ) -> "ByHand":
-        """See `ProxyDriver`: returns its containers."""
+        """See `ProxyDriver`: returns the control of the containers."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import DockerByHand
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings

@@ -39,7 +39,7 @@ def connected(url: str) -> Iterator[DockerClient]:
     """Yield a client of the engine at `url`.
 
     Raises:
-        LabNotReadyError: see `connect`; also when the engine ends or fails during the context.
+        LabNotReadyError: see `connect`. Errors of the engine during the context also become this error.
     """
     client = connect(url)
     try:
@@ -57,7 +57,7 @@ def _client(url: str, version: str) -> DockerClient:
 
 
 class _TunnelledClient(DockerClient):
-    """Client that closes its tunnel with itself."""
+    """Client of an engine behind a tunnel; `close` also closes the tunnel."""
 
     def __init__(self, tunnel: Tunnel, version: str) -> None:
         super().__init__(base_url=tunnel.url, timeout=_TIMEOUT_S, version=version)
@@ -73,7 +73,7 @@ def _server_version(url: str, shown: str = "") -> str:
     """Return the API version of the engine, over a separate connection that is closed afterwards.
 
     Args:
-        url: of the engine.
+        url: URL of the engine.
         shown: name of the engine in errors; "": `url`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Hand containers that were started outside of a lab over to the process inside."""
+"""Hand running containers over to a lab: they are started outside of the lab, and its process inside uses them."""
 
 import json
 import os
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from mplab.drivers.proxy.docker.stack import StackFacts
 
 VARIABLE = "MPLAB_CONTAINERS"
-"""Environment variable that carries the handed stack into the lab."""
+"""Environment variable that carries a `HandedStack` into the lab, as JSON."""
 
 HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
-"""Node → service whose container holds that network namespace."""
+"""Node → service whose container holds the network namespace that replaces the node's."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class HandedStack:
     """`HandedOver` for a running stack.
 
     Attributes:
-        url: of the engine, as reachable from inside the lab.
+        url: URL of the engine, valid inside the lab.
         project: name of the compose project.
-        directory: folder of its configurations and secrets.
+        directory: folder of configurations and secrets of the containers.
         holder: id of the container that holds the proxy's network namespace.
-        images: name → id of the images that cells use.
+        images: ``net``, ``capture`` → name and tag of the image that cells use: ``mplab/net:latest``.
         facts: result of `DockerStack.describe`.
-        socket: descriptor of the engine's socket, when `url` needs it; -1: none.
-        networks: node → descriptor of a network namespace.
+        socket: file descriptor of the engine's socket, if `url` refers to it; -1: none.
+        networks: node → file descriptor of the network namespace for the node; see `Servers.networks`.
     """
 
     url: str
@@ -44,7 +44,7 @@ class HandedStack:
     networks: Mapping[str, int] = field(default_factory=dict)
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """See `HandedOver`: compares images of the engine."""
+        """See `HandedOver`: compares the ids of mplab's images."""
         before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""

@@ -17,7 +17,7 @@ from mplab.drivers.proxy.driver import HostSettings
 _ALWAYS = ("proxy", "origin", "dns")
 _PROBE = "probe"
 _SIDECARS = frozenset({"capture"})
-"""Profiles that are not started with the others: each cell starts its own side-cars."""
+"""Profiles that are built but not started with the stack: each cell starts its own side-car containers."""
 
 
 def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
@@ -54,12 +54,12 @@ def _check_wires(stack: DockerStack) -> None:
 
 
 def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool = False) -> tuple[str, ...]:
-    """Return the profiles needed for some services of the origin, in the order of the compose file.
+    """Return the profiles to start, in the order of the compose file.
 
     Args:
-        proxy: the proxy in the lab file.
-        services: services of the origin that are used.
-        probed: also answer link probes at the proxy, because the phone's packets use real networks.
+        proxy: entry of the proxy in the lab file.
+        services: services of the origin that the run uses.
+        probed: also start the server that answers link probes; needed when the phone uses real networks.
     """
     wanted = {*_ALWAYS, *proxy.profiles, *(name for name in services if name in PROFILES)} - _SIDECARS
     wanted |= {_PROBE} if probed else set()
@@ -67,12 +67,12 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
 
 
 def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
-    """Return the stack for the lab.
+    """Return the description of the running stack for the lab.
 
     Args:
         stack: the running containers.
-        opened: closes the descriptors that are opened for the lab.
-        wired: the lab is in namespaces and connects its wires to those of containers.
+        opened: stack that closes the descriptors opened for the lab.
+        wired: the lab runs in namespaces and connects its wires to the namespaces of containers.
 
     Raises:
         LabNotReadyError: the configurations of the containers are gone.

@@ -1,4 +1,4 @@
-"""Map paths of this machine to paths in containers, and files to volumes."""
+"""Map paths of this machine to paths in containers and volumes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,18 +9,18 @@ from mplab.drivers.origin.origin import CACHE_DIR as SITES_CACHE
 from mplab.drivers.services.running import CACHE_DIR as SERVICES_CACHE
 
 PRIVATE = "/var/lib/mplab"
-"""Folder in containers with the volumes of configurations, one subfolder each."""
+"""Folder in containers below which the volumes with configurations are mounted, one subfolder each."""
 CONTENT = "/srv"
-"""Folder in containers with the volume of content."""
+"""Folder in containers at which the volume with content is mounted."""
 CODE = "/opt/mplab"
 """Folder in images with mplab's pages and servers."""
 STORES = ("collected",)
-"""Volumes that containers fill; they are made but never emptied."""
+"""Volumes into which containers write; mplab makes them but never empties them."""
 USER = 10001
 """User id of processes in containers."""
 
 NGINX_VERSION = "1.22.1"
-"""Version in Debian 12, to which the image is pinned."""
+"""Version of nginx in Debian 12, on which the images are based."""
 
 _CONTENT_ROOTS = {
     SITES_CACHE: f"{CONTENT}/origin",
@@ -36,7 +36,7 @@ class InImages:
         directory: folder on this machine in which configurations are made.
 
     Attributes:
-        content: generated or installed files of this machine that the configurations refer to.
+        content: generated or installed files of this machine to which the configurations refer; `path` adds them.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -56,7 +56,11 @@ class InImages:
         self.content: set[Path] = set()
 
     def path(self, path: Path) -> str:
-        """Return the path in containers. Raises ValueError when no volume or image contains `path`."""
+        """Return the path in containers for a path of this machine.
+
+        Raises:
+            ValueError: no volume and no image contains `path`.
+        """
         for root in (path, *path.parents):
             if root in self._roots:
                 if root in _CONTENT_ROOTS:
@@ -83,7 +87,7 @@ class InImages:
 
 
 def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
-    """Map volume → path in the volume → file or folder in `directory` to copy there."""
+    """Return, for each volume, path in the volume → file or folder of `directory` with its content."""
     origin, services = directory / "origin", directory / "services"
     volumes = {
         "proxy": {".": directory / "proxy"},
@@ -96,7 +100,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
 
 
 def place_of_content(path: Path) -> str:
-    """Return the path of content in its volume. Raises ValueError for other files."""
+    """Return the path in the content volume for a path of this machine. Raises ValueError if it is no content."""
     for root, place in _CONTENT_ROOTS.items():
         if path.is_relative_to(root):
             return f"{place.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"

@@ -12,17 +12,17 @@ _PROC = Path("/proc")
 
 
 def open_network(container: Container, service: str) -> int:
-    """Return a descriptor of a container's network namespace.
+    """Return a file descriptor of a container's network namespace.
 
-    The process is found by its control group: the engine's process ids are wrong here when it runs in its own PID
-    namespace.
+    A process of the container is found by its control group. The engine's process ids are wrong on this machine when
+    the engine runs in its own PID namespace.
 
     Args:
         container: a running container.
-        service: its name in messages.
+        service: name of the container in messages.
 
     Raises:
-        LabNotReadyError: none of its processes is visible here.
+        LabNotReadyError: this machine sees no process of the container.
     """
     for process in _PROC.iterdir():
         if process.name.isdigit():

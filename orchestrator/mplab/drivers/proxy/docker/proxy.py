@@ -27,9 +27,9 @@ from mplab.drivers.proxy.settings import proxy_settings
 from mplab.format.agentlog import LogRecord, SessionSettings
 
 SERVICE, HOLDER, ORIGIN = "proxy", "proxy-net", "origin-net"
-"""Services: the proxy, the holder of its network namespace, and the holder of the origin's."""
+"""Services: the proxy, the holder of the proxy's network namespace, and the holder of the origin's namespace."""
 CLOCK_S = 2.0
-"""Maximum offset of the clock of the engine's host, s."""
+"""Maximum offset between the clocks of the engine's host and this machine, s."""
 
 _READY_TIMEOUT_S = 15.0
 _STOP_S = 5
@@ -41,18 +41,18 @@ _COUNTERS = ("cat", "/proc/net/netstat", "/proc/net/snmp")
 class DockerProxy:
     """`Proxy` as a container of a running stack.
 
-    All actions use the engine's API, so the engine may be on any host. The only change is the configuration in the
-    volume; whoever started the stack restores it.
+    All actions use the engine's API, so the engine may be on any host. The only lasting change is the configuration in
+    the volume `proxy`; the next start of the stack writes it again.
 
     Args:
-        client: of the engine.
+        client: client of the engine.
         project: name of the compose project.
         image: image of the container that writes the configuration into its volume.
         sidecar: captures in the proxy's network namespace.
-        interface: interface towards the phone in that namespace; "": that of its default route, where packets to
-            published ports arrive.
-        congestion_control: set on every socket towards the phone.
-        ports: of the origin's services for phones, in addition to the web ports.
+        interface: interface towards the phone in this namespace; "": the interface of the default route, at which
+            packets to published ports arrive.
+        congestion_control: algorithm for every socket towards the phone.
+        ports: ports of the origin's services, in addition to `WEB_PORTS`.
         plain: address and port for sessions without encryption; "": not accepted.
         internet: destinations outside of the lab, in the form of the proxy's allow list.
     """
@@ -129,7 +129,9 @@ class DockerProxy:
         self._put("proxy", {MARK: b"", "proxy.json": json.dumps(settings, indent=1).encode()})
 
     def _put(self, volume: str, files: Mapping[str, bytes]) -> None:
-        """Write files into a volume through a container that never starts: the proxy mounts the volume read-only.
+        """Write files into a volume through a helper container that never starts.
+
+        The proxy's own container mounts the volume read-only.
 
         Raises:
             DeviceError: the engine refused.
@@ -162,13 +164,13 @@ class DockerProxy:
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
-        """Stop the proxy, which first logs its open connections; remove remaining side-cars."""
+        """Remove remaining side-cars and stop the proxy. Before it ends, the proxy logs its open connections."""
         self._sidecar.clear()
         with suppress(NotFound):
             self._container(SERVICE).stop(timeout=_STOP_S)
 
     def use(self, session: SessionSettings) -> None:
-        """Apply settings for sessions; restart ended containers and remove old side-cars.
+        """Remove old side-cars, restart containers that have ended, and apply settings for sessions.
 
         Raises:
             DeviceError: the proxy does not start, or its network namespace is lost.
@@ -184,12 +186,12 @@ class DockerProxy:
         self.watch.check()
 
     def log_end(self) -> int:
-        """Return the time of the last log line, ns since 1970."""
+        """Return the time of the last log line, ns since 1970; 0 for an empty log."""
         lines = parse_timed(self._container(SERVICE).logs(tail=1, timestamps=True))
         return lines[-1][0] if lines else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:
-        """Return the records after `mark`; wait until the engine has received all recent output."""
+        """Return the records after `mark`. Wait until two reads, 0.05 s apart, give the same number of lines."""
         lines = self._lines(mark)
         while True:
             time.sleep(_POLL_S)
@@ -211,10 +213,12 @@ class DockerProxy:
         return parse_netstat(self._ask(*_COUNTERS))
 
     def clock_offset_s(self, clock: Callable[[], float] = time.time) -> float:
-        """Return the minimum offset between the clocks of the engine's host and this machine, s; 0 if they may agree.
+        """Return a lower bound for the offset between the clocks of the engine's host and this machine, s.
+
+        The result is 0 if the clocks may agree.
 
         Args:
-            clock: of this machine.
+            clock: clock of this machine, s since 1970.
 
         Raises:
             DeviceError: the container's clock cannot be read.

@@ -1,4 +1,4 @@
-"""Make configurations for the images from the templates of the virtual lab, and keep them on this machine."""
+"""Make the configurations of the containers from the templates of the virtual lab; keep them on this machine."""
 
 import hashlib
 import json
@@ -26,10 +26,10 @@ from mplab.format import sites
 from mplab.format.sites import NETWORK
 
 VALID_FOR = timedelta(days=397)
-"""Validity of certificates: a server runs longer than a virtual lab."""
+"""Validity of certificates, longer than in a virtual lab, because a server runs longer."""
 RENEW_BEFORE = timedelta(days=30)
 PORTS = {name: port for name, port in LISTENERS.items() if name != "mpflex_plain"}
-"""Listeners published for phones. The one for unencrypted sessions is open only during runs."""
+"""Name of listener → port, for phones. The listener for unencrypted sessions is left out; it is open only in runs."""
 SHADOWSOCKS_PORT = 8388
 COLLECTOR_PORT = 8443
 COLLECTOR_HOST = "collector.lab"
@@ -45,11 +45,11 @@ _NOTE = "rendered.json"
 
 @dataclass(frozen=True)
 class Rendered:
-    """Configurations on this machine.
+    """Configurations of a stack, as files on this machine.
 
     Attributes:
-        directory: private folder that holds them.
-        key: changes whenever the configurations are made again.
+        directory: private folder of the files.
+        key: hash of all inputs and a random part; it changes whenever the configurations are made again.
         expires: end of the certificates' validity, Unix time.
         content: files and folders of this machine that configurations refer to.
         commands: program → command that runs it in its container.
@@ -72,7 +72,7 @@ class Rendered:
 
     @property
     def secret_file(self) -> Path:
-        """Secret shared by agents and the proxy."""
+        """File with the secret that agents and proxy share."""
         return self.directory / "proxy" / "secret"
 
     @property
@@ -86,9 +86,9 @@ class RenderSettings:
     """Settings of a stack that determine its configurations.
 
     Attributes:
-        congestion_control: of the proxy's sockets towards phones; "": the system's.
-        listen: addresses of the server as phones know them.
-        internet: additional destinations of the proxy, ``NETWORK:PORTS``.
+        congestion_control: algorithm for the proxy's sockets towards phones; "": the system's default.
+        listen: addresses at which phones reach the server.
+        internet: additional destinations that the proxy allows, ``NETWORK:PORTS``.
         upstream_names: also resolve names outside of the lab.
     """
 
@@ -99,14 +99,15 @@ class RenderSettings:
 
 
 def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) -> Rendered:
-    """Return the configurations in `directory`; make them again when an input has changed or they expire soon.
+    """Return the configurations in `directory`.
 
-    Without `renew`, the secrets of proxy, ShadowSocks and collector stay the same, because phones have copies.
+    They are made again if an input has changed, or if the certificates expire within 30 days. Without `renew`, the
+    secrets of proxy, ShadowSocks and collector stay the same, because phones have copies of them.
 
     Args:
-        directory: folder that keeps them.
-        settings: of the stack.
-        renew: make everything again, including secrets.
+        directory: folder that keeps the configurations.
+        settings: settings of the stack.
+        renew: make all configurations again, including secrets.
 
     Raises:
         LabNotReadyError: a program that makes content is missing.
@@ -202,7 +203,7 @@ def _write_collector(folder: Path, authority: LabAuthority, listen: Sequence[str
 
 
 def load_rendered(directory: Path) -> Rendered | None:
-    """Return the newest configurations in `directory`, or None when they or their content are missing."""
+    """Return the configurations in `directory`; None if they or the files in `content` are missing."""
     try:
         note = json.loads((directory / _NOTE).read_text())
     except (OSError, ValueError):

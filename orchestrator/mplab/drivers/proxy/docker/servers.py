@@ -1,7 +1,7 @@
 """Proxy, origin and services of a lab as containers, whose networks replace the nodes `proxy` and `origin`.
 
-A process inside a lab reaches the engine only through the descriptors handed to it: the engine's socket and two
-network namespaces. The kernel removes wires into these namespaces when the lab ends, however it ends.
+A process inside a lab reaches the engine only through the file descriptors that it inherits: the engine's socket and
+two network namespaces. When the lab ends, even by a crash, the kernel removes the wires into these namespaces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from mplab.format.sites import delay_by_prefix
 
 
 def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
-    """Return the servers of a lab whose containers run. Raises LabNotReadyError when none were handed over."""
+    """Return the servers of a lab as running containers. Raises LabNotReadyError when none were handed over."""
     kind = ContainerServers if lab.interface else FarServers
     return kind(settings, lab, HandedStack.received())
 
@@ -41,9 +41,9 @@ class ContainerServers:
     """`Servers` as running containers.
 
     Args:
-        settings: the proxy in the lab file.
+        settings: entry of the proxy in the lab file.
         lab: settings from the lab.
-        given: the handed-over stack.
+        given: running stack that was handed to this process.
 
     Raises:
         LabNotReadyError: the containers' configurations are missing.
@@ -90,7 +90,7 @@ class ContainerServers:
             self._follow(service, stream, file)
 
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
-        """Return the services; they are checked from the node with their network."""
+        """Return the services; requests that check them come from the node `origin`, which has their network."""
         return RunningServices(
             self._lab.services,
             directory=self._made.directory / "services",
@@ -103,7 +103,7 @@ class ContainerServers:
         return self._lab.endpoints.listener("mpflex_plain")
 
     def _follow(self, service: str, stream: str, file: str) -> None:
-        """Append the container's future output to a file of the lab until the container ends."""
+        """Append the output of a container, from now until the container ends, to a log file of the lab."""
         container = self.proxy.watch.containers().get(service)
         if container is None:
             return
@@ -124,11 +124,11 @@ class ContainerServers:
         self.proxy.start()
 
     def stop(self) -> None:
-        """Stop the proxy and remove the lab's side-cars; the stack is stopped by whoever started it."""
+        """Stop the proxy and remove the side-cars; the other containers run until `hosted` stops them."""
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Return the delays of sites and services, the same as for processes."""
+        """Map address prefix of sites and services → one-way delay, ms; the same values as for `ProcessServers`."""
         return {**delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
@@ -141,7 +141,7 @@ class ContainerServers:
         return self._made.ca_pem
 
     def make_home(self, directory: Path) -> Path:
-        """Make a home folder in which browsers trust that authority."""
+        """Make a home folder in which browsers trust the authority of the containers' certificates."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
         return directory
@@ -171,11 +171,13 @@ class ContainerServers:
 
 
 class WatchedServices(RunningServices):
-    """Services in containers that this machine cannot reach; the engine's health checks replace requests.
+    """Services in containers that this machine cannot reach.
+
+    The health checks of the engine replace the requests of `RunningServices.check`.
 
     Args:
         services: services to watch.
-        directory: folder in which their configurations were made.
+        directory: folder in which the configurations of the containers were made.
         watch: lists the containers.
     """
 
@@ -184,7 +186,10 @@ class WatchedServices(RunningServices):
         self._watch = watch
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise DeviceError when a container does not run, or does not answer its health check."""
+        """Raise DeviceError when a container of the project does not run or fails its health check.
+
+        All containers are checked, whatever `names` has; without `names`, none.
+        """
         states = [state_of(name, container.attrs) for name, container in self._watch.containers().items()]
         if names and (bad := sorted(state.service for state in states if not state.well)):
             raise DeviceError("engine", f"{', '.join(bad)} does not answer: mplab proxy logs {bad[0]}")

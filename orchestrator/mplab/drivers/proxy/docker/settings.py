@@ -81,7 +81,7 @@ class DockerProxyFile(ProxyFile):
 
     @property
     def resource(self) -> str:
-        """Name of the lock that a run takes: the containers of the project on its engine."""
+        """Name of the lock that a run takes; it names the project and the engine."""
         return resource_of(self.project, engine_url(self.engine or ""))
 
 

@@ -1,4 +1,4 @@
-"""Capture packets for one cell in a separate container, in the network namespace of the watched container."""
+"""Capture packets for one cell: in a side-car, a separate container in the network namespace of another container."""
 
 import gzip
 import hashlib
@@ -20,11 +20,11 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import MPTRACE, Program
 
 LABEL = "mplab.cell"
-"""Label of containers that live as long as a cell; its value is their project."""
+"""Label of containers that live as long as a cell; the value is the name of the compose project."""
 FREE_MB = 500
 """Free space on the engine's disk required to start a capture, MB."""
 LONGEST_S = 3600
-"""Maximum duration of a capture, s, in case the orchestrator was killed and cannot stop it."""
+"""Maximum duration of a capture, s. It matters only if mplab was killed and cannot stop the capture."""
 
 _FOLDER = "/cell"
 _GRACE_S = 60
@@ -65,7 +65,10 @@ class SidecarProcess:
             raise DeviceError("capture side-car", f"the engine does not answer any more: {error}") from error
 
     def stop(self, timeout_s: float = 5.0) -> int:
-        """Send SIGTERM, wait at least 60 s (compressing the capture takes time), then SIGKILL; return the exit code.
+        """Send SIGTERM, wait, then send SIGKILL; return the exit code.
+
+        The wait ends with the container, after `timeout_s` or 60 s, whichever is longer: the container first
+        compresses the capture.
 
         Raises:
             DeviceError: the engine does not answer.
@@ -82,12 +85,12 @@ class Sidecar:
     """`Machine` that can only capture: each capture is a container.
 
     Args:
-        client: of the engine.
-        image: image with ``capture-cell``.
+        client: client of the engine.
+        image: image with the script ``capture-cell``.
         project: name of the compose project.
-        beside: id of the container whose network is captured.
-        free_mb: refuse to capture with less free space on the engine's disk, MB.
-        tmpfs: options of a memory file system for captures; "": captures are on the engine's disk.
+        beside: id of the container in whose network namespace the side-cars capture.
+        free_mb: minimum free space on the engine's disk to start a capture, MB.
+        tmpfs: mount options of a tmpfs for the captures; "": captures are on the engine's disk.
     """
 
     name = "proxy"
@@ -121,7 +124,7 @@ class Sidecar:
         return "capture-cell"
 
     def outbox(self, target: Path) -> str:
-        """Return the path in the container."""
+        """Return the path in the side-car to which the capture of the host file `target` is written."""
         return f"{_FOLDER}/{target.name}"
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> SidecarProcess:
@@ -165,10 +168,10 @@ class Sidecar:
         return {"MPLAB_FILE": target, "MPLAB_FREE_MB": str(self._free_mb), "MPLAB_SECONDS": str(LONGEST_S)}
 
     def bring(self, target: Path) -> None:
-        """Fetch the file of a finished capture, decompress it to `target`, and verify its SHA-256.
+        """Fetch the file of a finished capture, decompress it to `target`, verify its SHA-256, and remove the side-car.
 
         Raises:
-            DeviceError: it cannot be fetched, or its hash differs.
+            DeviceError: the file cannot be fetched, or its hash differs.
         """
         process = self._running.pop(self.outbox(target), None)
         if process is None:
@@ -192,7 +195,7 @@ class Sidecar:
 
 
 def remove_sidecars(client: DockerClient, project: str) -> int:
-    """Remove every side-car of a project, whichever process started it; return their number."""
+    """Remove all side-cars of a project, even those of other processes; return their number."""
     left = client.containers.list(all=True, filters={"label": f"{LABEL}={project}"}, ignore_removed=True)
     for container in left:
         with suppress(NotFound):

@@ -29,7 +29,7 @@ from mplab.drivers.proxy.docker.watch import PROJECT_LABEL, SERVICE_LABEL
 DEFAULT_PROFILES = ("proxy", "origin", "dns")
 
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
-"""List of congestion controls that processes without network capabilities may use."""
+"""File of the kernel with the congestion controls that processes without CAP_NET_ADMIN may use."""
 IMAGES_DIR = PROXY_DIR / "images"
 _READY_TIMEOUT_S = 120.0
 _POLL_S = 0.25
@@ -38,16 +38,16 @@ _LOG_LINES = 5
 
 @dataclass(frozen=True)
 class StackSettings:
-    """Settings of a stack.
+    """Settings of a stack: the containers of one compose project on one engine.
 
     Attributes:
-        engine: URL of the engine; "": ``DOCKER_HOST``, or this machine's.
+        engine: URL of the engine; "": ``DOCKER_HOST`` or, if it is not set, the engine of this machine.
         project: name of the compose project.
         profiles: profiles to start.
-        listen: up to two addresses of the server at which phones reach the proxy; none: loopback.
+        listen: up to two addresses of the server at which phones reach the proxy; (): loopback.
         signal: addresses that MPTCP advertises to phones.
-        congestion_control: of the proxy's sockets towards phones; "": the system's.
-        internet: destinations outside of the lab, in the form of the proxy's allow list; none: only the lab's.
+        congestion_control: algorithm for the proxy's sockets towards phones; "": the system's default.
+        internet: destinations outside of the lab that the proxy allows, ``NETWORK:PORTS``; (): none.
         upstream_names: also resolve names outside of the lab.
         variables: additional variables of the compose file.
     """
@@ -66,7 +66,7 @@ class StackSettings:
     def of(
         cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
-        """Return the settings of a lab file; the other arguments override it."""
+        """Return the settings of a lab file; arguments that are not empty override it."""
         asked = congestion_control or file.congestion_control
         started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
@@ -86,7 +86,7 @@ class StackSettings:
         return TypeAdapter(cls).validate_python(found)
 
     def environment(self) -> dict[str, str]:
-        """Variables of the compose file that differ from ``.env``."""
+        """Return variables of the compose file; they take precedence over ``.env``."""
         found = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
         found |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
         if self.signal:
@@ -95,7 +95,10 @@ class StackSettings:
 
 
 class StackFacts(TypedDict):
-    """Value of ``containers`` in the manifest: `images` has their digests, `configuration` a hash."""
+    """Value of ``containers`` in the manifest.
+
+    `images` maps name → id of the image; `configuration` is `Rendered.digest`.
+    """
 
     engine: str
     kernel: str
@@ -113,7 +116,7 @@ class DockerStack:
     """Proxy and origin services on one engine.
 
     Args:
-        settings: of the stack.
+        settings: settings of the stack.
         say: receives one line for each step.
         detail: receives the output of Compose.
     """
@@ -126,16 +129,16 @@ class DockerStack:
 
     @property
     def resource(self) -> str:
-        """Name of the lock of its containers."""
+        """Name of the lock for the containers of the stack."""
         return resource_of(self.settings.project, self.url)
 
     @property
     def directory(self) -> Path:
-        """Folder of its configurations and secrets on this machine."""
+        """Folder of the stack's configurations and secrets on this machine."""
         return state_directory() / "proxy" / self.settings.project
 
     def render(self, *, renew: bool = False) -> Rendered:
-        """Return configurations and content for its containers; make them when missing or outdated."""
+        """Return configurations and content for the containers; make them if they are missing or outdated."""
         ours = self.settings
         settings = RenderSettings(ours.congestion_control, ours.listen, ours.internet, ours.upstream_names)
         return rendered(self.directory, settings, renew=renew)
@@ -149,7 +152,7 @@ class DockerStack:
         return self.directory.with_name(f"{self.settings.project}.up.json")
 
     def up_with(self) -> StackSettings | None:
-        """Return the settings with which a user started the stack; None if no user did, or if one has stopped it."""
+        """Return the settings with which a user started the stack; None if the user stopped it or never started it."""
         try:
             found = json.loads(self._up_file.read_text())
         except (OSError, ValueError):
@@ -157,7 +160,7 @@ class DockerStack:
         return StackSettings.read(found)
 
     def describe(self, made: Rendered) -> StackFacts:
-        """Return engine version, digests of the images and hash of the configurations, on which cells depend."""
+        """Return facts on which the results of cells depend: engine version, image ids, hash of the configurations."""
         with self._engine() as client:
             version = client.version(api_version=False)
             found = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
@@ -178,10 +181,10 @@ class DockerStack:
         Args:
             renew: make new secrets, passwords and certificates.
             build: build images that are not up to date.
-            further: additional profiles whose images to build.
+            further: additional profiles whose images are built.
 
         Raises:
-            LabNotReadyError: one of them cannot be provided.
+            LabNotReadyError: an image, configuration or content cannot be provided.
         """
         with self._engine() as client:
             if self.url.startswith("unix://"):  # its kernel is this machine's
@@ -204,10 +207,10 @@ class DockerStack:
         Args:
             renew: see `prepare`.
             build: see `prepare`.
-            remember: store the settings, so that runs restore the stack afterwards.
+            remember: store the settings (`up_with`): a run that borrows the stack then restores it afterwards.
 
         Raises:
-            LabNotReadyError: it cannot be started, or a service does not answer within two minutes.
+            LabNotReadyError: the stack cannot be started, or a service does not answer within two minutes.
         """
         made = self.prepare(renew=renew, build=build)
         if not self.url.startswith("unix://"):
@@ -229,8 +232,8 @@ class DockerStack:
         """Stop and remove the containers and networks of the project.
 
         Args:
-            volumes: also remove its volumes.
-            forget: delete the stored settings, so that runs do not start the stack again.
+            volumes: also remove the volumes of the project.
+            forget: delete the stored settings (`up_with`): runs then do not start the stack again afterwards.
         """
         if forget:
             self._up_file.unlink(missing_ok=True)
@@ -245,12 +248,12 @@ class DockerStack:
                         continue
 
     def status(self) -> list[ServiceState]:
-        """Return the states of all its containers, sorted by service."""
+        """Return the states of all containers of the project, sorted by service."""
         with self._engine() as client:
             return self._states(client)
 
     def logs(self, service: str = "", *, lines: int = 100) -> Iterator[tuple[str, str]]:
-        """Yield (service, line) for the last `lines` lines of each service, or of one."""
+        """Yield pairs (service, line): the last `lines` lines of `service` or, for "", of each service."""
         with self._engine() as client:
             for container in self._containers(client):
                 name = container.labels[SERVICE_LABEL]
@@ -259,7 +262,7 @@ class DockerStack:
                     yield from ((name, line) for line in text.splitlines())
 
     def _check_congestion_control(self, allowed: Sequence[str]) -> None:
-        """Raise LabNotReadyError unless the kernel of the engine's host lets containers choose what is requested."""
+        """Raise LabNotReadyError if `allowed` is known and does not contain the requested congestion control."""
         if allowed and (problem := not_allowed(self.settings.congestion_control, allowed)):
             raise LabNotReadyError(f"{problem}; or name another one by 'congestion_control'")
 
@@ -277,7 +280,7 @@ class DockerStack:
         return f"mplab/{name}:{self.settings.variables.get('MPLAB_TAG', 'latest')}"
 
     def _with_net(self) -> tuple[str, ...]:
-        """Return the profiles with `proxy`, which has the image that fills volumes."""
+        """Return the profiles to build: `proxy` is always one of them, because its image fills the volumes."""
         return tuple(dict.fromkeys(("proxy", *self.settings.profiles)))
 
     def _compose(self, *arguments: str, config: str = "", chosen: Sequence[str] = ()) -> None:
@@ -315,7 +318,7 @@ class DockerStack:
 
 
 def not_allowed(wanted: str, allowed: Sequence[str]) -> str:
-    """Return why containers cannot use the congestion control `wanted`, and the remedy; "" when they can."""
+    """Return why containers cannot use the congestion control `wanted`, with a remedy; "" if they can use it."""
     if not wanted or wanted in allowed:
         return ""
     together = " ".join((*allowed, wanted))

@@ -1,9 +1,9 @@
-"""Provide an engine reached by SSH as a socket of this machine, for the Docker client and for Compose.
+"""Forward a Unix socket of this machine to a Docker engine behind SSH, for the Docker client and for Compose.
 
-Docker's own library leaves an SSH process behind for each connection, has no timeout there, and needs extra packages
-for Compose 1.29. Compose 1.29 opens up to 64 connections at once, more than SSH servers accept as logins. Here, one
-`ssh` process logs in and each connection is a session of it (ssh_config(5), ControlMaster). The process of a session
-ends with its connection.
+Docker's own library leaves an SSH process behind for each connection, sets no timeout for SSH, and needs extra packages
+for Compose 1.29. Compose 1.29 opens up to 64 connections at once, more than SSH servers accept as logins. In this
+module, one `ssh` process logs in, and each connection is a session over its login (ssh_config(5), ControlMaster). The
+process of a session ends with the connection.
 """
 
 import shutil
@@ -76,7 +76,10 @@ class Tunnel:
         return subprocess.Popen(argv, stdin=both, stdout=both, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def _log_in(self) -> subprocess.Popen[bytes]:
-        """Start the `ssh` master for all sessions; when the server limits sessions, connections log in separately."""
+        """Start the `ssh` master process for all sessions.
+
+        A session that the server does not accept over this login makes a login of its own.
+        """
         argv = _argv(self._ssh_url, f"ControlPath={self._control}", "ControlMaster=yes", "ControlPersist=no")
         argv.insert(1, "-N")
         quiet = subprocess.DEVNULL
@@ -111,7 +114,11 @@ def _argv(url: str, *options: str, command: str = "") -> list[str]:
 
 
 def _try(url: str) -> None:
-    """Open one test connection: only its standard error shows why connections fail."""
+    """Open one test connection, because only its standard error shows why connections fail.
+
+    Raises:
+        LabNotReadyError: the test connection failed.
+    """
     if shutil.which("ssh") is None:
         raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
     try:
@@ -136,7 +143,7 @@ def _failure(url: str, why: str) -> LabNotReadyError:
 
 @contextmanager
 def near(url: str) -> Iterator[str]:
-    """Yield a URL of the same engine that needs no SSH. Raises LabNotReadyError when SSH fails."""
+    """Yield a URL of the engine that needs no SSH: `url` itself, or a tunnel. Raises LabNotReadyError if SSH fails."""
     if not url.startswith(SSH):
         yield url
         return

@@ -19,15 +19,15 @@ from mplab.drivers.proxy.docker.render import Rendered
 
 LABEL = "mplab.volume"
 MARK = ".mplab"
-"""File in a volume with the key of its content."""
+"""File in a volume with the key (hash) of the volume's content."""
 _FOLDER = "/volumes"
 
 
 def fill_volumes(client: DockerClient, project: str, image: str, rendered: Rendered, say: Say) -> list[str]:
-    """Copy configurations and content into the volumes of a project whose content differs.
+    """Copy configurations and content into the volumes of a project; skip volumes that are up to date.
 
     Args:
-        client: of the engine.
+        client: client of the engine.
         project: name of the compose project.
         image: any image with ``rm`` and ``find``.
         rendered: configurations and content to copy.
@@ -114,7 +114,10 @@ def _read(helper: Container, path: str) -> str:
 
 
 def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
-    """Return a key: for configurations their hash; for content a hash of file names, sizes and times."""
+    """Return the key of a volume's content.
+
+    For configurations, it is `Rendered.digest`; for content, a hash of the names, sizes and times of all files.
+    """
     if name != "content":
         return rendered.digest
     digest = hashlib.sha256()

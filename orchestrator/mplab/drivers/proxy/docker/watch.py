@@ -40,7 +40,7 @@ class Watch:
     """Detects containers that have ended since `begin`, even if the engine has started them again.
 
     Args:
-        client: of the engine.
+        client: client of the engine.
         project: name of the compose project.
     """
 
@@ -64,7 +64,7 @@ class Watch:
         return {str(container.labels[SERVICE_LABEL]): container for container in found}
 
     def begin(self, *, again: Callable[[Container], object] = lambda container: container.start()) -> list[str]:
-        """Start every container that does not run, and remember all of them.
+        """Start every container that does not run, and record the state of all containers for `problems`.
 
         Args:
             again: starts a container that has ended.
@@ -103,7 +103,7 @@ class Watch:
                 container.reload()
 
     def forget(self) -> None:
-        """Forget the containers, so that the next `begin` is like the first."""
+        """Discard the recorded containers, so that the next `begin` behaves like the first one."""
         self._before = {}
 
     def check(self) -> None:
@@ -112,7 +112,10 @@ class Watch:
             raise DeviceError("engine", "; ".join(problems))
 
     def problems(self) -> list[str]:
-        """Return one sentence for each container that ended since `begin`; holders of networks come first."""
+        """Return one sentence for each container that ended, was removed or is unhealthy since `begin`.
+
+        Containers that hold network namespaces come first.
+        """
         found = self.containers()
         names = sorted(self._before, key=lambda name: (not _holds(name), name))
         return [text for name in names if (text := self._problem(name, found.get(name)))]
@@ -126,7 +129,10 @@ class Watch:
         return f"the container of {name} ended by itself ({self._why(before.id, container)})"
 
     def _why(self, id_: str, container: Container) -> str:
-        """Return the reason from the engine's events: the state of a restarted container no longer shows it."""
+        """Return the reason why a container ended, from the engine's events.
+
+        The state of a container that was started again no longer shows the reason.
+        """
         said = self._events(id_)
         limit = int(container.attrs["HostConfig"]["Memory"]) >> 20
         if "oom" in (event["Action"] for event in said) or container.attrs["State"]["OOMKilled"]:

@@ -22,11 +22,11 @@ class ProcessProxy:
         node: node to run in.
         directory: private folder for its configuration.
         logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
-        secret_file: the secret shared with the agent.
-        congestion_control: set on every socket towards the phone.
-        interface: of the node, towards the phone.
+        secret_file: file with the secret that agent and proxy share.
+        congestion_control: algorithm for every socket towards the phone.
+        interface: interface of the node towards the phone.
         endpoints: addresses to listen at.
-        ports: of the origin's services for phones, in addition to the web ports.
+        ports: ports of the origin's services, in addition to `WEB_PORTS`.
     """
 
     def __init__(
@@ -88,17 +88,20 @@ class ProcessProxy:
             self._process.stop()
 
     def use(self, session: SessionSettings) -> None:
-        """Restart the proxy with other settings for sessions; do nothing for equal or empty settings."""
+        """Restart the proxy with `session`; do nothing if the settings are empty or already in use."""
         if session and session != self._session:
             self.stop()
             self._session = session
             self.start()
 
     def revive(self) -> list[str]:
-        """Start the proxy again when it has ended unexpectedly; return one sentence if so.
+        """Start the proxy again if it has ended unexpectedly.
+
+        Returns:
+            One sentence about the restart; [] if the proxy was still running or was never started.
 
         Raises:
-            DeviceError: it does not become ready.
+            DeviceError: the proxy does not become ready.
         """
         if self._process is None or self._process.poll() is None:
             return []
@@ -113,7 +116,7 @@ class ProcessProxy:
             raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
 
     def log_end(self) -> int:
-        """Return the size of the log, bytes."""
+        """Return the size of the connection log, bytes; it is the mark for `logs_since`."""
         return self._log_file.stat().st_size if self._log_file.exists() else 0
 
     def logs_since(self, mark: int) -> list[LogRecord]:

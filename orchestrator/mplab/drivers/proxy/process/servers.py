@@ -31,7 +31,7 @@ class ProcessServers:
         self.secret_file = lab.directory / "secret"
 
     def start(self, nodes: Mapping[str, Node]) -> None:
-        """See `Servers`: starts origin and services."""
+        """See `Servers`: starts origin and services, and makes the proxy."""
         lab = self._lab
         self._origin_node = nodes["origin"]
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
@@ -63,7 +63,7 @@ class ProcessServers:
         self._stack.close()
 
     def delay_by_prefix(self) -> dict[str, float]:
-        """Return the delays of sites and services."""
+        """Map address prefix of sites and services → one-way delay, ms."""
         return {**self.origin.delay_by_prefix(), **self.services.delay_by_prefix()}
 
     def logs(self) -> list[Path]:
@@ -72,7 +72,7 @@ class ProcessServers:
 
     @property
     def ca_pem(self) -> Path:
-        """Certificate of the authority that this origin has made."""
+        """Certificate of the lab's authority, which `Origin.prepare` has made."""
         return self.origin.ca_pem
 
     def make_home(self, directory: Path) -> Path:
@@ -92,5 +92,5 @@ class ProcessServers:
         check_each([self.proxy.check_alive, self.origin.check_alive, self.services.check_alive])
 
     def revive(self) -> list[str]:
-        """Start ended programs again: DNS and web first, because the services and the proxy need them."""
+        """See `Servers`: starts DNS and web first, because the services and the proxy need them."""
         return [*self.origin.revive(), *self.services.revive(), *self.proxy.revive()]

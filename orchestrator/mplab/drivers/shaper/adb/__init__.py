@@ -1,1 +1,1 @@
-"""Phones that shape their own paths by the root shell that a run has over adb."""
+"""Phones that shape their own paths; the run that controls them sends the commands over adb."""

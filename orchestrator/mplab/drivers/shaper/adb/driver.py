@@ -1,4 +1,4 @@
-"""Driver ``adb``: a phone that shapes its own paths while a run controls it by adb."""
+"""Driver ``adb``: a phone that shapes its own paths while a run controls the phone by adb."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -14,7 +14,7 @@ class AdbLink(Protocol):
         """Return the connection state; ``device`` means connected."""
 
     def connect(self) -> None:
-        """Connect the phone. Raises LabNotReadyError or DeviceError when that fails."""
+        """Connect the phone. Raises LabNotReadyError or DeviceError when the connection fails."""
 
 
 class PhoneOnAdb(Protocol):
@@ -42,7 +42,7 @@ class PhoneOnAdb(Protocol):
         """Run a command as root. Raises DeviceError when it fails."""
 
     def later(self, *scripts: str) -> Sequence[Command]:
-        """Return command lines that run `scripts` on the phone from another process."""
+        """Return command lines for this host with which another process runs `scripts` on the phone."""
 
 
 def adb_where(serial: str) -> str:

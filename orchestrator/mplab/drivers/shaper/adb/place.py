@@ -1,4 +1,4 @@
-"""Hold a phone on adb that shapes its own paths, by its root shell over the run's adb server."""
+"""Hold a phone that shapes its own paths; commands go to its root shell over the run's adb server."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from mplab.drivers.shaper.tc.linux import RootedPhone
 from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, check_result, whole_script
 
 DEAD_MAN_S = 60.0
-"""Silence after which the phone undoes its shaping, s; a short loss of adb is repaired within this time."""
+"""Time without heartbeat after which the phone undoes its shaping, s; longer than a short loss of adb."""
 
 
 class AdbShell:
-    """`Shell` on a phone that a run already uses."""
+    """`Shell` on a phone that a run already controls over adb."""
 
     def __init__(self, phone: PhoneOnAdb) -> None:
         self._phone = phone
@@ -49,11 +49,11 @@ class AdbShell:
         return check_result(self.name, done, "a script") if check else done
 
     def close(self) -> None:
-        """See `Shell`; the phone stays connected, because the connection belongs to the run."""
+        """Do nothing: the adb connection belongs to the run and stays open."""
 
 
 class AdbShapingPhone(RootedPhone):
-    """`RootedPhone` that a run controls by adb; held during its context.
+    """`RootedPhone` that a run controls by adb. The phone is held while the context is entered.
 
     Args:
         phone: a connected phone.

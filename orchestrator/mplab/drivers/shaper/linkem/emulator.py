@@ -20,7 +20,7 @@ from mplab.format.path import PathCondition
 
 _CONTROL_TIMEOUT_S = 5.0
 _COUNTERS = TypeAdapter(dict[str, dict[str, dict[str, JsonValue]]])
-"""Link → direction → counter. Some values are ratios, not counters."""
+"""Link → direction → name → value. Some values are ratios, not counters."""
 _WAN = "wan"
 _LINKS = {WLAN: ("wlan-phone", "wlan-router"), RMNET: ("rmnet-phone", "rmnet-router")}
 
@@ -34,7 +34,7 @@ class LinkemShaper:
         proxy: node that answers probes.
         probe_server: address and port of the probe server as the phone sees them.
         directory: folder for configuration, control socket and logs.
-        wan_delay_ms: one-way delay to the origin's addresses, by prefix.
+        wan_delay_ms: address prefix of the origin → one-way delay to it, ms.
     """
 
     kind = "linkem"
@@ -63,7 +63,7 @@ class LinkemShaper:
         """Start the emulator with all links unlimited, and the probe server.
 
         Raises:
-            DeviceError: one of them is not ready in time.
+            DeviceError: emulator or probe server is not ready in time.
         """
         self._seed = seed
         config = {
@@ -93,10 +93,13 @@ class LinkemShaper:
         wait_ready(process, log, name=f"linkem: {name}" if name != "linkem" else name, since=before)
 
     def revive(self) -> list[str]:
-        """Start both again with all links open when one has ended unexpectedly; return one sentence if so.
+        """Start emulator and probe server again, with all links open, if one of them has ended unexpectedly.
+
+        Returns:
+            One sentence about the restart; [] if both were still running.
 
         Raises:
-            DeviceError: one of them is not ready.
+            DeviceError: emulator or probe server is not ready in time.
         """
         ended = [log.stem for process, log in self._processes if process.poll() is not None]
         if not ended:
@@ -125,7 +128,7 @@ class LinkemShaper:
         return answer
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Apply the conditions to every path, and the requested delay to the core.
+        """Apply the conditions to the paths, and half of `core_rtt_ms` to each direction behind the proxy.
 
         Raises:
             DeviceError: `linkem` refused or does not answer.
@@ -140,7 +143,7 @@ class LinkemShaper:
         self._ask({"op": "apply", "link": interface, **_directions(condition), "continue": True})
 
     def clear(self) -> None:
-        """Open every path and the core."""
+        """Remove the conditions of all paths and the requested delay behind the proxy."""
         for link in (*_LINKS, _WAN):
             self._ask({"op": "apply", "link": link, "up": {}, "down": {}, "seed": 0})
 

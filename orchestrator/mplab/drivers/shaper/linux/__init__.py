@@ -1,1 +1,1 @@
-"""Linux servers (the proxy's, or any other) that shape with the kernel's traffic control."""
+"""Linux servers that shape with the kernel's traffic control: the host of the proxy, or any other server."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Linux(TcDriver[ServerFile, Shell]):
-    """`MachineDriver` for Linux servers; nothing is installed there."""
+    """`MachineDriver` for Linux servers; nothing is installed on the server."""
 
     name = "linux"
     title = "a Linux server, over SSH, or this machine"

@@ -10,12 +10,12 @@ from mplab.drivers.shaper.tc.shell import Shell
 
 
 class LinuxServer(LinuxHost):
-    """Server that no other process can shape during its context.
+    """Server that this process holds while the context is entered: no other process can shape it.
 
     Args:
-        label: for messages: ``server proxy``.
-        settings: of the lab file.
-        shell: on the server, not yet connected.
+        label: name in messages: ``server proxy``.
+        settings: entry in the lab file.
+        shell: root shell on the server, not yet connected.
         interfaces: interfaces of the server to shape; default: the one in `settings`.
         owner: owner of the hold.
     """

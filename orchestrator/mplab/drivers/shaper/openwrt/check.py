@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
-    """Yield findings about a router over SSH. Raises MplabError when it no longer answers."""
+    """Yield findings about a router over a connected `ssh`. Raises MplabError when the router no longer answers."""
     what, settings, interfaces = machine.label, machine.settings, machine.interfaces
     yield Finding(what, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
@@ -68,7 +68,7 @@ def _radio(ssh: "SshConnection", what: str, radio: RadioFile) -> Iterator[Findin
 
 
 def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterator[Finding]:
-    """Check whether the router knows the phones; it may not know a phone that is asleep."""
+    """Check whether the router knows the addresses of the phones; a phone that is asleep may be unknown."""
     neighbours = ssh.script("ip neigh", check=False).stdout.lower().split()
     for path in machine.paths:
         if path.address:

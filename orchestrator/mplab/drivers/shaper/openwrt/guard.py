@@ -18,7 +18,7 @@ INSTALLED = {
     "/etc/init.d/mplab-guard": INIT_SCRIPT,
     "/lib/upgrade/keep.d/mplab-guard": SCRIPT.with_name("mplab-guard.keep"),
 }
-"""Path on the router → file of mplab."""
+"""Path on the router → file in mplab that is copied there."""
 
 STATE = "/tmp/mplab"  # noqa: S108 - on the router, where it is memory
 
@@ -33,7 +33,7 @@ class GuardState:
         running: the switch runs.
         enabled: the switch starts at boot.
         owner: owner of the hold on the router, or "".
-        silent_s: time since the owner's last heartbeat, s.
+        silent_s: time since the owner's last heartbeat, s; 0 without owner.
     """
 
     installed: bool
@@ -120,7 +120,7 @@ def _write(ssh: "SshConnection", path: str, text: str) -> None:
 
 
 def remove(ssh: "SshConnection") -> bool:
-    """Remove the switch and the state of a silent owner; return False when nothing was installed.
+    """Remove the dead-man's switch from the router; return False when nothing was installed.
 
     Raises:
         LabNotReadyError: an owner holds the router.

@@ -19,15 +19,15 @@ _REBOOT_TIMEOUT_S = 180.0
 _REBOOT_POLL_S = 0.5
 _OFFLOAD = "firewall.@defaults[0]."
 _UNDO_OFFLOAD, _UNDO_RADIO = "40-offload", "30-radio"
-"""Names of undo scripts. They run after the undo of the shaping, in descending order."""
+"""Names of undo scripts. Undo scripts run in descending order of names, so these run after the shaping's."""
 
 
 class Router(Place):
-    """Router that no other process can shape during its context.
+    """Router that this process holds while the context is entered: no other process can shape it.
 
     Args:
-        name: in the lab file.
-        settings: of the lab file.
+        name: name in the lab file.
+        settings: entry in the lab file.
         interfaces: interfaces of the router to shape; default: the one in `settings`.
         owner: owner of the hold.
     """
@@ -90,7 +90,7 @@ class Router(Place):
     def set_radio(self, radio: RadioFile) -> None:
         """Change the router's WiFi until release: on, off, channel, transmit power, SSID.
 
-        Nothing is committed: a reboot discards it.
+        The changes are not committed in uci: a reboot discards them.
 
         Raises:
             LabNotReadyError: uncommitted changes by another user exist.
@@ -103,11 +103,11 @@ class Router(Place):
         self.hold.change(f"{self.hold.note_undo(file, note)}\n{script}", f"WiFi {radio.device}")
 
     def reboot(self, timeout_s: float = _REBOOT_TIMEOUT_S) -> None:
-        """Reboot the router, wait until it returns, and hold it again without shaping.
+        """Reboot the router, wait until it answers again, and hold it again; then no path is shaped.
 
         Raises:
-            LabNotReadyError: another owner has taken it during the reboot.
-            PlaceError: it does not return in time.
+            LabNotReadyError: another owner has taken the router during the reboot, or its dead-man's switch is missing.
+            PlaceError: the router does not answer within `timeout_s`.
         """
         self.hold.stop_beating()
         self.shaping.forget()

@@ -7,8 +7,8 @@ from mplab.drivers.shaper.tc.shell import quote
 def switch_radio(radio: RadioFile) -> tuple[str, str]:
     """Return two shell scripts: one that undoes the change, and one that makes it.
 
-    Options are set but not committed: netifd reads staged options, a reboot discards them, and ``uci revert`` undoes
-    them.
+    uci options are set but not committed. The network daemon (netifd) reads uncommitted options, too; a reboot
+    discards them, and ``uci revert`` undoes them.
     """
     wanted = {
         f"wireless.{radio.device}.disabled": None if radio.enabled is None else str(int(not radio.enabled)),

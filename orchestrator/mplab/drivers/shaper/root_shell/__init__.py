@@ -1,1 +1,1 @@
-"""Phones that shape their own paths by a root shell set in the lab file."""
+"""Phones that shape their own paths; a command line in the lab file opens the root shell."""

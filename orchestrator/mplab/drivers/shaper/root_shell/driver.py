@@ -1,4 +1,4 @@
-"""Driver ``root-shell``: a phone that shapes its own paths by a root shell that a command line opens."""
+"""Driver ``root-shell``: a phone that shapes its own paths; a command line opens the root shell."""
 
 import shlex
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
-    """`MachineDriver` for phones with a root shell in the lab file; nothing is installed there."""
+    """`MachineDriver` for phones with a root shell in the lab file; nothing is installed on the phone."""
 
     name = "root-shell"
     title = "a phone, by a command line that opens a root shell on it"

@@ -1,4 +1,4 @@
-"""Hold a rooted phone during a run; nothing is installed there."""
+"""Hold a rooted phone during a run; nothing is installed on the phone."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from mplab.drivers.shaper.tc.shell import Shell
 
 
 class ShapingPhone(RootedPhone):
-    """Phone with a root shell in the lab file, held during its context.
+    """Phone with a root shell in the lab file. The phone is held while the context is entered.
 
     Args:
-        label: for messages: ``phone phone-1``.
-        settings: of the lab file.
+        label: name in messages: ``phone phone-1``.
+        settings: key `root_shell` of the phone in the lab file.
         shell: root shell on the phone, not yet connected.
         interfaces: interfaces of the phone to shape.
         owner: owner of the hold.

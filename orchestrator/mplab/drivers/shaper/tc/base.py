@@ -19,15 +19,15 @@ TC = Abilities(
     disciplines=("drop-tail", "codel", "fq_codel", "cake"),
     traces=False,
 )
-"""Abilities as in docs/routers.md; `mplab doctor` finds those that a machine lacks."""
+"""Abilities of every such machine, as in docs/routers.md; `mplab doctor` reports the ones that a machine lacks."""
 
 
 class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
     """A kind of machine with a root shell, Linux and iproute2.
 
     Attributes:
-        state_directory: folder for notes on the machine.
-        without_ethtool: level of the finding that ``ethtool`` is missing.
+        state_directory: folder on the machine in which mplab stores owner, heartbeat and undo scripts.
+        without_ethtool: level of the finding when ``ethtool`` is missing.
     """
 
     method = "tc"
@@ -40,7 +40,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         """Return a root shell on the machine, not yet connected; `label` is for messages."""
 
     def key_problem(self, _settings: Settings) -> str:
-        """Return why the login key cannot be used; "" when it can, or when there is no key."""
+        """Return why the login key cannot be used; "" if it is usable or the settings have no key."""
         return ""
 
     def where(self, machine: ShapingMachine[Settings]) -> str:
@@ -78,7 +78,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
             yield Finding(machine.label, "missing", str(error), "see the message")
 
     def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """Yield findings from a shell on the machine. Raises MplabError when it no longer answers."""
+        """Yield findings from a connected root shell. Raises MplabError when the machine no longer answers."""
         what = machine.label
         yield Finding(what, "ok", f"{shell.where} answers")
         user = shell.script("id -u").stdout.strip()

@@ -51,11 +51,12 @@ return 0
 
 @dataclass(frozen=True)
 class _Attempt:
-    """A line of tc on the test interface.
+    """A trial: one tc command on the test interface.
 
     Attributes:
-        what: ability shown by its success; "": the line only prepares or cleans up.
-        needs: ability without which the result means nothing.
+        line: arguments of tc.
+        what: ability that exists if the command succeeds; "": the command only prepares or cleans up.
+        needs: ability that the trial requires; without this ability, the result is ignored.
     """
 
     line: str
@@ -96,7 +97,7 @@ _ATTEMPTS = (
     _Attempt(f"{_FILTER.format(2)} action mirred egress redirect dev mplabtest0", "mirred", "clsact"),
     _Attempt("qdisc del dev mplabtest0 root"),  # nothing to delete: this error shows that tc reached the end
 )
-"""All in one call of tc, which starts slowly on a small router; if tc aborts half-way, one call per line."""
+"""Lines of one batch, because tc starts slowly on a small router. If tc aborts in it, each line is run separately."""
 
 _PACKAGES = {
     "ifb": "kmod-ifb",
@@ -145,9 +146,9 @@ class Capabilities:
         cannot: missing ability → output of the failed command.
         offloads: options of the firewall that let packets bypass the queues.
         missing_interfaces: requested interfaces that do not exist.
-        foreign: interface → qdisc of another program at the place that mplab needs.
-        limiting: interface → root qdisc of another program that shapes.
-        without_header: interfaces without link layer: packets begin with the IP header.
+        foreign: interface → `clsact` or `ingress` qdisc of another program; mplab needs this hook for its filters.
+        limiting: interface → root qdisc of another program that limits, delays or drops packets.
+        without_header: interfaces without link-layer header: packets begin with the IP header.
     """
 
     openwrt: bool
@@ -181,20 +182,23 @@ class Capabilities:
             yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
 
     def warnings(self) -> list[str]:
-        """Return reasons why it may not apply conditions exactly; on a server, another root qdisc stays unchanged."""
+        """Return reasons why the machine may not apply conditions exactly: root qdiscs of other programs.
+
+        On a server or phone, such a qdisc stays; on OpenWrt it is one of the `problems`.
+        """
         if self.openwrt:
             return []
         return [f"{interface} has a root qdisc that shapes, too ({text})" for interface, text in self.limiting.items()]
 
     @property
     def shared(self) -> frozenset[str]:
-        """Interfaces with a `clsact` of another program (Android, Cilium), next to whose filters ours can exist."""
+        """Interfaces with a `clsact` of another program (Android, Cilium), to which mplab can add its own filters."""
         if self.openwrt:
             return frozenset()
         return frozenset(interface for interface, qdisc in self.foreign.items() if qdisc.startswith("clsact"))
 
     def remedy(self, what: str) -> str:
-        """Return why it lacks the ability `what`, and how to install it."""
+        """Return why the machine lacks the ability `what`, and how to install it."""
         said = self.cannot.get(what, "")
         if not self.openwrt:
             lacking = _ANY_LINUX.get(what, f"the module sch_{what}")
@@ -228,7 +232,7 @@ def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> C
 
 
 def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
-    """Parse the output of the script."""
+    """Parse the output of `_SCRIPT`: lines ``KEY=VALUE``."""
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         key, _, value = line.partition("=")
@@ -254,7 +258,7 @@ def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
 
 
 def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
-    """Return the abilities shown by `_ATTEMPTS`, and the missing ones with the error of tc."""
+    """Return the abilities that the trials in `_ATTEMPTS` found, and missing ability → error of tc."""
     if not said:
         return frozenset(), {}
     failed: dict[int, str] = {}

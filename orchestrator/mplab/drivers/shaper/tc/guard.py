@@ -1,7 +1,8 @@
-"""Query the holder of a router, server or phone, and call its dead-man's switch.
+"""Read who holds a router, server or phone, and run the script of its dead-man's switch.
 
-`router-configs/openwrt/mplab-guard` is one shell script with two uses. On the machine, it watches the host's heartbeat.
-Sent through a shell, it holds the machine and undoes changes. Both uses share the same files.
+The shell script `router-configs/openwrt/mplab-guard` has two uses. Running on the machine, it is the dead-man's switch:
+it undoes all changes when the heartbeat of this host stops. Sent through a shell, it takes and releases the hold. Both
+uses share the same files on the machine.
 """
 
 import re
@@ -13,11 +14,11 @@ from mplab.drivers.shaper.tc.shell import Shell, quote
 
 SCRIPT = CHECKOUT / "router-configs" / "openwrt" / "mplab-guard"
 NOT_OURS = 3
-"""Exit code: this owner does not, or no longer, hold the machine."""
+"""Exit code: the given owner does not hold the machine (any more)."""
 NOT_WRITABLE = 4
-"""Exit code: notes cannot be written on the machine."""
+"""Exit code: the script cannot write its files on the machine."""
 STARTED_AGAIN = "started again"
-"""Output of ``beat`` when the installed switch had died."""
+"""Output of the action ``beat`` when the dead-man's switch had died and was started again."""
 WAIT = "wait for it, or run 'mplab router restore'"
 """Remedy when another owner holds a machine."""
 
@@ -27,8 +28,8 @@ class Holder:
     """Holder of a machine.
 
     Attributes:
-        owner: name of the hold, or "".
-        silent_s: time since the owner's last heartbeat, s.
+        owner: name of the hold (`Owner.token`); "": no one holds the machine.
+        silent_s: time since the owner's last heartbeat, s; 0 without owner.
     """
 
     owner: str = ""
@@ -44,7 +45,14 @@ class Holder:
 
 
 def call(shell: Shell, state: str, action: str, *arguments: str, check: bool = True) -> CommandResult:
-    """Run the guard's script (``take``, ``beat``, ``restore``, ``status``); `state` is the folder of its notes.
+    """Run one action of the guard's script: ``take``, ``beat``, ``restore`` or ``status``.
+
+    Args:
+        shell: root shell on the machine.
+        state: folder of the script's files on the machine.
+        action: the action.
+        arguments: arguments of the action.
+        check: raise PlaceError when the script fails.
 
     Raises:
         PlaceError: the connection was lost or, with `check`, the script failed.

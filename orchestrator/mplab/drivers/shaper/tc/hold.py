@@ -1,4 +1,4 @@
-"""Hold a machine by a heartbeat, release it as it was found, and explain the loss of a hold."""
+"""Hold a machine by a heartbeat, restore its original state on release, and explain the loss of a hold."""
 
 import re
 import threading
@@ -19,15 +19,18 @@ _REBOOTED = "was rebooted in the middle: nothing is shaped any more"
 
 
 class Hold:
-    """Hold of this run on a router, server or phone; its dead-man's switch ends the hold without a heartbeat.
+    """Hold of this run on a router, server or phone.
+
+    If the heartbeat of this object stops, the dead-man's switch on the machine ends the hold.
 
     Args:
-        name: for messages: ``router wifi``.
-        shell: on the machine.
-        state_directory: folder for notes there.
-        owner: a new name (`Owner.token`), shown to other processes.
-        dead_man_s: silence after which the machine undoes everything itself.
-        watches_itself: nothing is installed: the dead-man's switch runs only while the machine is held.
+        name: name of the machine in messages: ``router wifi``.
+        shell: root shell on the machine.
+        state_directory: folder on the machine for owner, heartbeat and undo scripts.
+        owner: name of the hold, from `Owner.token`; shown to other processes.
+        dead_man_s: time without heartbeat after which the machine undoes all changes itself, s.
+        watches_itself: True: `take` starts the dead-man's switch, which runs only during the hold. False: the switch
+            is installed on the machine and runs always.
     """
 
     def __init__(
@@ -49,16 +52,18 @@ class Hold:
         self._boot = ""
         self._lost = ""
         self._dropped = ""
-        """Reason for the loss of the connection; `check_alive` finds out the state of the machine."""
+        """Reason for the loss of the connection, or ""; `check_alive` then reconnects to examine the machine."""
         self._given_back = False
         self._stop = threading.Event()
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
-        """Hold the machine and its kernel, and start the heartbeat. First undo the changes of a silent owner.
+        """Hold the machine and its kernel (see `kernel`), and start the heartbeat.
+
+        If the previous owner is silent for too long, its changes are undone first.
 
         Raises:
-            LabNotReadyError: another owner holds it, or notes cannot be written; nothing was changed.
+            LabNotReadyError: another owner holds the machine, or its files cannot be written; nothing was changed.
             PlaceError: earlier changes cannot be undone.
         """
         self._given_back = False
@@ -87,9 +92,9 @@ class Hold:
         return guard.call(self.shell, self.state_directory, action, *arguments, check=False)
 
     def give_back(self) -> None:
-        """Stop the heartbeat and undo all changes; reconnect when the connection is lost.
+        """Release the machine: stop the heartbeat and undo all changes; reconnect when the connection is lost.
 
-        Does nothing when this was already done.
+        Does nothing if the machine was already released.
 
         Raises:
             PlaceError: a change could not be undone.
@@ -152,7 +157,10 @@ class Hold:
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
-        """Raise PlaceError when the hold was lost since `take`: rebooted, unreachable, or released by its switch."""
+        """Raise PlaceError when the hold was lost since `take`; the message has the cause.
+
+        The machine has rebooted, is unreachable, or was released by its dead-man's switch.
+        """
         if self._lost:
             raise PlaceError(self.name, self._lost.removeprefix(f"{self.name}: "))
         if not self._dropped:
@@ -173,7 +181,11 @@ class Hold:
         return f"has taken the shaping back by itself: it had not heard from us for {limit} (dead-man's switch)"
 
     def _explain_loss(self) -> None:
-        """Reconnect to distinguish a reboot from a lost machine or connection. Always raises PlaceError."""
+        """Reconnect to find out whether the machine was rebooted, is lost, or only lost its connection.
+
+        Raises:
+            PlaceError: always; the message has the result.
+        """
         try:
             self.shell.connect()
             boot = self._boot_now()
@@ -191,21 +203,24 @@ class Hold:
     # --- Changes while it is held ---------------------------------------------------------------------------------
 
     def note_undo(self, name: str, script: str) -> str:
-        """Return a shell line that stores the undo script of the next change; undo runs in falling order of names."""
+        """Return a shell line that stores `script` on the machine as the undo of the next change.
+
+        Undo scripts run in descending order of `name`.
+        """
         file = f"{self.state_directory}/undo.d/{name}"
         return f"printf '%s' {quote(script)} >{file}.new && mv {file}.new {file} || return 1"
 
     def change(self, script: str, what: str, lines: Sequence[str] = ()) -> str:
-        """Run a script that changes something if the machine is still held by this run; return its output.
+        """Run a script that changes the machine, but only if this run still holds it; return the output.
 
         Args:
             script: script that first stores its undo (`note_undo`).
             what: name of the change for the error message.
-            lines: of a batch in it, so that the error can show the refused line.
+            lines: lines of the tc batch in the script, so that the error can show the refused line.
 
         Raises:
             NotHeldError: this run no longer holds the machine.
-            PlaceError: refused.
+            PlaceError: the script failed, or the connection was lost.
         """
         ours = (
             f"owner=; read -r _ owner 2>/dev/null <{self.state_directory}/owner; "

@@ -1,9 +1,9 @@
 """Allow one holder for each kernel, even if lab files have several names for a machine.
 
-Routers, servers and phones keep their notes in different folders, but ifb devices and filter priorities belong to the
-kernel: two holders of one machine would remove each other's. Therefore each hold also owns a token, an ifb device
-without traffic. The kernel allows its name only once (per network namespace). Its hardware address, set when it is
-made, identifies the owner.
+Routers, servers and phones have different folders for the files of a hold, but ifb devices and filter priorities belong
+to the kernel. Two holders of one kernel would remove each other's devices and filters. Therefore each hold also owns a
+token: an ifb device without traffic. The kernel allows the device's name only once per network namespace. The hardware
+address of the device, set when it is made, identifies the owner.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from mplab.drivers.shaper.tc.shell import quote
 
 DEVICE = "mplab-held"
 UNDO_NAME = "00-kernel"
-"""Name of the undo script that runs last."""
+"""Name of the undo script that releases the token; it runs last."""
 HELD = 78
 """Exit code of `claim_script`: another owner has the token; the output names it."""
 
@@ -22,9 +22,13 @@ _READ_ADDRESS = f"address=; [ ! -e /sys/class/net/{DEVICE} ] || read -r address 
 
 
 def claim_script(owner: str, name: str) -> str:
-    """Return a script that takes the token, or keeps it when `owner` has it. `name` is the owner's name of the machine.
+    """Return a script that takes the token, or keeps it if `owner` already has it.
 
-    A machine without ifb has no token, but it cannot shape either.
+    The script succeeds without a token on a kernel without ifb; such a machine cannot shape either.
+
+    Args:
+        owner: name of the hold; see `Owner.token`.
+        name: name by which the owner's lab file knows the machine.
     """
     folder, alias = f"/sys/class/net/{DEVICE}", f"{owner} {name}"[:_LONGEST_ALIAS]
     return "\n".join(
@@ -37,7 +41,7 @@ def claim_script(owner: str, name: str) -> str:
 
 
 def release_script(owner: str) -> str:
-    """Return a script that deletes the token when `owner` has it."""
+    """Return a script that deletes the token if it belongs to `owner`."""
     return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {DEVICE}\n"
 
 

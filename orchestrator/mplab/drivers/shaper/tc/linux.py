@@ -1,4 +1,4 @@
-"""Hold a machine with Linux during a run; nothing is installed there.
+"""Hold a machine with Linux during a run; nothing is installed on the machine.
 
 Packets that the kernel has joined (TSO and GSO on sending, GRO on receiving) would be delayed and lost as one packet.
 `ethtool` disables these offloads at the interface while the machine is held.
@@ -11,7 +11,7 @@ from mplab.drivers.shaper.tc.place import Place
 from mplab.drivers.shaper.tc.shell import Shell
 
 PHONE_STATE = "/data/local/tmp/mplab"
-"""Folder for notes on phones, which have no /run; `adb` can write there."""
+"""Folder for the files of a hold on phones: they have no /run, and `adb` can write to this folder."""
 
 
 class LinuxPlace(Place):

@@ -22,7 +22,7 @@ for device in "$@"; do
 		sed -n -e "s/^\\([a-z-]*\\): on\$/$device \\1/p" -e "s/^\\([a-z-]*\\): on \\[fixed\\]\$/$device \\1 fixed/p"
 done
 """
-"""Script that lists enabled offloads; its arguments are interfaces, without any: all."""
+"""Script that lists enabled offloads. Its arguments are interfaces; without arguments, it lists all interfaces."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Offloads:
     """Enabled offloads that join packets.
 
     Attributes:
-        known: `ethtool` exists, so that the other fields are valid.
-        on: interface → offloads that can be disabled.
-        fixed: interface → offloads that cannot.
+        known: the machine has `ethtool`; False: the other fields are empty and mean nothing.
+        on: interface → enabled offloads that can be disabled.
+        fixed: interface → enabled offloads that cannot be disabled.
     """
 
     known: bool
@@ -51,7 +51,7 @@ class Offloads:
         ]
 
     def switch(self) -> tuple[str, str]:
-        """Return two shell scripts: one that enables everything in `on` again, and one that disables it."""
+        """Return two shell scripts: the first enables the offloads in `on` again, the second disables them."""
         pairs = [(quote(device), name) for device, names in self.on.items() for name in names]
         # An interface that does not exist now (a disabled radio) returns with its own defaults.
         back = [

@@ -1,4 +1,4 @@
-"""Hold a shaping machine (a router, a server, a phone) during a run; watch it and release it as it was found."""
+"""`Place`: a shaping machine (router, server or phone) that a run holds, watches and releases in its original state."""
 
 import contextlib
 import time
@@ -23,24 +23,26 @@ _log = structlog.get_logger(__name__)
 
 
 class Place:
-    """Router, server or phone that no other process can shape during its context.
+    """Router, server or phone that this process holds while the context is entered.
+
+    Meanwhile no other process can shape the machine.
 
     Args:
-        name: for messages: ``router wifi``.
-        shell: on the machine.
-        interface: interface to shape when the lab file sets none; "": the lab file always sets one.
+        name: name in messages: ``router wifi``.
+        shell: root shell on the machine.
+        interface: interface to shape if `interfaces` is empty; "": `interfaces` is never empty.
         interfaces: interfaces to shape; default: `interface`.
-        dead_man_s: silence after which the machine undoes everything itself.
-        restore_command: releases it from another process; the owner's name is appended.
+        dead_man_s: time without heartbeat after which the machine undoes all changes itself, s.
+        restore_command: command line by which another process releases the machine; the hold's name is appended.
         owner: owner of the hold.
     """
 
     method: ClassVar[str] = "tc"
     openwrt: ClassVar[bool] = False
     state_directory: ClassVar[str]
-    """Folder for notes on the machine."""
+    """Folder on the machine for owner, heartbeat and undo scripts."""
     watches_itself: ClassVar[bool] = True
-    """True when nothing is installed: the dead-man's switch runs only while the machine is held."""
+    """True: the dead-man's switch runs only while the machine is held. False: it is installed on the machine."""
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class Place:
         self._stack = contextlib.ExitStack()
         self._shaping: Shaping | None = None
         self.warnings: list[str] = []
-        """Reasons why it may not apply the requested conditions exactly, found when it was taken."""
+        """Reasons why the machine may not apply the requested conditions exactly, found when it was last taken."""
 
     # --- Hooks for kinds of machines --------------------------------------------------------------------------------
 
@@ -78,10 +80,10 @@ class Place:
         """Check the machine before it is held. Raises LabNotReadyError when it is not ready."""
 
     def _prepare_held(self) -> None:
-        """Make the changes that last while the machine is held, and store their undo."""
+        """Make the changes that this kind of machine needs while it is held; store their undo first."""
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
-        """Disable offloads that join packets while the machine is held: at `interfaces`, by default at all."""
+        """Disable offloads that join packets at `interfaces` (default: all) until the machine is released."""
         found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
         self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
         if found.on:
@@ -95,7 +97,8 @@ class Place:
         """Connect, check the machine, hold it, and start the heartbeat.
 
         Raises:
-            LabNotReadyError: it cannot be reached, cannot shape, or another owner holds it; nothing was changed.
+            LabNotReadyError: the machine cannot be reached or cannot shape, or another owner holds it. All changes are
+                undone.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._owner.lock(self.shell.where))
@@ -151,8 +154,8 @@ class Place:
         Does nothing when the hold was not lost. Afterwards, no path is shaped.
 
         Raises:
-            LabNotReadyError: it cannot be reached, or another owner holds it now.
-            PlaceError: earlier changes on it cannot be undone.
+            LabNotReadyError: the machine cannot be reached for 180 s, or another owner holds it now.
+            PlaceError: earlier changes on the machine cannot be undone.
         """
         deadline = time.monotonic() + _BACK_TIMEOUT_S
         while self.hold.seems_lost:
@@ -165,7 +168,7 @@ class Place:
                 time.sleep(_BACK_POLL_S)
 
     def _take_again(self) -> None:
-        """Do the steps of `__enter__` over the existing connection; on an error, release the machine."""
+        """Hold and prepare the machine as `__enter__` does, over the existing connection; on an error, release it."""
         try:
             self.hold.take()
             self._look()
@@ -176,12 +179,12 @@ class Place:
 
     @property
     def shaping(self) -> Shaping:
-        """Shaped paths on it. Raises PlaceError when it is not held."""
+        """Shaping of paths on the machine. Raises PlaceError when the machine was never held."""
         if self._shaping is None:
             raise PlaceError(self.name, "not connected")
         return self._shaping
 
     @property
     def found(self) -> Capabilities:
-        """Abilities of the machine. Raises PlaceError when it is not held."""
+        """Abilities of the machine, found when it was last taken. Raises PlaceError when it was never held."""
         return self.shaping.found

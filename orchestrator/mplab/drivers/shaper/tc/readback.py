@@ -1,4 +1,4 @@
-"""Parse the text output of `tc … show` and compare it with the requested settings."""
+"""Read back settings: parse the text output of `tc … show` and compare it with the requested settings."""
 
 import re
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ class Qdisc:
     Attributes:
         kind: ``netem``, ``bfifo``.
         settings: parameters; times in µs, rates in bit/s, shares in percent.
-        sent_bytes: bytes sent.
-        sent_packets: packets sent.
-        dropped: packets dropped by it or a qdisc below it.
-        waiting: packets in it now.
+        sent_bytes: bytes sent since the qdisc was made.
+        sent_packets: packets sent since the qdisc was made.
+        dropped: packets dropped by this qdisc or by a qdisc below it.
+        waiting: packets that are in the qdisc now.
     """
 
     kind: str
@@ -50,9 +50,10 @@ class Shaped:
 
 
 def parse_options(text: str) -> Settings:
-    """Parse the parameters of netem and queues, in the form of tc's arguments or of its output.
+    """Parse the parameters of netem and queues. `text` has the form of tc's arguments or of tc's output.
 
-    Only parameters that affect packets are read. netem's own rate, which keeps packets in order, is one of them.
+    Parameters that do not affect packets are skipped. The rate of netem is kept, because it keeps packets in order.
+    Units: see `Qdisc.settings`.
     """
     words = text.replace("\n", " ").split()
     found: Settings = {}
@@ -109,11 +110,11 @@ def parse_shaped(text: str) -> Shaped:
 
 
 def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> list[str]:
-    """Return the differences between the requested settings and those read back; empty when they agree.
+    """Return the differences between the requested settings and the settings read back; [] when they agree.
 
     Args:
         asked: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
-        rate_bps: of the htb class.
+        rate_bps: requested rate of the htb class, bit/s.
         found: settings read back.
     """
     problems = []

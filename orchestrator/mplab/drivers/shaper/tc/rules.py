@@ -1,13 +1,14 @@
 """Translate a link condition into traffic control: one `htb` class, a `netem` leaf in it, and the queue below.
 
-Each direction of each phone has its own `ifb` device, to which filters at an interface send its packets, in both
-directions (on a router or server towards the phone at egress, from it at ingress; on the phone itself the other way)::
+Each direction of each path has its own `ifb` device. Filters at the shaped interface send the packets to these devices.
+On a router or server, packets towards the phone are filtered at egress, packets from the phone at ingress. On the phone
+itself, it is the other way round::
 
     packets of the phone → filter → ifb: htb (rate) → netem (loss, delay, …) → queue (bfifo, pfifo, codel, …) → on
 
 `netem` holds a packet until its delay is over and then passes it to the queue, from which `htb` sends at the rate.
-Therefore the queue has exactly the requested length. With netem's own `limit` as the queue, packets in flight would
-count, too. The interface's own queues (its qdisc, other stations) are not changed.
+Therefore the queue has exactly the requested length. If netem's own `limit` were the queue, packets in flight would
+count, too. The interface's own qdisc is not changed.
 """
 
 import math
@@ -19,22 +20,24 @@ from mplab.format.direction import CONTROLLED, Direction, GilbertElliott, Queue
 
 FULL_PACKET_BYTES = 1500
 UNLIMITED_KBPS = 10_000_000
-"""Rate of an htb class without a limit, higher than any machine here forwards."""
+"""Rate of the htb class if no rate is requested, kbit/s; higher than any of these machines forwards."""
 
 ETHERNET_HEADER_BYTES = 14
 _FRAME_BYTES = FULL_PACKET_BYTES + ETHERNET_HEADER_BYTES
 _LEAST_BURST_MS, _MOST_BURST_MS = 1.0, 10.0
-"""Burst of htb as time at the rate: at least 1 ms, so that a late timer costs no rate, or two packets if that is more;
-but at most 10 ms, so that a slow link is never fast for a moment."""
+"""Bounds of htb's burst, as time at the rate, ms.
+
+The burst is the larger of 1 ms and two packets, so that a late timer does not reduce the rate. The two packets are cut
+to 10 ms, so that a slow link is never fast for a moment."""
 
 _LEAST_IN_FLIGHT = 1000
 _IN_FLIGHT_KBPS = 1_000_000
-"""Assumed rate of a direction without a rate."""
+"""Assumed rate of a direction without a requested rate, for netem's `limit`, kbit/s."""
 _IN_FLIGHT_FACTOR = 4
-"""netem's `limit`, packets, in bandwidth-delay products: so high that the queue, not netem, drops bursts."""
+"""netem's `limit` as a multiple of the bandwidth-delay product: so high that the queue, not netem, drops bursts."""
 
 _ORDERING_RATE = "10gbit"
-"""netem with a rate keeps packets in order, even with jitter; this rate is too high to matter (1.2 µs a packet)."""
+"""Rate of netem, because netem with a rate keeps packets in order despite jitter. It adds only 1.2 µs a packet."""
 
 _MEMORY_BYTES_PER_PACKET = 2048
 
@@ -43,7 +46,7 @@ def check_possible(direction: Direction, what: str) -> None:
     """Refuse conditions that traffic control cannot apply.
 
     Raises:
-        LabNotReadyError: the message names `what`, the field, and an alternative.
+        LabNotReadyError: the direction has a trace, or reorders packets without a delay. `what` begins the message.
     """
     if direction.trace is not None:
         raise LabNotReadyError(
@@ -89,7 +92,7 @@ def in_flight_packets(direction: Direction) -> int:
 
 
 def queue_options(queue: Queue) -> str:
-    """Return the qdisc below netem, in which packets wait for the rate."""
+    """Return kind and parameters, in tc's form, of the qdisc below netem: the queue in front of the rate limit."""
     if queue.unit == "bytes" and queue.discipline == "drop-tail":
         return f"bfifo limit {queue.length}"
     packets = queue.length if queue.unit == "packets" else max(1, math.ceil(queue.length / FULL_PACKET_BYTES))
@@ -102,7 +105,7 @@ def queue_options(queue: Queue) -> str:
 
 
 def rate_kbps(direction: Direction) -> float:
-    """Return the rate of the htb class, kbit/s."""
+    """Return the rate of the htb class, kbit/s: the requested rate, or `UNLIMITED_KBPS`."""
     return direction.rate_kbps or UNLIMITED_KBPS
 
 
@@ -123,8 +126,8 @@ def build_lines(
     Args:
         device: the ifb device.
         direction: condition to apply.
-        seed: for netem's random numbers; None: chosen by the kernel.
-        header_bytes: length of the header before the IP header; 0 without link layer (a phone's `rmnet_data0`).
+        seed: seed of netem's random numbers; None: the kernel chooses one.
+        header_bytes: length of the link-layer header; 0 if the interface has none (a phone's `rmnet_data0`).
     """
     stab = f"stab overhead -{header_bytes} linklayer ethernet " if header_bytes else ""
     return [
@@ -166,7 +169,9 @@ def _table(direction: Direction) -> str:
 
 
 def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: int = 1) -> list[str]:
-    """Return filters that send the packets of `selector` to its ifb devices; they ignore ARP and other non-IP frames.
+    """Return the lines of `tc -batch` that add filters, which send a path's packets to its ifb devices.
+
+    The filters ignore ARP and other non-IP frames.
 
     Args:
         selector: packets to shape.
@@ -187,7 +192,7 @@ def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: 
 
 
 def priorities(number: int, first: int = 1) -> tuple[int, int]:
-    """Return the priorities of one path's filters: filters of different protocols cannot share one."""
+    """Return two priorities for one path's filters: filters of different protocols cannot share a priority."""
     return first + 2 * number, first + 2 * number + 1
 
 

@@ -1,4 +1,4 @@
-"""Build the shell scripts that shape, open and show paths on a machine, without running them."""
+"""Build, but do not run, the shell scripts that shape, unshape and show paths on a machine."""
 
 import re
 import zlib
@@ -12,7 +12,8 @@ from mplab.drivers.shaper.tc.shell import quote
 from mplab.format.direction import Direction
 
 _PRIO, _PRIO_BESIDE_OTHERS = 1, 50_000
-"""Priority of our first filter; next to other programs' filters ours come last, so that theirs still work."""
+"""Priority of mplab's first filter. On an interface with filters of other programs, mplab's filters come last, so that
+the other filters still work."""
 
 
 _ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
@@ -20,14 +21,14 @@ _ROOT = re.compile(r"qdisc \S+ \S+ (dev \S+ )?root\b")
 
 @dataclass(frozen=True)
 class Target:
-    """One phone's path on a machine.
+    """One path of a phone, as a machine must shape it.
 
     Attributes:
-        number: of the path there, from 0.
+        number: number of the path on the machine, from 0; part of the names of its ifb devices.
         selector: packets to shape.
-        up: from the phone.
-        down: towards it.
-        seed: for random numbers; None: chosen by the kernel.
+        up: condition of packets from the phone.
+        down: condition of packets towards the phone.
+        seed: seed for random numbers; None: the kernel chooses one.
     """
 
     number: int
@@ -38,11 +39,11 @@ class Target:
 
     @property
     def devices(self) -> dict[str, Direction]:
-        """ifb device → its direction: up, down."""
+        """Name of ifb device → condition: first up, then down."""
         return {f"mplab{self.number}u": self.up, f"mplab{self.number}d": self.down}
 
     def seed_of(self, device: str) -> int | None:
-        """Return the seed of a direction, so that the two directions lose different packets."""
+        """Return the seed of one direction. The seeds differ, so that the two directions lose different packets."""
         return None if self.seed is None else zlib.crc32(f"{self.seed} {device[-1]}".encode())
 
 
@@ -50,8 +51,8 @@ class Scripts:
     """Scripts for one machine.
 
     Args:
-        found: its abilities.
-        state_directory: folder for notes there.
+        found: abilities of the machine.
+        state_directory: folder on the machine for the batch file.
     """
 
     def __init__(self, found: Capabilities, state_directory: str) -> None:
@@ -63,7 +64,7 @@ class Scripts:
     # --- Lines of tc -batch ---------------------------------------------------------------------------------------
 
     def new_lines(self, target: Target, others: Iterable[Target]) -> list[str]:
-        """Return lines that shape a path whose ifb devices exist, next to `others`."""
+        """Return lines that shape a new path; its ifb devices already exist, and `others` are the shaped paths."""
         lines = [line for device in target.devices for line in self._build_lines(target, device)]
         interface = target.selector.interface
         if interface not in {other.selector.interface for other in others} | self._shared:
@@ -72,7 +73,7 @@ class Scripts:
         return lines + rules.filter_lines(target.selector, target.number, *target.devices, first=first)
 
     def change_lines(self, before: Target, after: Target) -> list[str]:
-        """Return lines that change one condition of a path to another."""
+        """Return lines that change a shaped path from `before` to `after`."""
         return [
             line
             for device, direction in after.devices.items()
@@ -89,7 +90,7 @@ class Scripts:
     def show_lines(self, devices: Iterable[str], interfaces: Iterable[str]) -> list[str]:
         """Return lines that show qdiscs and classes of ifb devices, and the filters of `interfaces` that lead to them.
 
-        One call of tc shows all of it, because starting a program is slow on a small router.
+        All of them are one batch, because starting tc several times is slow on a small router.
         """
         return [
             *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
@@ -103,12 +104,14 @@ class Scripts:
     # --- Scripts --------------------------------------------------------------------------------------------------
 
     def shape(self, lines: Sequence[str], new_devices: Iterable[str], *, note: str, put_back: str) -> str:
-        """Return a script that applies all lines, or restores the previous state, even if the connection is lost.
+        """Return a script that applies all lines or, if one fails, restores the previous state.
+
+        The script does so even if the connection is lost meanwhile; see `Shell.script`.
 
         Args:
-            lines: of the batch.
+            lines: lines of `tc -batch`.
             new_devices: ifb devices to make first.
-            note: line that stores the undo script.
+            note: shell line that stores the undo script; see `Hold.note_undo`.
             put_back: script that restores the previous state.
         """
         return "\n".join(
@@ -124,12 +127,15 @@ class Scripts:
         )
 
     def batch(self, lines: Sequence[str], flags: str = "") -> str:
-        """Return the shell command with which tc runs `lines`; output includes counters."""
+        """Return the shell command that runs `lines` as one batch of tc; its output includes counters (``-s``)."""
         file = f"{self._directory}/batch"
         return f"printf '%s' {quote(chr(10).join(lines) + chr(10))} >{file} && {self._tc} -s {flags}-batch {file}"
 
     def unshape(self, targets: Sequence[Target]) -> str:
-        """Return a script that removes all `targets`: filters first, so that they never lead to a missing device."""
+        """Return a script that removes all `targets`. It fails if a device or `clsact` remains.
+
+        Filters are removed first, so that they never lead to a missing device.
+        """
         own = sorted({target.selector.interface for target in targets} - self._shared)
         shared = [target for target in targets if target.selector.interface in self._shared]
         devices = [device for target in targets for device in target.devices]
@@ -154,7 +160,7 @@ class Scripts:
         ]
 
     def rebuild(self, target: Target) -> str:
-        """Return a script that builds the devices of a path again after a partly refused change."""
+        """Return a script that builds the qdiscs of a path again, after a change that was applied only in part."""
         lines = [
             line
             for device in target.devices

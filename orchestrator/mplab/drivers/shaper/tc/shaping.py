@@ -1,4 +1,4 @@
-"""Shape paths on a held machine: completely or not at all, verified by reading back, with counters."""
+"""Shape paths on a held machine. A condition is applied completely or not at all, and verified by reading it back."""
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
 from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
-"""Name of the undo script that runs first: undo runs in falling order of names."""
+"""Name of the undo script that removes all shaping. It runs first: undo runs in descending order of names."""
 
 
 class Shaping:
-    """Shaped paths on a machine. At first, no path is shaped.
+    """`PathShaping` by traffic control. A new object has no shaped paths.
 
     Args:
-        hold: on the machine.
+        hold: hold on the machine.
         found: abilities of the machine.
     """
 
@@ -31,7 +31,7 @@ class Shaping:
         self._targets: dict[str, Target] = {}
 
     def forget(self) -> None:
-        """Forget all paths after everything was undone."""
+        """Forget all paths. Call it when their shaping was undone on the machine."""
         self._targets.clear()
 
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
@@ -84,7 +84,11 @@ class Shaping:
                 self._hold.change(script, f"opening {target.selector}")
 
     def _compare(self, target: Target, shown: str, put_back: str) -> None:
-        """Raise PlaceError, after running `put_back`, when the machine does not apply the requested condition."""
+        """Compare the output of the show lines with the requested condition.
+
+        Raises:
+            PlaceError: they differ; the script `put_back` has restored the previous state.
+        """
         shaped = parse_shown(shown, [*target.devices])
         problems = []
         for device, direction in target.devices.items():
@@ -111,7 +115,7 @@ class Shaping:
         return parse_shown(shown, _devices(targets))
 
     def state(self) -> dict[str, PathState]:
-        """See `PathShaping`: rates in bit/s, and the parameters of each qdisc by its kind (`readback.Qdisc`)."""
+        """See `PathShaping`. Each direction has ``rate_bps`` and, by kind of qdisc, `readback.Qdisc.settings`."""
         read = self._read()
         found = {}
         for key, target in self._targets.items():
@@ -142,7 +146,10 @@ def _way_state(shaped: readback.Shaped) -> dict[str, object]:
 
 
 def _counters(shaped: readback.Shaped) -> Mapping[str, int]:
-    """Return the counters of one direction; netem's `dropped` includes the packets dropped by the queue below it."""
+    """Return the counters of one direction.
+
+    netem's `dropped` includes the packets that the queue below dropped, so they are subtracted.
+    """
     netem, queue, root = shaped.qdiscs["10:"], shaped.qdiscs["20:"], shaped.qdiscs["1:"]
     return {
         "packets_out": root.sent_packets,

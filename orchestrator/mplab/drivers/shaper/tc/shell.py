@@ -18,7 +18,7 @@ class PlaceError(DeviceError):
 
 
 class NotHeldError(PlaceError):
-    """The hold on a machine was lost by its dead-man's switch or a reboot; nothing of this run shapes there."""
+    """This run no longer holds the machine (dead-man's switch or reboot), so none of its conditions is applied."""
 
 
 class ConnectionLostError(PlaceError):
@@ -37,10 +37,10 @@ class Shell(Protocol):
 
     @property
     def alive(self) -> bool:
-        """True while the connection is believed to exist."""
+        """True while no loss of the connection is known."""
 
     def connect(self) -> None:
-        """Connect, also again after a loss.
+        """Connect, or reconnect after a loss.
 
         Raises:
             LabNotReadyError: the machine cannot be reached, or does not accept the login as root.
@@ -49,12 +49,13 @@ class Shell(Protocol):
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
-        """Run a script and wait for it; it starts only when it has arrived completely. `return` ends it.
+        """Run a script and wait for it. The script starts only when it has arrived completely.
 
-        A script that has started runs to its end even if the connection is lost.
+        The text becomes the body of a shell function, so `return` ends it. A script that has started runs to its end
+        even if the connection is lost.
 
         Raises:
-            ConnectionLostError: no answer, or none in time.
+            ConnectionLostError: the connection is lost, or the script did not end within `timeout_s`.
             PlaceError: the shell is not connected; with `check`: the script failed.
         """
 
@@ -67,7 +68,7 @@ ShellT = TypeVar("ShellT", bound=Shell)
 
 @contextmanager
 def connected(shell: ShellT) -> Iterator[ShellT]:
-    """Connect a shell for the duration of the context. Raises LabNotReadyError when that fails."""
+    """Connect a shell for the duration of the context. Raises LabNotReadyError when `Shell.connect` fails."""
     shell.connect()
     try:
         yield shell
@@ -76,13 +77,16 @@ def connected(shell: ShellT) -> Iterator[ShellT]:
 
 
 def whole_script(text: str, arguments: Sequence[str]) -> str:
-    """Return the text for a shell's standard input; the shell runs it only after it has read the last line."""
+    """Return a script and its arguments as the standard input of a shell.
+
+    The shell runs the script only after it has read the last line.
+    """
     quoted = " ".join(quote(argument) for argument in arguments)
     return f"mplab_script() {{\ntrap '' HUP PIPE\n{text}\n}}\nmplab_script {quoted} </dev/null\n"
 
 
 def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
-    """Return the result. Raises PlaceError when the command failed."""
+    """Return `done` unchanged. Raises PlaceError when its exit code is not 0."""
     if done.exit_code != 0:
         raise PlaceError(
             name,
@@ -97,10 +101,10 @@ def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
 class CommandShell:
     """A shell that a command line opens: ``sudo -n`` here, ``adb -s SERIAL shell su -c`` for a phone.
 
-    Old `adb` and some `su` lose the exit code, so the script prints it at its end.
+    Old versions of `adb` and some of `su` lose the exit code, so each script prints its exit code at the end.
 
     Args:
-        name: of the machine.
+        name: name of the machine in messages.
         argv: command line to which ``sh`` is appended; the command must hand its standard input to ``sh``. Empty: a
             shell of this user.
         where: address for messages; default: the command line.

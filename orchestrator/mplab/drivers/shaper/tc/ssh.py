@@ -1,4 +1,4 @@
-"""Shell over SSH with a verified host key and login by key or agent; it never prompts for a password."""
+"""Root shell over SSH, with a verified host key and login by key file or SSH agent; it never asks for a password."""
 
 import base64
 import hashlib
@@ -27,12 +27,12 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # our errors co
 
 
 class SshConnection:
-    """One SSH connection; several threads may run commands over it.
+    """`Shell` over one SSH connection; several threads may use it at the same time.
 
     Args:
-        name: of the router or server, for messages.
+        name: name of the router or server in messages.
         settings: address and login.
-        sudo: the user becomes root by ``sudo -n``.
+        sudo: the login user is not root; scripts run by ``sudo -n``.
     """
 
     def __init__(self, name: str, settings: SshFile, *, sudo: bool = False) -> None:
@@ -159,7 +159,7 @@ class SshConnection:
 
     @property
     def alive(self) -> bool:
-        """True while the connection is believed to exist."""
+        """True while no loss of the connection is known."""
         transport = self._client.get_transport() if self._client else None
         return transport is not None and transport.is_active()
 
@@ -193,7 +193,10 @@ def _open_once(transport: paramiko.Transport, command: str, timeout_s: float) ->
 
 
 def _exchange(channel: paramiko.Channel, stdin: bytes, timeout_s: float) -> CommandResult:
-    """Send `stdin`, read all output, and wait for the exit code; more than 2 MB of error output would block."""
+    """Send `stdin`, read all output, and wait for the exit code.
+
+    Standard error is read after standard output, so more than 2 MB of error output would block.
+    """
     if stdin:
         channel.sendall(stdin)
     channel.shutdown_write()
@@ -218,7 +221,9 @@ class _KeyError(paramiko.SSHException):
 
 
 def _load_key(name: str) -> paramiko.PKey:
-    """Read a private key and detect its type; trying several types would hide why the server refused the key.
+    """Read a private key and detect its type from the file.
+
+    Trying several types instead would hide the reason why the server refused the key.
 
     Raises:
         _KeyError: the key has a passphrase, or the file is not a key of a supported type.

@@ -21,7 +21,7 @@ ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
 
 
 def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
-    """Yield findings on whether phones' packets pass this machine. Raises MplabError when a command failed."""
+    """Yield findings: whether the packets of phones pass this machine. Raises MplabError when a command failed."""
     lines = [line.partition(" ") for line in shell.script(_SCRIPT, *machine.interfaces).stdout.splitlines()]
     found = {kind: [rest for word, _, rest in lines if word == kind] for kind in {word for word, _, _ in lines}}
     what = machine.label

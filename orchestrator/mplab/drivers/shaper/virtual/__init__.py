@@ -1,1 +1,1 @@
-"""Virtual routers: a user-mode Linux with traffic control that replaces an OpenWrt router."""
+"""Virtual routers: user-mode Linux with traffic control, in place of an OpenWrt router."""

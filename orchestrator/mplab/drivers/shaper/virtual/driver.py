@@ -1,4 +1,4 @@
-"""Driver ``virtual``: a router that a virtual lab boots and controls like one with OpenWrt."""
+"""Driver ``virtual``: a router that a virtual lab boots, and then controls like a router with OpenWrt."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +56,7 @@ class Virtual(InsideDriver[VirtualRouterFile]):
         return {"kernel": kernel_release(), **{program.name: program.version() for program in parts}}
 
     def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
-        """Yield findings about its programs and parts; nothing is booted."""
+        """Yield findings about the programs and parts of a virtual router; nothing is booted."""
         what = machine.label
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:

@@ -1,7 +1,7 @@
 """Build the root file system of a virtual router from this machine's busybox, dropbear, iproute2 and kernel modules.
 
-Its layout is that of OpenWrt: ``/etc/init.d`` with ``rc.common``, ``/tmp`` and ``/var`` in memory, small replacements
-for ``uci`` and ``wifi``.
+The layout of the file system is that of OpenWrt: ``/etc/init.d`` with ``rc.common``, ``/tmp`` and ``/var`` in memory,
+and small replacements for ``uci`` and ``wifi``.
 """
 
 import re
@@ -46,10 +46,10 @@ class Port:
     """An interface of a virtual router.
 
     Attributes:
-        name: in the router.
-        address: IPv4, with prefix length.
+        name: name of the interface in the router.
+        address: IPv4 address with prefix length.
         mac: hardware address.
-        plug: connection to the host as the user-mode kernel's option: ``transport=raw,ifname=wlan``.
+        plug: option of the user-mode kernel that connects the interface to the host: ``transport=raw,ifname=wlan``.
     """
 
     name: str
@@ -71,9 +71,9 @@ def build(
     Args:
         root: an empty folder.
         client_key: public key that may log in as root, a line of ``authorized_keys``.
-        ports: its interfaces; the first one is its radio.
-        commands: commands to run at the end of each boot.
-        options: of uci: ``{"wireless.radio0": "wifi-device"}``.
+        ports: interfaces of the router; the first one is its radio.
+        commands: shell commands to run at the end of each boot.
+        options: uci option → value: ``{"wireless.radio0": "wifi-device"}``.
 
     Returns:
         The router's public host key, ``ssh-ed25519 AAAA…``.

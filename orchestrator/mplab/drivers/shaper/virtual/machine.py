@@ -12,21 +12,21 @@ from mplab.drivers.shaper.virtual.image import Port
 
 MEMORY = "96M"
 _FIRST = ("nice", "-n", "-15")
-"""Raise its priority if this user may, so that other programs of the host do not delay the router."""
+"""Command prefix that raises the priority, if permitted, so that other programs of the host do not delay the router."""
 _SHORTEST_LIFE_S = 1.0
 _MOST_SHORT_LIVES = 3
 _STOP_S = 2.0
 
 
 class VirtualMachine:
-    """Machine that is booted again when it ends: user-mode Linux ends on a reboot.
+    """Virtual machine that is booted again whenever its process ends: user-mode Linux ends on a reboot.
 
     Args:
-        name: for messages: ``router wifi``.
-        node: node to whose interfaces its ports are connected.
-        root: its file system.
-        ports: its interfaces, ``vec0`` first.
-        log: file for its console output.
+        name: name in messages: ``router wifi``.
+        node: node to whose interfaces the ports of the machine are connected.
+        root: root file system.
+        ports: interfaces of the machine, ``vec0`` first.
+        log: file for the console output.
     """
 
     def __init__(self, name: str, node: Node, *, root: Path, ports: Sequence[Port], log: Path) -> None:
@@ -65,7 +65,7 @@ class VirtualMachine:
             self._process = self._boot()
 
     def check_alive(self) -> None:
-        """Raise DeviceError when it ends repeatedly right after booting."""
+        """Raise DeviceError when the machine has ended three times in a row within 1 s after booting."""
         if self._given_up:
             raise DeviceError(self._name, "the virtual machine ends as soon as it boots", stderr=last_words(self._log))
 

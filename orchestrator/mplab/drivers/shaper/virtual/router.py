@@ -30,7 +30,7 @@ _BOOT_TIMEOUT_S = 90.0
 _POLL_S = 0.1
 _MANAGEMENT, _MANAGEMENT_MAC = "management", "02:6d:70:00:01:01"
 _GUARD_ORDER = "S96"
-"""Order of the switch's init script at boot."""
+"""Start order of the dead-man's switch among the init scripts (``/etc/rc.d``)."""
 _BPF_LD_BYTE, _BPF_JEQ, _BPF_RET = 0x30, 0x15, 0x06
 _SKF_AD_OFF, _SKF_AD_PKTTYPE = 0xFFFFF000, 4
 _PACKET_OUTGOING, _WHOLE_PACKET = 4, 0xFFFFFFFF
@@ -42,11 +42,11 @@ class VirtualRouter:
     """A virtual router: `start` wires and boots it, `wait` returns when it answers.
 
     Args:
-        entry: of the lab file.
-        node: the lab's node that it replaces; its interfaces have no addresses.
-        wiring: of that node.
-        directory: private folder for its file system and the login key.
-        log: file for its console output.
+        entry: entry of the router in the lab file.
+        node: node of the lab that the router replaces; the node's interfaces have no addresses.
+        wiring: wires and routes of `node`.
+        directory: private folder for the router's file system and the login key.
+        log: file for the router's console output.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class VirtualRouter:
         self._machine = VirtualMachine(f"router {name}", node, root=self._root, ports=self._ports, log=log)
 
     def start(self) -> None:
-        """Wire it, build its file system, and boot it."""
+        """Wire the router, build its file system, and boot it."""
         root = Node("lab", os.getpid())
         pid = self._node.pid
         root.ip(
@@ -101,7 +101,7 @@ class VirtualRouter:
 
     @property
     def machine(self) -> ShapingMachine[RouterFile]:
-        """The router as an entry of a lab file would describe it if it were real."""
+        """The entry that a lab file would have for this router if it were a real OpenWrt router."""
         host_key = paramiko.Ed25519Key(data=base64.b64decode(self._host_key.split()[1]))
         towards = self._wiring.towards
         settings = RouterFile.model_validate(
@@ -117,11 +117,11 @@ class VirtualRouter:
         return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
-        """Wait until it answers over SSH; return its versions of kernel, tc and busybox.
+        """Wait until the router answers over SSH; return its versions of kernel, tc and busybox.
 
         Raises:
-            LabNotReadyError: it does not boot in time.
-            DeviceError: its virtual machine has ended.
+            LabNotReadyError: the router does not boot within 90 s.
+            DeviceError: the virtual machine ends whenever it boots.
         """
         ssh = SshConnection(self._entry.label, self.machine.settings)
         deadline = time.monotonic() + _BOOT_TIMEOUT_S
@@ -142,7 +142,7 @@ class VirtualRouter:
         return dict(zip(("kernel", "tc", "busybox"), said, strict=False))
 
     def check_alive(self) -> None:
-        """Raise DeviceError when its virtual machine has ended and is not booted again."""
+        """Raise DeviceError when the virtual machine has ended and will not be booted again."""
         self._machine.check_alive()
 
     def stop(self) -> None:
@@ -151,7 +151,7 @@ class VirtualRouter:
 
 
 def _ports(wiring: Wiring, received: Path) -> list[Port]:
-    """Return the ports; the filter in the file `received` selects the packets that they receive."""
+    """Return the ports of the router. The BPF file `received` selects the packets that they receive."""
     names = {**wiring.ports, _MANAGEMENT: (wiring.management[1], _MANAGEMENT_MAC)}
     return [
         Port(name, address, mac, f"transport=raw,ifname={name},bpffile={received}")
@@ -171,7 +171,7 @@ def _incoming_alone() -> bytes:
 
 
 def _commands(wiring: Wiring) -> list[str]:
-    """Return the commands that make it the lab's router: routes and known neighbours."""
+    """Return the shell commands that set the routes and known neighbours of the router."""
     return [
         *(f"ip {route}" for route in wiring.routes),
         *(f"arp -i {interface} -s {address} {known}" for interface, address, known in wiring.neighbours),

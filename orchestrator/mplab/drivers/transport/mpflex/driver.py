@@ -1,4 +1,4 @@
-"""Driver of ``mpflex``: its schedulers as variants, its policy files."""
+"""Driver of ``mpflex``. Its variants are the schedulers; its additional files are policies."""
 
 import subprocess
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class MpflexDriver(TransportDriver):
         return Mpflex(options_as(MpflexOptions, options), interfaces, files)
 
     def problems_in(self, files: Mapping[str, bytes]) -> list[str]:
-        """See `TransportDriver`: checks policies with `mpflex`; without that program, returns no problems."""
+        """See `TransportDriver`: checks policies by ``mpflex policy check``; [] if `mpflex` is not installed."""
         if not files or (program := MPFLEX.find()) is None:
             return []
         problems: list[str] = []

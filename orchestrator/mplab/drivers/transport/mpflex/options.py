@@ -1,4 +1,4 @@
-"""Options of ``mpflex`` in an experiment file, and the rule files named by one of them."""
+"""Options of ``mpflex`` in an experiment file, and the policies (rule files) that the option `policy` names."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -28,7 +28,7 @@ def policy_names() -> list[str]:
 def _policy_name(name: str) -> str:
     """Raise ValueError unless `name` has the form of a policy file's name.
 
-    Whether the file exists is checked later, because it can be in the run's folder.
+    The existence of the file is checked later, because the file can be in the folder of a run.
     """
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(unknown("policy", name, policy_names()))

@@ -1,4 +1,4 @@
-"""Count the bytes of a session's paths from the logs of agent and proxy."""
+"""Sum the bytes that each path of a session carried, from the logs of agent and proxy."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,8 @@ def session_summary(agent: Iterable[LogRecord], proxy: Iterable[LogRecord]) -> S
         proxy: records of the proxy's log of the same cell.
 
     Returns:
-        ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``: bytes of streams, each once, and of
-        copies. ``events``: events of the paths.
+        ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each byte of a
+        stream once; ``copied_*`` counts the bytes of copies. ``events``: events of the paths in the agent's log.
     """
     paths: dict[str, Counter[str]] = {}
     events = []

@@ -13,19 +13,19 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
 
 _TROUBLES = frozenset({"stalled", "ended", "failed"})
-"""Events of a path that need an explanation in the experiment."""
+"""Events of a path that are a problem unless the experiment caused them."""
 
 _REPLACED = frozenset({"", "another connection has taken its place"})
-"""Errors at the end of a path that stalled and was set up again; "" (no error) when the proxy noticed first."""
+"""Errors in the event ``ended`` of a path that stalled and was set up again; "": the proxy noticed the stall first."""
 
 _REPLACING_S = 1.0
-"""Maximum time between the events of a path's end and of its replacement's start, s."""
+"""Maximum time between the end of a path and the start of its replacement, s."""
 
 _LONG_CONNECTION_BYTES = 256_000
-"""A connection with this many bytes filled the congestion window of every path more than once…"""
+"""Minimum size of a long connection, both directions, bytes: it has filled every congestion window more than once."""
 
 _LONG_CONNECTION_BPS = 150_000
-"""… except at rates below this, at which one path is always free (both ways; a voice call has 100 kbit/s)."""
+"""Minimum rate of a long connection, both directions, bit/s. Below it, one path is enough: a call has 100 kbit/s."""
 
 _KINDS: Mapping[str, str] = {"wifi": WLAN, "cellular": RMNET}
 
@@ -34,8 +34,8 @@ class Mpflex(Transport):
     """`Transport` over a session with a path on every interface.
 
     Args:
-        options: of the experiment file.
-        interfaces: of the phone: name → address.
+        options: options in the experiment file.
+        interfaces: interface of the phone → its address.
         files: contents that the experiment has read from `POLICIES_DIR`: ``policies/NAME.yaml`` → content.
     """
 
@@ -61,7 +61,10 @@ class Mpflex(Transport):
         return (content if content is not None else (POLICIES_DIR / file).read_bytes()).decode()
 
     def agent_settings(self) -> AgentSettings:
-        """Return a session over all interfaces, the primary one first; the proxy gets the same session settings."""
+        """Return settings for a session over all interfaces, the primary interface first.
+
+        The proxy gets the same settings for its sessions.
+        """
         options = self._options
         return AgentSettings(
             "mpflex",
@@ -79,7 +82,7 @@ class Mpflex(Transport):
         )
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return why the test session lacks a path on an interface, or has the wrong encryption."""
+        """Return reasons why the test session is not as requested: no MPFlex, a missing path, wrong encryption."""
         if active.get("transport") != "mpflex":
             return [f"the test connection was {active.get('transport')}, mpflex was asked"]
         reasons = [
@@ -94,9 +97,11 @@ class Mpflex(Transport):
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check for one lasting path per interface, no other connection, and the scheduler's paths of long connections.
+        """Check the log and the captures; return reasons why the proof fails.
 
-        With a policy: its rules were in force, and each connection used only the paths of its rule.
+        Every interface must have one lasting path and no other TCP connection to the proxy. Without a policy, long
+        connections must have used the paths that the scheduler uses. With a policy, its rules must have been in force,
+        and each connection must have used only the paths of its rule.
         """
         prove_streams = self._prove_streams if self._options.policy is None else self._prove_ruled_streams
         reasons = [*self.check_active(evidence.active), *self._prove_paths(evidence), *prove_streams(evidence)]
@@ -107,7 +112,7 @@ class Mpflex(Transport):
         return session_summary(agent, proxy)
 
     def _prove_paths(self, evidence: Evidence) -> list[str]:
-        """Return why a path was missing at some time."""
+        """Return reasons why a path was missing during a part of the cell that the experiment does not explain."""
         attached: Counter[str] = Counter()
         troubles: Counter[tuple[str, str, str]] = Counter()
         for event in evidence.log:
@@ -175,10 +180,10 @@ class Mpflex(Transport):
         return []
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:
-        """Return how the captures differ from exactly one new TCP connection to the proxy per interface.
+        """Return reasons why the captures do not show exactly one new TCP connection to the proxy per interface.
 
-        Several connections are allowed on an interface whose path the experiment interrupts, changes or makes lossy: a
-        path that stalls or ends is set up again. Negotiated Multipath TCP is always a reason.
+        Several connections are allowed on an interface whose path the experiment interrupts, changes or makes lossy,
+        because a path that stalls or ends is set up again. Negotiated Multipath TCP is always a reason.
         """
         if any(row["kind"] == "mptcp" for row in evidence.connections):
             return ["Multipath TCP was negotiated, mpflex was asked"]
@@ -192,14 +197,20 @@ class Mpflex(Transport):
 
 
 def _is_long(stream: ConnectionRecord) -> bool:
-    """Return True when a stream was too large and fast for one path all the time."""
+    """Return True when a stream was so large and fast that it must have used several paths."""
     size = stream["bytes_up"] + stream["bytes_down"]
     return bool(size >= _LONG_CONNECTION_BYTES and 8 * size >= _LONG_CONNECTION_BPS * stream.get("duration_s", 0.0))
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """Spreading of a rule's streams: interfaces that carry them, and interfaces used only when those fail."""
+    """Scheme of a policy rule: scheduler and paths of the streams to which the rule applies.
+
+    Attributes:
+        scheduler: name of the scheduler; ``default``: the one in the options.
+        active: interfaces that carry the streams.
+        backup: interfaces that carry them only when all active ones fail.
+    """
 
     scheduler: str
     active: frozenset[str]
@@ -226,7 +237,7 @@ def _named_paths(text: str) -> frozenset[str]:
 
 
 def _asked_for(event: PathRecord, evidence: Evidence) -> bool:
-    """Return True when the experiment itself caused the trouble of a path."""
+    """Return True when the experiment itself caused this event of a path (see `_TROUBLES`)."""
     device, story = event["interface"], evidence.disturbances
     if event["what"] == "stalled":
         # When one path is lost, its load moves to the others at once, and their queues grow.
@@ -256,7 +267,7 @@ def _may_stall(device: str, evidence: Evidence) -> bool:
 
 
 def _excused(missing: Iterable[str], stream: ConnectionRecord, story: Disturbances) -> bool:
-    """Return True when a stream could not use an interface because the experiment had taken it down."""
+    """Return True when the experiment had taken down the interfaces `missing` during the stream."""
     return bool(story.outages) and story.excuse(missing, stream["opened"], stream["opened"] + stream["duration_s"])
 
 
@@ -266,7 +277,7 @@ def _carriers(stream: ConnectionRecord) -> set[str]:
 
 
 def _privacy(*, plain: bool) -> tuple[str, str]:
-    """Return the actual and the requested encryption of the paths, for a message about their difference."""
+    """Return (actual, requested) encryption as words for a message; they differ, and `plain` was requested."""
     return ("private", "plain ones") if plain else ("plain", "private ones")
 
 

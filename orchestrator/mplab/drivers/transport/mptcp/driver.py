@@ -1,4 +1,4 @@
-"""Driver of ``mptcp``: Multipath TCP of the kernel, and its requirements of host and phone."""
+"""Driver of ``mptcp``: Multipath TCP of the kernel, and what it requires of the host and the phone."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ class MptcpDriver(TransportDriver):
         return f"has no Multipath TCP of Linux 5.6{other}"
 
     def check(self) -> Iterator[Finding]:
-        """See `TransportDriver`: checks the kernel, and a socket."""
+        """See `TransportDriver`: checks the kernel, and opens an MPTCP socket."""
         if reason := self.missing_reason():
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:

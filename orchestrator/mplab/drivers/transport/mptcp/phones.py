@@ -22,7 +22,10 @@ def problem_of(kernel: KernelMptcp, *, rooted: bool) -> str:
 
 
 def cell_problem_of(kernel: KernelMptcp) -> str:
-    """Return why cells cannot use the Multipath TCP of a rooted phone, or "": the proxy implements RFC 8684."""
+    """Return why cells cannot use the Multipath TCP of a rooted phone, or "".
+
+    The proxy implements only RFC 8684, not the older protocol of the patches of multipath-tcp.org.
+    """
     if kernel.kind == "out-of-tree":
         return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which proxies would not understand"
     return problem_of(kernel, rooted=True)

@@ -16,8 +16,10 @@ from mplab.format.captured import ConnectionRow, SubflowRow
 
 _SUBFLOW_LIMIT = 4
 _LONG_CONNECTION_BYTES = 256_000
-"""A connection with this many bytes lasts long enough for its second subflow on any link condition of the papers:
-at 10 Mbit/s it takes 200 ms, after the slow start's four or five round trips."""
+"""Minimum size of a long connection, both directions, bytes.
+
+Such a connection lasts long enough to open its second subflow on any link condition of the papers. At 10 Mbit/s it
+takes 200 ms, after the four or five round trips of slow start."""
 
 _FALLBACK_COUNTERS = (
     "MPTcpExt.MPCapableFallbackACK",
@@ -44,7 +46,7 @@ class Mptcp(Transport):
         return len(self._interfaces)
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
-        """Set the default route to the primary interface; add one MPTCP endpoint per interface."""
+        """Make the primary interface the default route, and add one MPTCP endpoint per interface."""
         undo.register(
             "phone: default route over WiFi",
             lambda: phone.prefer(WLAN),
@@ -78,14 +80,18 @@ class Mptcp(Transport):
         return AgentSettings("mptcp", listener="mptcp")
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return why the test connection is not MPTCP with a subflow from every interface."""
+        """Return reasons why the test connection was not MPTCP with a subflow from every interface."""
         if not active.get("mptcp"):
             return ["the test connection was plain TCP, Multipath TCP was asked"]
         missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
         return [f"the test connection had no subflow on {device}" for device in missing]
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check that no connection fell back, initial subflows are on the primary path, long connections use both."""
+        """Check counters and captures; return reasons why the proof fails.
+
+        No connection may have fallen back to plain TCP. Initial subflows must be on the primary path. A long connection
+        must have at least `expected_subflows` subflows. Effects of outages are excused.
+        """
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
         if fallbacks and not evidence.disturbances.outages:  # with outages, each connection is judged by its start
@@ -133,7 +139,10 @@ class Mptcp(Transport):
         return []
 
     def _begun_in_outage(self, row: ConnectionRow | SubflowRow, story: Disturbances) -> bool:
-        """Return True when it began in an outage of the primary path: it uses another path, or its SYNs are lost."""
+        """Return True when a connection or subflow began in an outage of the primary path.
+
+        It then uses another path, or its SYNs are lost.
+        """
         return bool(story.outages) and story.out(self._primary, _begin_s(row))
 
 

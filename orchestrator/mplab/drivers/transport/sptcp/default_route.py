@@ -1,7 +1,7 @@
 """TCP over the default route, like a phone without Multipath TCP: WiFi if available, otherwise cellular.
 
 Connections do not move between networks. When a network is lost, its connections end immediately on the phone, and the
-app must open others (baerts2015 ch. 6). When WiFi returns, new connections use it, and existing connections stay on
+app must open new ones (baerts2015 ch. 6). When WiFi returns, new connections use it, and existing connections stay on
 cellular until they end.
 """
 
@@ -15,10 +15,10 @@ from mplab.format.captured import SubflowRow
 
 
 class DefaultRouteTcp(SinglePathTcp):
-    """`Transport` over WiFi when it is up, otherwise over the other interfaces.
+    """`Transport` over WiFi while WiFi is up, otherwise over the cellular interface.
 
     Args:
-        interfaces: of the phone (name → address).
+        interfaces: interface of the phone → its address.
     """
 
     def __init__(self, interfaces: Mapping[str, str]) -> None:
@@ -29,7 +29,7 @@ class DefaultRouteTcp(SinglePathTcp):
         return AgentSettings("tcp")
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Check that every captured connection is plain TCP, and began over WiFi unless that was down at the time."""
+        """Check that every captured connection is plain TCP, and began over WiFi unless WiFi was down at that time."""
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
@@ -51,7 +51,7 @@ class DefaultRouteTcp(SinglePathTcp):
 def _leads_elsewhere(story: Disturbances, device: str, flow: SubflowRow) -> bool:
     """Return True when the default route used another interface than `device` at the start of a connection.
 
-    A path whose radio is off remains the default route; connections notice by themselves that it carries nothing.
+    A path whose radio is off remains the default route; only the missing answers show that it carries no packets.
     """
     begin_s = float(flow["start_ns"]) / 1e9
     return story.rerouted_s <= begin_s or story.down(device, begin_s)

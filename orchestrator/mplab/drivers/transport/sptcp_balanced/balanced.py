@@ -1,7 +1,7 @@
 """Single-path TCP over several networks: each new connection uses the next one, as on a router with two uplinks.
 
-A connection stays on its network. If this network is lost, the connection ends, at the phone at once, as with `sptcp`;
-new connections skip the network until it is back.
+A connection stays on its network. If the network is lost, the connection ends immediately on the phone, as with
+`sptcp`. New connections skip the network until it is back.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord
 
 _LOOKUPS = "mpflex"
-"""Process of the agent's own connections; they alternate separately."""
+"""Process name of the agent's own connections (lookups); they are not counted, because they alternate separately."""
 
 
 class BalancedTcp(Transport):
@@ -36,7 +36,7 @@ class BalancedTcp(Transport):
         return AgentSettings("tcp", devices=tuple(self._interfaces))
 
     def check_active(self, active: ActiveCheck) -> list[str]:
-        """Return the reasons why the test connections are not plain TCP, one from the address of each interface."""
+        """Return reasons why the test connections were not plain TCP, with one from the address of each interface."""
         if active.get("mptcp"):
             return ["the test connection was Multipath TCP, single-path TCP was requested"]
         local = active.get("local", [])
@@ -72,7 +72,7 @@ class BalancedTcp(Transport):
         """Return the reason why the interfaces did not take turns, if any.
 
         A connection that was not opened, or that an outage may have moved to another interface, used a turn of an
-        unknown interface. Each one allows a difference of one more connection.
+        unknown interface. Each such connection allows the counts to differ by one more.
         """
         story = evidence.disturbances
         counted: Counter[str] = Counter(dict.fromkeys(self._interfaces, 0))
