@@ -40,6 +40,14 @@ run = mplab.run.resume(paths[0], report=False)
 print(run.resumed, *run.outcomes.values())
 """
 
+BUNDLE = """
+import sys
+from pathlib import Path
+from mplab.analysis.bundle.write import Options, write_bundle
+
+write_bundle(Path(sys.argv[1]), Path(sys.argv[2]), Options())
+"""
+
 
 def python(code: str, *arguments: str, folder: Path) -> list[str]:
     """Run a program and return the lines that it prints. Fail if it prints to standard error."""
@@ -52,7 +60,8 @@ def python(code: str, *arguments: str, folder: Path) -> list[str]:
 
 
 def test_the_example_of_the_manual_runs(tmp_path: Path) -> None:
-    example, show = re.findall(r"^```python\n(.*?)^```", (CHECKOUT / "docs" / "python.md").read_text(), re.M | re.S)
+    page = (CHECKOUT / "docs" / "python.md").read_text()
+    example, again, show = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     (tmp_path / "experiments").mkdir()
     (tmp_path / "experiments" / "demo.yaml").write_text(EXPERIMENT)
     about, ran, *_, broken = python(example, folder=tmp_path)
@@ -63,6 +72,13 @@ def test_the_example_of_the_manual_runs(tmp_path: Path) -> None:
     assert (run / "report" / "index.html").is_file()
     lines = python("import mplab.run\nplan = mplab.run.plan('experiments/demo.yaml')\n" + show, folder=tmp_path)
     assert lines == ["0001-download-sptcp-wifi-baseline-r1 ok"]
+    (archive,) = re.findall(r'"(.*\.tar\.gz)"', again)
+    python(BUNDLE, f"runs/{run.name}", archive, folder=tmp_path)
+    only_report = again.replace('"unpacked")', '"unpacked", only_report=True)')
+    assert only_report != again
+    assert python(f"import mplab.run\n{only_report}print(done.good, done.report.same > 0)", folder=tmp_path) == [
+        "True True"
+    ]
 
 
 def test_a_run_from_python_is_interrupted_and_resumed(tmp_path: Path) -> None:
