@@ -43,7 +43,7 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
     assert {address.rpartition(".")[0] for address in said["local"]} == {"198.51.100", "203.0.113"}
     paths = [{"device": "wlan0"}, {"device": "rmnet0"}]
     config = far_phone.agent_config(f"{SERVER_ADDRESSES[0]}:7003", made.secret_file, "mpflex", paths=paths)
-    assert set(far_phone.check(config)["paths"]) == {"wlan0", "rmnet0"}
+    assert set(far_phone.check(config, "--wait-subflows", "2")["paths"]) == {"wlan0", "rmnet0"}
     far_phone.start_agent(config)
     carried = download_over_both(far_phone)
     assert min(carried.values()) > 0.01 * SIZE, carried
