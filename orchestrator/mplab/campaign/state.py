@@ -125,8 +125,7 @@ class CampaignTracker:
     def _job_ended(self, event: JobEnded) -> None:
         """End a try: the job waits for the next one, unless `_job_finished` follows."""
         status = self.state.job(event.job)
-        last = replace(status.tries[-1], ended=event.t, code=event.code, reason=event.reason)
-        last = replace(last, blamed=event.blamed)
+        last = replace(status.tries[-1], ended=event.t, code=event.code, reason=event.reason, blamed=event.blamed)
         self._set_job(replace(status, state="waiting", tries=(*status.tries[:-1], last), cells=event.cells))
         for name in status.job.resources:
             self._set_resource(replace(self.state.resource(name), job=""))

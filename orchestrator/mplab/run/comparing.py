@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.analysis.record.run import Run, read_run
-from mplab.analysis.report.trendpage import Shift, shifts
 from mplab.analysis.results.frames import Results, load, started
 from mplab.analysis.verdicts.compare import ComparedRuns, Correction
 from mplab.analysis.verdicts.compare import compare as compare_runs
 from mplab.analysis.verdicts.gate import GateCheck, checks
-from mplab.analysis.verdicts.trend import histories
+from mplab.analysis.verdicts.trend import Shift, histories, shifts
 from mplab.base.errors import GateError, InputError, NoBaselineError
 from mplab.run.run_directory import RUNS
 

@@ -10,25 +10,11 @@ from markupsafe import Markup
 from mplab.analysis.report.htmlpage import page_css, page_environment
 from mplab.analysis.statistics.changepoint import LEVEL
 from mplab.analysis.text import number, percent
-from mplab.analysis.verdicts.trend import History
+from mplab.analysis.verdicts.trend import History, shifts
 from mplab.format.experiment import Transport
 from mplab.format.palette import PALETTE
 
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A change of level, as a line in the page's list of changes."""
-
-    about: str
-    """Scenario, transport, link, metric and labels."""
-    when: str
-    """Start of the first run with the new level, UTC; "" when unknown."""
-    run_id: str
-    text: str
-    word: str
-    """``worse``, ``better`` or ``changed``."""
 
 
 @dataclass(frozen=True)
@@ -57,32 +43,6 @@ def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Tr
             level=percent(LEVEL),
         )
     )
-
-
-def shifts(histories: Sequence[History]) -> Iterator[Shift]:
-    """Yield every change of level, the newest first."""
-    found = []
-    for history in histories:
-        for change in history.changes:
-            point = history.points[change.index]
-            worse, relative = history.worse(change), history.relative(change)
-            unit = f" {history.metric.unit}".rstrip()
-            by = f" ({percent(relative, sign=True)})" if relative is not None else ""
-            found.append(
-                Shift(
-                    about=_about(history),
-                    when=f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
-                    run_id=point.run_id,
-                    text=f"{number(change.before)} → {number(change.after)}{unit}{by}, p = {change.p:.4f}",
-                    word="changed" if worse is None else "worse" if worse else "better",
-                )
-            )
-    yield from sorted(found, key=lambda one: (one.when, one.run_id), reverse=True)
-
-
-def _about(history: History) -> str:
-    parts = (history.scenario, history.transport, history.link, history.metric.title, history.labels)
-    return " · ".join(part for part in parts if part)
 
 
 def _panels(histories: Sequence[History], looks: dict[str, Transport]) -> Iterator[TrendPanel]:
@@ -127,7 +87,7 @@ def _figure(history: History, low: float, high: float, colour: str) -> str:
     def y(value: float) -> float:
         return _HEIGHT - _MARGIN - (value - low) / (high - low) * (_HEIGHT - 2 * _MARGIN)
 
-    label = escape(f"{_about(history)}: medians of {len(points)} runs, {number(low)} to {number(high)}", quote=True)
+    label = escape(f"{history.about}: medians of {len(points)} runs, {number(low)} to {number(high)}", quote=True)
     parts = [
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}">',
         *(

@@ -1,6 +1,6 @@
 """Follow an experiment's metrics over all its runs, and find the runs at which their level changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from mplab.analysis.order import label_sort_key
 from mplab.analysis.results.frames import Results
 from mplab.analysis.statistics.changepoint import ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of
+from mplab.analysis.text import number, percent
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class History:
     points: tuple[Point, ...]
     changes: tuple[ChangePoint, ...]
 
+    @property
+    def about(self) -> str:
+        """Scenario, transport, link, metric and labels, in one line."""
+        parts = (self.scenario, self.transport, self.link, self.metric.title, self.labels)
+        return " · ".join(part for part in parts if part)
+
     def worse(self, change: ChangePoint) -> bool | None:
         """Return whether a change was for the worse; None when the metric has no better side."""
         if self.metric.better == "neither":
@@ -43,6 +50,20 @@ class History:
     def relative(self, change: ChangePoint) -> float | None:
         """Return the change as a fraction of the level before it; None when this level was 0."""
         return (change.after - change.before) / abs(change.before) if change.before else None
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change of level, in words."""
+
+    about: str
+    """Scenario, transport, link, metric and labels."""
+    when: str
+    """Start of the first run with the new level, UTC; "" when unknown."""
+    run_id: str
+    text: str
+    word: str
+    """``worse``, ``better`` or ``changed``."""
 
 
 def histories(results: Results, experiment: str, *, headline_only: bool = True) -> list[History]:
@@ -73,6 +94,27 @@ def experiments(results: Results) -> list[str]:
     """Return the names of all experiments; the one of the newest run is last."""
     names = [run.manifest.experiment.name for run in results.records]
     return list(reversed(dict.fromkeys(reversed(names))))
+
+
+def shifts(histories: Sequence[History]) -> Iterator[Shift]:
+    """Yield every change of level, the newest first."""
+    found = []
+    for history in histories:
+        for change in history.changes:
+            point = history.points[change.index]
+            worse, relative = history.worse(change), history.relative(change)
+            unit = f" {history.metric.unit}".rstrip()
+            by = f" ({percent(relative, sign=True)})" if relative is not None else ""
+            found.append(
+                Shift(
+                    about=history.about,
+                    when=f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
+                    run_id=point.run_id,
+                    text=f"{number(change.before)} → {number(change.after)}{unit}{by}, p = {change.p:.4f}",
+                    word="changed" if worse is None else "worse" if worse else "better",
+                )
+            )
+    yield from sorted(found, key=lambda one: (one.when, one.run_id), reverse=True)
 
 
 def _changes(key: Sequence[str], points: Sequence[Point]) -> list[ChangePoint]:

@@ -34,7 +34,7 @@ func (c *Chunk) Append(v []uint64) {
 }
 
 // Same returns the value that all rows so far have. It returns false if they
-// differ or if there is none.
+// differ, or if there are no rows.
 func (c *Chunk) Same() (uint64, bool) { return c.first, !c.varied && c.n > 0 }
 
 // AppendSame appends n more values equal to [Chunk.Same].

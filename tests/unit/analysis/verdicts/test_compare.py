@@ -11,11 +11,11 @@ import pytest
 from mplab.analysis.errors import BudgetError, NotAnalysedError
 from mplab.analysis.pipeline import analyze, summary_json
 from mplab.analysis.record.run import Run, read_run
-from mplab.analysis.report.trendpage import shifts, trend_page
+from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results, load
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare, usual_range
 from mplab.analysis.verdicts.gate import GateCheck, change_text, checks
-from mplab.analysis.verdicts.trend import experiments, histories
+from mplab.analysis.verdicts.trend import experiments, histories, shifts
 from tests.unit.analysis.report.test_report import Page
 from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
 

@@ -117,7 +117,6 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> Bundle:
-
     with err.status("Checking …"):
         try:
             return open_bundle(file, folder, max_bytes=max_bytes)

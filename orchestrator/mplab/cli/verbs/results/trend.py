@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.report.trendpage import shifts, trend_page
+from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import load
-from mplab.analysis.verdicts.trend import History, experiments, histories
+from mplab.analysis.verdicts.trend import History, experiments, histories, shifts
 from mplab.base.errors import InputError
 from mplab.base.files import replace
 from mplab.base.suggest import unknown

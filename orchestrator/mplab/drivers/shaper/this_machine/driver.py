@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
 
 
-class ThisMachine(TcDriver[ThisMachineFile, CommandShell]):
+class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
     """`MachineDriver` for the host that runs mplab; nothing is installed."""
 
     name = "this-machine"
@@ -53,4 +53,4 @@ class ThisMachine(TcDriver[ThisMachineFile, CommandShell]):
         yield from check_access_point(shell, machine)
 
 
-DRIVER = ThisMachine()
+DRIVER = ThisMachineDriver()
