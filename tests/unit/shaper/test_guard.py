@@ -60,14 +60,14 @@ def test_a_watch_that_does_not_start_again_is_an_error(guard: Guard, tmp_path: P
 def test_without_room_for_notes_nobody_is_said_to_hold_it(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.mkdir()
-    full = f"mount -t tmpfs -o size=64k tmpfs {notes} && dd if=/dev/zero of={notes}/fill bs=4k 2>/dev/null; exec cat"
-    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"{full}"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as machine:
+    fill = f"mount -t tmpfs -o size=64k tmpfs {notes}; dd if=/dev/zero of={notes}/fill bs=4k 2>/dev/null"
+    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"{fill}; echo ready; exec cat"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as machine:
+        assert machine.stdout is not None
+        assert machine.stdout.readline() == "ready\n", "its namespaces exist, and the folder is full"
         enter = ["nsenter", "--target", str(machine.pid), "--user", "--mount", "--preserve-credentials"]
         shell = CommandShell("router wifi", enter)
         shell.connect()
-        while "fill" not in shell.script(f"ls {notes}").stdout:
-            pass
         hold = Hold("router wifi", shell, f"{notes}/mplab", "run@host:1:1", dead_man_s=60, watches_itself=False)
         for _ in range(2):
             with pytest.raises(LabNotReadyError) as refused:
