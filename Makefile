@@ -66,14 +66,14 @@ tools/appium/node_modules/.complete: tools/appium/package-lock.json | $(BIN)/nod
 
 # --- Go ------------------------------------------------------------------------------------------------------
 
-GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex phonelog analysis/mptrace orchestrator/mplab/device/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
+GO_SOURCES := go.mod go.sum docs/schema/phone-log.schema.json $(shell find control docs/schema internal linkem mpflex phonelog analysis/mptrace phone-emulator/applet -name '*.go' -not -name '*_test.go' 2>/dev/null)
 GO_BUILD = go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
 $(BIN)/linkem: PACKAGE := ./linkem/cmd/linkem
 $(BIN)/mpflex: PACKAGE := ./mpflex/cmd/mpflex
 $(BIN)/mptrace: PACKAGE := ./analysis/mptrace/cmd/mptrace
 $(BIN)/phonelog: PACKAGE := ./phonelog/cmd/phonelog
-$(BIN)/applet: PACKAGE := ./orchestrator/mplab/device/applet
+$(BIN)/applet: PACKAGE := ./phone-emulator/applet
 
 $(PROGRAMS): $(GO_SOURCES) $(VENV)/.complete
 	@echo "── $@"

@@ -10,10 +10,10 @@ from typing import Any
 import psutil
 import pytest
 
-from mplab.analysis.scores.sound import Melody, playback, read_wav
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.drivers.phone.sound import PAREC, PULSEAUDIO, SoundCard
 from mplab.drivers.services import load_service
+from mplab.scenarios.base.scoring.sound import Melody, playback, read_wav
 from tests.integration.conftest import Mplab
 
 EXPERIMENT = """\

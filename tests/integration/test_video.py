@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.analysis.scores.playback import clips_of
+from mplab.scenarios.base.scoring.playback import clips_of
 from tests.integration.conftest import Mplab
 from tests.integration.test_run import cells, only_run
 

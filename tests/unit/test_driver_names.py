@@ -12,7 +12,7 @@ import pytest
 from mplab.base.plugins import PHONES, PROXIES, SHAPERS, TRANSPORTS, Plugin
 from mplab.base.programs import CHECKOUT
 
-SOURCES = ("orchestrator", "analysis", "ui-scenarios", "proxy-docker")
+SOURCES = ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator")
 WORDS = {
     "adb": "the program",
     "emulated": "an adjective",
@@ -28,7 +28,7 @@ EXCEPTIONS = {
     ("adb", "orchestrator/mplab/base/programs.py"): "the program",
     ("adb", "orchestrator/mplab/cli/verbs/experiments/init.py"): "a lab file to begin with shows what there is",
     ("adb", "orchestrator/mplab/cli/verbs/lab/phone.py"): "the verbs of phones that adb sees",
-    ("adb", "orchestrator/mplab/device/"): "a way to root, and adb's own protocol",
+    ("adb", "phone-emulator/mplab/device/"): "a way to root, and adb's own protocol",
     ("adb", "orchestrator/mplab/drivers/phone/"): "the program, and a way to root",
     ("adb", "orchestrator/mplab/drivers/ui/appium.py"): "the program",
     ("adb", "orchestrator/mplab/lab/phones/emulated/lab.py"): "a folder of the program's server",
@@ -44,9 +44,10 @@ EXCEPTIONS = {
     ("mptcp", "analysis/"): "a level of the decoded tables",
     ("mptcp", "orchestrator/mplab/base/endpoints.py"): "a listener of the proxy",
     ("mptcp", "orchestrator/mplab/cli/verbs/lab/lab/device.py"): "the protocol in a phone's kernel",
-    ("mptcp", "orchestrator/mplab/device/"): "the protocol in a phone's kernel",
+    ("mptcp", "phone-emulator/mplab/device/"): "the protocol in a phone's kernel",
     ("mptcp", "orchestrator/mplab/drivers/phone/interface.py"): "a word of the program ip",
     ("mptcp", "orchestrator/mplab/drivers/proxy/process/proxy.py"): "a listener of the proxy",
+    ("mptcp", "ui-scenarios/mplab/scenarios/base/scoring/"): "a level of the decoded tables",
     ("mptcp", "orchestrator/mplab/drivers/transport/"): "a transport of the agent, and a level of the decoded tables",
     ("mptcp", "orchestrator/mplab/format/captured.py"): "a level of the decoded tables",
     ("openwrt", "orchestrator/mplab/cli/verbs/experiments/init.py"): "a lab file to begin with shows what there is",

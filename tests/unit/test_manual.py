@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from mplab.cli.main import app
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("", "docs", "experiments", "ui-scenarios", "proxy-docker")
+FOLDERS = ("", "docs", "experiments", "ui-scenarios", "proxy-docker", "phone-emulator")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _WORDS_OF_SYNTAX = re.compile(r"[…\[\]|]")

@@ -18,7 +18,7 @@ SCENARIOS_DIR = CHECKOUT / "ui-scenarios" / "mplab" / "scenarios"
 PROXY_DIR = CHECKOUT / "proxy-docker"
 SERVICES_DIR = PROXY_DIR / "mplab" / "services"
 IMPORT_PATH = os.pathsep.join(
-    str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker")
+    str(CHECKOUT / part) for part in ("orchestrator", "analysis", "ui-scenarios", "proxy-docker", "phone-emulator")
 )
 """Folders that hold parts of the package ``mplab``, for ``PYTHONPATH``."""
 

@@ -15,7 +15,7 @@ from mplab.drivers.phone.sound import Recorded
 from mplab.drivers.services import load_service
 from mplab.drivers.services.protocol import ServiceContext
 from mplab.lab.catalog import load_scenario
-from tests.unit.analysis.scores.sound.conftest import Heard, described, heard, metrics, source, station, write_wav
+from tests.unit.scenarios.scoring.sound.conftest import Heard, described, heard, metrics, source, station, write_wav
 
 __all__ = ["described", "heard", "source", "station"]
 

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from mplab.analysis.record.schema import SCHEMAS
-from mplab.analysis.scores.upload import window_goodput_mbps
 from mplab.base.errors import StepError
 from mplab.format.selector import Selector
+from mplab.scenarios.base.scoring.upload import window_goodput_mbps
 from mplab.scenarios.base.upload import arrivals
 
 FACTS = {"upload": {"dropbox": "https://dropbox.lab", "drive": "https://drive.lab"}}

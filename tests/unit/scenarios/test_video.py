@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.scores.playback import clips_of
 from mplab.base.errors import StepError
 from mplab.format.selector import Selector
 from mplab.lab.catalog import load_scenario
 from mplab.scenarios.base import playback
+from mplab.scenarios.base.scoring.playback import clips_of
 
 FACTS = {"tube": "https://www.tube.lab/", "motion": "https://www.motion.lab/"}
 TOLD = [

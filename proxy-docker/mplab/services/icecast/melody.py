@@ -52,7 +52,7 @@ class StationMelody:
         return len(self.notes) * NOTE_S
 
     def describe(self) -> dict[str, object]:
-        """Return notes and tones as JSON values; `mplab.analysis.scores.sound` locates recorded sound with them."""
+        """Return notes and tones as JSON values, for `mplab.scenarios.base.scoring.sound`."""
         return {"note_s": NOTE_S, "tones_hz": list(TONES_HZ), "notes": self.notes}
 
     def samples(self) -> NDArray[np.int16]:

@@ -9,7 +9,7 @@ MAX_DROPPED_PERCENT = 5.0
 MAX_CLOCK_GAP_S = 1.0
 """Largest accepted gap between two samples, s. The page samples every 250 ms: after a larger gap it was blocked."""
 MIN_BUFFER_S = 1.0
-"""Smallest buffer level, s, at which a stall is the host's: see ``host_stalls`` in `mplab.analysis.scores.playback`."""
+"""Smallest buffer level, s, at which a stall is the host's: ``host_stalls`` in `scoring.playback`."""
 
 Record = Mapping[str, Any]
 

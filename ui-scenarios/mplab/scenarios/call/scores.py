@@ -19,7 +19,7 @@ from mplab.analysis.metric import (
     interface_bytes,
     look_resolution,
 )
-from mplab.analysis.scores.waiting import DIRECTIONS, wait_of
+from mplab.scenarios.base.scoring.waiting import DIRECTIONS, wait_of
 
 from . import packets, quality, stalls
 from .clock import Clock

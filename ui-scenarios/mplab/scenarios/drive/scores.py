@@ -1,5 +1,5 @@
 """Score uploads."""
 
-from mplab.analysis.scores.upload import METRICS, score
+from mplab.scenarios.base.scoring.upload import METRICS, score
 
 __all__ = ["METRICS", "score"]

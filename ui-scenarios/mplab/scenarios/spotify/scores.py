@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value
-from mplab.analysis.scores import sound
+from mplab.scenarios.base.scoring import sound
 
 METRICS: tuple[Metric, ...] = (
     *sound.METRICS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
-from mplab.analysis.scores import pages
+from mplab.scenarios.base.scoring import pages
 
 METRICS: tuple[Metric, ...] = (
     *pages.METRICS,

@@ -1,6 +1,7 @@
 """Register the emulated Android device in the virtual lab. Runs drive it by adb, like a real phone."""
 
 from collections.abc import Collection, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,8 +34,9 @@ DEFAULT_MODEL = "android-13"
 
 def _models() -> list[str]:
     """Return the models that come with the device, without importing its modules, which are slow."""
-    folder = Path(__file__).resolve().parents[3] / "device" / "phones"
-    return sorted(path.stem for path in folder.glob("*.yaml"))
+    device = find_spec("mplab.device")
+    folders = (device and device.submodule_search_locations) or ()
+    return sorted(path.stem for folder in folders for path in Path(folder, "phones").glob("*.yaml"))
 
 
 def _parse_model(found: object) -> str:

@@ -22,10 +22,10 @@ from mplab.analysis.figures.traces import bytes_over_time
 from mplab.analysis.figures.traces.bytes_over_time import FacetData, colours_of, story_of
 from mplab.analysis.files import inside
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.scores.sound import Playback, listen
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
+from mplab.scenarios.base.scoring.sound import Playback, listen
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
 POINTS = 600

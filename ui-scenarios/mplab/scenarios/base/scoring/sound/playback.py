@@ -20,9 +20,9 @@ from mplab.analysis.metric import (
     interface_bytes,
     look_resolution,
 )
-from mplab.analysis.scores.sound.melody import Melody, Skip, align
-from mplab.analysis.scores.sound.recording import Recording, read_wav
-from mplab.analysis.scores.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
+from mplab.scenarios.base.scoring.sound.melody import Melody, Skip, align
+from mplab.scenarios.base.scoring.sound.recording import Recording, read_wav
+from mplab.scenarios.base.scoring.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
 
 _NOTICE_S = 0.5
 """Maximum time from a player's report that it ran out of sound to the audible silence: the sound card's latency."""

@@ -88,7 +88,7 @@ METRICS: tuple[Metric, ...] = (
         "Stalls with video in the buffer, per clip (check of the host)",
         "",
         "lower",
-        source="analysis/mplab/analysis/scores/playback.py",
+        source="ui-scenarios/mplab/scenarios/base/scoring/playback.py",
         limits=NOT_NEGATIVE,
     ),
     LOOK_RESOLUTION,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.figures.report.waveform import COLUMNS, draw, envelope
 from mplab.analysis.record.run import read_run
-from mplab.analysis.scores.sound import Melody, playback
 from mplab.analysis.statistics.result import Analysis
+from mplab.scenarios.base.figures.waveform import COLUMNS, draw, envelope
+from mplab.scenarios.base.scoring.sound import Melody, playback
 from tests.unit.analysis import traces as made_up
-from tests.unit.analysis.scores.sound.conftest import Heard, described, heard, source, station, write_wav
 from tests.unit.analysis.synthetic import LTE, WIFI, Synthetic
+from tests.unit.scenarios.scoring.sound.conftest import Heard, described, heard, source, station, write_wav
 
 __all__ = ["described", "heard", "source", "station"]
 

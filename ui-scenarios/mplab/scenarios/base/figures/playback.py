@@ -9,10 +9,10 @@ from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
-from mplab.analysis.scores.playback import METRICS, Clip, clips_of
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
+from mplab.scenarios.base.scoring.playback import METRICS, Clip, clips_of
 
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
 TITLE = "One test as it played"

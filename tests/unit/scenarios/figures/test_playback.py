@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.figures.report import playback
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import score_cell
 from mplab.analysis.statistics.result import Analysis
 from mplab.analysis.statistics.summaries import summarise
-from tests.unit.analysis.scores.test_playback import SMOOTH, stalled
+from mplab.scenarios.base.figures import playback
 from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.scenarios.scoring.test_playback import SMOOTH, stalled
 
 
 def figures(builder: Synthetic, records: Callable[[dict[str, Any]], Sequence[dict[str, Any]]]) -> list[Drawing]:

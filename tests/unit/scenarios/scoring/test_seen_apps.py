@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from mplab.analysis.record.tables import Tables
-from mplab.analysis.scores import pages, playback, sound, upload
+from mplab.scenarios.base.scoring import pages, playback, sound, upload
 
 NOTHING = Tables(None)
 

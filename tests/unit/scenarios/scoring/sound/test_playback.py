@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mplab.analysis.scores.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
-from mplab.analysis.scores.sound.silence import THRESHOLD_DB
-from tests.unit.analysis.scores.sound.conftest import RATE_HZ, Heard, metrics, write_wav
+from mplab.scenarios.base.scoring.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
+from mplab.scenarios.base.scoring.sound.silence import THRESHOLD_DB
+from tests.unit.scenarios.scoring.sound.conftest import RATE_HZ, Heard, metrics, write_wav
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from mplab.analysis.scores.waiting import Wait, wait_of
+from mplab.scenarios.base.scoring.waiting import Wait, wait_of
 
 PORT = 3478
 OTHER, CALL, SECOND = 1, 2, 3

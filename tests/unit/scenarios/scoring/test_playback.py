@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.scores.playback import METRICS, clips_of, score
+from mplab.scenarios.base.scoring.playback import METRICS, clips_of, score
 
 LADDER = [{"height": 240, "rate_kbps": 250.0}, {"height": 720, "rate_kbps": 2000.0}]
 

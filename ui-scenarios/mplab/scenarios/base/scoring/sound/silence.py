@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mplab.analysis.scores.sound.recording import FRAME_S, Recording
+from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Recording
 
 THRESHOLD_DB = -50.0
 """A frame of 10 ms with an RMS level below this is silent, dB relative to full scale. The exact value does not matter:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mplab.analysis.scores.sound import Recording
 from mplab.drivers.services import load_service
+from mplab.scenarios.base.scoring.sound import Recording
 
 RATE_HZ = 16_000
 Part = float | tuple[float, float]

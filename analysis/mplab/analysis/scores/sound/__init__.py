@@ -1,7 +1,0 @@
-"""Score recordings of a phone's sound: silences and skips."""
-
-from mplab.analysis.scores.sound.melody import Melody
-from mplab.analysis.scores.sound.playback import METRICS, Playback, listen, playback, score, values, waits
-from mplab.analysis.scores.sound.recording import Recording, read_wav
-
-__all__ = ["METRICS", "Melody", "Playback", "Recording", "listen", "playback", "read_wav", "score", "values", "waits"]

@@ -1,0 +1,1 @@
+"""Figures of the scores in `mplab.scenarios.base.scoring`: video playback, and sound with the bytes that carried it."""

@@ -1,0 +1,7 @@
+"""Score recordings of a phone's sound: silences and skips."""
+
+from mplab.scenarios.base.scoring.sound.melody import Melody
+from mplab.scenarios.base.scoring.sound.playback import METRICS, Playback, listen, playback, score, values, waits
+from mplab.scenarios.base.scoring.sound.recording import Recording, read_wav
+
+__all__ = ["METRICS", "Melody", "Playback", "Recording", "listen", "playback", "read_wav", "score", "values", "waits"]
