@@ -13,8 +13,8 @@ from typing import Any, Self
 from mplab.base.counters import parse_netstat
 from mplab.base.machine import CommandResult
 from mplab.base.nodes import Node, NodeProcess
+from mplab.base.polling import wait_ready
 from mplab.base.programs import CURL, MPFLEX
-from mplab.base.ready import wait_ready
 from mplab.drivers.origin.files import stream_bytes
 
 SIZE = 5_000_000

@@ -14,8 +14,8 @@ from typing import Any
 
 from mplab.base.enter import in_lab, lab_process
 from mplab.base.nodes import Node, start_node
+from mplab.base.polling import wait_ready
 from mplab.base.programs import LINKEM
-from mplab.base.ready import wait_ready
 from tests.router.bench import Bench
 from tests.router.conditions import Case
 from tests.router.inside import SERVER

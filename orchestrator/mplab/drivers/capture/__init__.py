@@ -8,8 +8,8 @@ from typing import Literal
 
 from mplab.base.errors import DeviceError
 from mplab.base.machine import Machine, MachineProcess
+from mplab.base.polling import wait_ready
 from mplab.base.programs import MPTRACE
-from mplab.base.ready import wait_ready
 
 SNAPLEN = 262_144
 """Maximum captured length of a frame, bytes; headers-only captures cut each packet after its last header."""

@@ -8,8 +8,8 @@ from typing import cast
 from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.machine import MachineProcess
+from mplab.base.polling import wait_ready
 from mplab.base.programs import MPFLEX
-from mplab.base.ready import wait_ready
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.transport.protocol import AgentSettings

@@ -8,8 +8,8 @@ from mplab.base.counters import parse_netstat
 from mplab.base.endpoints import PORTS, Endpoints
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.nodes import Node, NodeProcess
+from mplab.base.polling import wait_ready
 from mplab.base.programs import MPFLEX
-from mplab.base.ready import wait_ready
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.format.agentlog import LogRecord, SessionSettings

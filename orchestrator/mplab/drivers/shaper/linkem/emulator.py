@@ -11,8 +11,8 @@ from pydantic import JsonValue, TypeAdapter
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.paths import RMNET, WLAN
+from mplab.base.polling import wait_ready
 from mplab.base.programs import LINKEM
-from mplab.base.ready import wait_ready
 from mplab.drivers.phone import Phone
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.protocol import PathMeasurement

@@ -8,7 +8,7 @@ import pytest
 
 from mplab.base.errors import DeviceError
 from mplab.base.nodes import NodeProcess
-from mplab.base.ready import wait_ready
+from mplab.base.polling import wait_ready
 
 READY = '{"event": "ready", "pid": 1}'
 
