@@ -4,7 +4,6 @@ import inspect
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import adbutils
 import pytest
 
+from mplab.base import polling
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.ports import free_port
@@ -175,8 +175,5 @@ def shell(adb: Adb, phone: Device) -> Shell:
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = TIMEOUT_S) -> None:
     """Wait until `condition` holds; fail the test after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not within {timeout_s:g} s: {what}")
-        time.sleep(0.05)
+    if not polling.wait_until(condition, timeout_s, interval_s=0.05):
+        pytest.fail(f"not within {timeout_s:g} s: {what}")

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from mplab.analysis.pipeline import score_run
 from mplab.analysis.record.run import read_run
+from mplab.base import polling
 from mplab.base.enter import IN_LAB_VARIABLE
 from mplab.base.errors import LabNotReadyError
 from mplab.run.ready import check_ready
@@ -104,11 +104,8 @@ def lab_processes(lab: str | None = None) -> list[psutil.Process]:
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
     """Wait until `condition` holds; fail the test after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"not within {timeout_s:g} s: {what}")
-        time.sleep(0.05)
+    if not polling.wait_until(condition, timeout_s, interval_s=0.05):
+        pytest.fail(f"not within {timeout_s:g} s: {what}")
 
 
 def _namespaces() -> set[str]:

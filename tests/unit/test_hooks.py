@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from mplab.base import polling
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.format.hooks import Argv, Hooks, parse_command
 from mplab.format.record import json_of
@@ -139,10 +140,7 @@ def test_a_command_does_not_outlive_who_runs_it(number: int, tmp_path: Path) -> 
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
+    assert polling.wait_until(condition, 60.0, interval_s=0.02), what
 
 
 def test_no_words_of_a_shell_are_read(tmp_path: Path) -> None:

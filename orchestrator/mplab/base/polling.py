@@ -1,19 +1,39 @@
-"""Wait for mplab's own programs, which print ``{"event": "ready"}`` when they can be used."""
+"""Wait for conditions that no event reports, by checking them at intervals."""
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from mplab.base.errors import DeviceError
 from mplab.base.machine import MachineProcess
 
+T = TypeVar("T")
+
 _POLL_S = 0.01
+
+
+def wait_until(condition: Callable[[], T], timeout_s: float, *, interval_s: float) -> T:
+    """Call `condition` until its result is true; return its last result, which is false if that took too long.
+
+    The caller raises the error, because it knows what was found instead. `condition` may raise errors to end the wait.
+
+    Args:
+        condition: function that is called at least once; its last call ends after `timeout_s`.
+        timeout_s: maximum waiting time, seconds.
+        interval_s: pause between two calls, seconds.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not (result := condition()) and time.monotonic() <= deadline:
+        time.sleep(interval_s)
+    return result
 
 
 def wait_ready(
     process: MachineProcess, log: Path, *, name: str, timeout_s: float = 10.0, since: int = 0
 ) -> dict[str, object]:
-    """Wait for the ready line in `log` and return its record.
+    """Wait for the line ``{"event": "ready"}`` that mplab's own programs print; return its record.
 
     Args:
         process: process that writes the log.
@@ -25,22 +45,24 @@ def wait_ready(
     Raises:
         DeviceError: the process ended, or was not ready in time; the message includes the end of its output.
     """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        ended = process.poll() is not None
+    ended, said = False, ""
+
+    def look() -> dict[str, object] | None:
+        nonlocal ended, said
+        ended = process.poll() is not None  # before the log is read: the last line of the log counts
         said = log.read_bytes()[since:].decode(errors="replace")
-        for line in said.splitlines():
-            if record := _event(line, "ready"):
-                return record
-        if ended or time.monotonic() > deadline:
-            what = "ended before it was ready" if ended else f"was not ready within {timeout_s:g} s"
-            raise DeviceError(name, what, exit_code_found=process.poll(), stderr=said)
-        time.sleep(_POLL_S)
+        return next(filter(None, map(_ready, said.splitlines())), None)
+
+    record = wait_until(lambda: look() or ended, timeout_s, interval_s=_POLL_S)
+    if isinstance(record, dict):
+        return record
+    problem = "ended before it was ready" if ended else f"was not ready within {timeout_s:g} s"
+    raise DeviceError(name, problem, exit_code_found=process.poll(), stderr=said)
 
 
-def _event(line: str, name: str) -> dict[str, object] | None:
+def _ready(line: str) -> dict[str, object] | None:
     try:
         record = json.loads(line)
     except ValueError:
         return None
-    return record if isinstance(record, dict) and record.get("event") == name else None
+    return record if isinstance(record, dict) and record.get("event") == "ready" else None

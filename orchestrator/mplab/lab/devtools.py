@@ -2,9 +2,9 @@
 
 import contextlib
 import socket
-import time
 from collections.abc import Iterator
 
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.ui.tab import DevTools
 
@@ -37,12 +37,9 @@ def open_devtools(phone: AdbPhone, name: str, *, timeout_s: float = OFFER_TIMEOU
 
 
 def _offered(phone: AdbPhone, name: str, timeout_s: float) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while True:
+    def offered() -> bool:
         # Chrome's own remote debugging reads this file, too: adb's shell may read it on every phone.
         sockets = phone.shell(["cat", "/proc/net/unix"], check=False).stdout
-        if any(line.split()[-1:] == [f"@{name}"] for line in sockets.splitlines()):
-            return True
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_S)
+        return any(line.split()[-1:] == [f"@{name}"] for line in sockets.splitlines())
+
+    return wait_until(offered, timeout_s, interval_s=_POLL_S)

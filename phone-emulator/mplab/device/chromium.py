@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mplab.base.errors import MplabError
+from mplab.base.polling import wait_until
 from mplab.device.screen.script import CACERT
 from mplab.drivers.origin.certificates import nss_database
 from mplab.drivers.ui.browser import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, switches
@@ -128,15 +129,8 @@ async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
 
 def load(name: str, url: str) -> str:
     """Open a page; return ``bytes=B objects=N seconds=S``. Raises MplabError if browser or page fail."""
-    began = time.monotonic()
-    while True:  # the browser may still be starting
-        try:
-            connect(name).close()
-            break
-        except OSError:
-            if time.monotonic() > began + _START_TIMEOUT_S:
-                raise MplabError("Chromium does not answer") from None
-            time.sleep(_POLL_S)
+    if not wait_until(lambda: _answers(name), _START_TIMEOUT_S, interval_s=_POLL_S):
+        raise MplabError("Chromium does not answer")
     with DevTools("Chromium", lambda: connect(name)).tab(timeout_s=_START_TIMEOUT_S) as tab:
         began = time.monotonic()
         tab.open(url, timeout_s=_LOAD_TIMEOUT_S)
@@ -144,6 +138,13 @@ def load(name: str, url: str) -> str:
         objects = loaded_objects(tab.network_events())
     total = sum(item.transferred_bytes for item in objects)
     return f"bytes={total} objects={len(objects)} seconds={seconds:.3f}"
+
+
+def _answers(name: str) -> bool:
+    with contextlib.suppress(OSError):
+        connect(name).close()
+        return True
+    return False  # the browser may still be starting
 
 
 def main() -> int:

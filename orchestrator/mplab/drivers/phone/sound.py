@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from mplab.base.errors import DeviceError
+from mplab.base.polling import wait_until
 from mplab.base.programs import Program
 
 PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
@@ -175,13 +176,15 @@ class SoundCard:
         return process
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _READY_TIMEOUT_S
-        while not condition():
+        def met() -> bool:
+            if condition():
+                return True
             self._check_alive()
-            if time.monotonic() > deadline:
-                problem = f"the sound card was not ready within {_READY_TIMEOUT_S:g} s: {what} is missing"
-                raise DeviceError("phone", problem, stderr=self._last_words())
-            time.sleep(_POLL_S)
+            return False
+
+        if not wait_until(met, _READY_TIMEOUT_S, interval_s=_POLL_S):
+            problem = f"the sound card was not ready within {_READY_TIMEOUT_S:g} s: {what} is missing"
+            raise DeviceError("phone", problem, stderr=self._last_words())
 
     def _check_alive(self) -> None:
         for process in self._processes:

@@ -1,14 +1,13 @@
 """Run the agent on the phone during one cell."""
 
 import json
-import time
 from pathlib import Path
 from typing import cast
 
 from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.machine import MachineProcess
-from mplab.base.polling import wait_ready
+from mplab.base.polling import wait_ready, wait_until
 from mplab.base.programs import MPFLEX
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.names import by_our_names
@@ -88,13 +87,13 @@ class Agent:
             [self._phone.program(MPFLEX), "agent", "--config", self._config], log=self._log
         )
         wait_ready(self._process, self._log, name="mpflex agent")
-        deadline = time.monotonic() + _PATHS_TIMEOUT_S
-        while missing := set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}:
-            if time.monotonic() > deadline:
-                why = {record["interface"]: record.get("error", "") for record in self._path_events()}
-                words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(missing))
-                raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
-            time.sleep(_POLL_S)
+        if not wait_until(lambda: not self._missing(), _PATHS_TIMEOUT_S, interval_s=_POLL_S):
+            why = {record["interface"]: record.get("error", "") for record in self._path_events()}
+            words = "; ".join(f"{device}: {why.get(device) or 'no answer'}" for device in sorted(self._missing()))
+            raise DeviceError("mpflex agent", f"a path is missing after {_PATHS_TIMEOUT_S:g} s: {words}")
+
+    def _missing(self) -> set[str]:
+        return set(self._paths) - {r["interface"] for r in self._path_events() if r["what"] == "attached"}
 
     def check_alive(self) -> None:
         """Raise DeviceError when the agent has ended unexpectedly."""

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.polling import wait_until
 from mplab.base.ports import free_port
 from mplab.base.programs import APPIUM_DIR, NODE
 
@@ -117,14 +117,15 @@ class AppiumServer:
         self.stop()
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + READY_TIMEOUT_S
-        while not self._answers():
-            code = process.poll()
-            if code is not None:
+        def answers() -> bool:
+            if self._answers():
+                return True
+            if (code := process.poll()) is not None:
                 raise LabNotReadyError(f"appium has ended ({code}) before it was ready; see {self.log}")
-            if time.monotonic() > deadline:
-                raise LabNotReadyError(f"appium: no answer after {READY_TIMEOUT_S:g} s; see {self.log}")
-            time.sleep(_POLL_S)
+            return False
+
+        if not wait_until(answers, READY_TIMEOUT_S, interval_s=_POLL_S):
+            raise LabNotReadyError(f"appium: no answer after {READY_TIMEOUT_S:g} s; see {self.log}")
 
     def _answers(self) -> bool:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

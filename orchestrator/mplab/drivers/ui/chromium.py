@@ -3,7 +3,6 @@
 import contextlib
 import json
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,6 +14,7 @@ from selenium.common.exceptions import WebDriverException
 from urllib3.exceptions import HTTPError
 
 from mplab.base.errors import StepError
+from mplab.base.polling import wait_until
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
 from mplab.drivers.ui.protocol import AppState, Event, Json
@@ -202,16 +202,16 @@ class ChromiumUi:
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
         locators = [locator(one) for one in selector.alternatives]
-        deadline = time.monotonic() + timeout_s
-        while True:
-            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
-            element = next((item for item in found if not visible or item.is_displayed()), None)
-            if element is not None:
-                return element
-            if time.monotonic() > deadline:
-                state = "there, but not visible" if found else "not there"
-                raise WebDriverException(f"{state} after {timeout_s:g} s")
-            time.sleep(_POLL_S)
+        found: list[WebElement] = []
+
+        def first() -> WebElement | None:
+            found[:] = [element for by, value in locators for element in self._driver.find_elements(by, value)]
+            return next((element for element in found if not visible or element.is_displayed()), None)
+
+        if element := wait_until(first, timeout_s, interval_s=_POLL_S):
+            return element
+        state = "there, but not visible" if found else "not there"
+        raise WebDriverException(f"{state} after {timeout_s:g} s")
 
 
 @contextlib.contextmanager

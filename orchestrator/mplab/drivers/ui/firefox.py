@@ -3,12 +3,12 @@
 import base64
 import contextlib
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from mplab.base.errors import StepError
+from mplab.base.polling import wait_until
 from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
@@ -139,14 +139,13 @@ class FirefoxUi:
         Wait up to 5 s until all requests have ended.
         """
         with self._step("reading the events of the network"):
-            deadline = time.monotonic() + _SETTLE_S
-            while True:
-                self._take_events()
-                if not unfinished(self._events) or time.monotonic() > deadline:
-                    break
-                time.sleep(_POLL_S)
+            wait_until(self._settled, _SETTLE_S, interval_s=_POLL_S)
         taken, self._events = self._events, []
         return from_bidi(taken, context=self._context)
+
+    def _settled(self) -> bool:
+        self._take_events()
+        return not unfinished(self._events)
 
     def console(self) -> list[ConsoleEntry]:
         """Return the console entries that arrived since the last call, even if the browser has ended."""
@@ -219,17 +218,17 @@ class FirefoxUi:
         return base64.b64decode(answer["data"])
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
-        deadline = time.monotonic() + timeout_s
-        while True:
-            found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
-            elements = [{"sharedId": node["sharedId"]} for node in found]
-            element = next((one for one in elements if not visible or self._call(_BOX, one)), None)
-            if element is not None:
-                return element
-            if time.monotonic() > deadline:
-                state = "there, but not visible" if found else "not there"
-                raise SessionError(f"{state} after {timeout_s:g} s")
-            time.sleep(_POLL_S)
+        found: list[Mapping[str, str]] = []
+
+        def first() -> Mapping[str, str] | None:
+            nodes = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
+            found[:] = [{"sharedId": node["sharedId"]} for node in nodes]
+            return next((element for element in found if not visible or self._call(_BOX, element)), None)
+
+        if element := wait_until(first, timeout_s, interval_s=_POLL_S):
+            return element
+        state = "there, but not visible" if found else "not there"
+        raise SessionError(f"{state} after {timeout_s:g} s")
 
     def _call(self, function: str, *arguments: Mapping[str, str], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401
         declaration = f"async (...given) => JSON.stringify(await ({function})(...given)) ?? 'null'"

@@ -8,12 +8,12 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import StepError
+from mplab.base.polling import wait_until
 from mplab.base.programs import FIREFOX
 from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.browser import PHONE_SCREEN
@@ -163,13 +163,14 @@ class FirefoxUiFactory:
             )
 
     def _connect(self, process: subprocess.Popen[bytes], log: Path) -> BidiSession:
-        deadline = time.monotonic() + _READY_TIMEOUT_S
-        while not (found := _LISTENING.search(log.read_text(errors="replace"))):
-            if process.poll() is not None:
+        def listening() -> re.Match[str] | None:
+            found = _LISTENING.search(log.read_text(errors="replace"))
+            if not found and process.poll() is not None:
                 raise StepError(f"browser: Firefox has ended ({process.poll()}): {_last_line(log)}")
-            if time.monotonic() > deadline:
-                raise StepError(f"browser: Firefox was not ready within {_READY_TIMEOUT_S:g} s: {_last_line(log)}")
-            time.sleep(_POLL_S)
+            return found
+
+        if not (found := wait_until(listening, _READY_TIMEOUT_S, interval_s=_POLL_S)):
+            raise StepError(f"browser: Firefox was not ready within {_READY_TIMEOUT_S:g} s: {_last_line(log)}")
         try:
             return BidiSession(int(found[1]), network_pid=self.network_pid)
         except SessionError as error:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mplab.base.errors import StepError
+from mplab.base.polling import wait_until
 from mplab.drivers.ui.protocol import Event
 from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
@@ -55,11 +56,8 @@ class DevTools:
         Raises:
             StepError: no page exists within `timeout_s`, or another program debugs the page.
         """
-        deadline = time.monotonic() + timeout_s
-        while not (pages := self.pages()):
-            if time.monotonic() > deadline:
-                raise StepError(f"{self.device}: DevTools: the browser has no page after {timeout_s:g} s")
-            time.sleep(_POLL_S)
+        if not (pages := wait_until(self.pages, timeout_s, interval_s=_POLL_S)):
+            raise StepError(f"{self.device}: DevTools: the browser has no page after {timeout_s:g} s")
         address = pages[0].get("webSocketDebuggerUrl")
         if not address:
             raise StepError(f"{self.device}: DevTools: somebody else debugs the page: close what does")

@@ -7,6 +7,7 @@ import time
 import adbutils
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb import wire
 from mplab.drivers.phone.adb.server import AdbServer
 
@@ -149,19 +150,15 @@ def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT
     Raises:
         LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.
     """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            found = [info.serial for info in server.client.list()]
-        except FAILURES as error:
-            raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
-        if len(found) == 1:
-            return str(found[0])
-        if found:
-            listed = ", ".join(sorted(found))
-            raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
-        if time.monotonic() > deadline:
-            raise LabNotReadyError(
-                f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
-            )
-        time.sleep(_POLL_S)
+    try:
+        found = wait_until(lambda: [str(info.serial) for info in server.client.list()], timeout_s, interval_s=_POLL_S)
+    except FAILURES as error:
+        raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
+    if not found:
+        raise LabNotReadyError(
+            f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
+        )
+    if len(found) > 1:
+        listed = ", ".join(sorted(found))
+        raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
+    return found[0]

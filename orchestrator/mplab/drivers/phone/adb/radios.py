@@ -1,11 +1,11 @@
 """Control the radios of a phone: on and off, network generations (2G to 5G), WiFi and cellular at the same time."""
 
 import re
-import time
 from typing import Literal
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.phone import AdbPhone
 
 Generation = Literal["2g", "3g", "4g", "5g"]
@@ -66,16 +66,16 @@ class Radios:
 
     def wait_up(self, *paths: str, timeout_s: float = UP_TIMEOUT_S) -> None:
         """Wait until paths (``wifi``, ``lte``) have addresses. Raises DeviceError after `timeout_s`."""
-        deadline = time.monotonic() + timeout_s
-        while True:
+        missing = list(paths)
+
+        def up() -> bool:
             self._phone.refresh()
-            missing = [path for path in paths if INTERFACES[path] not in self._phone.interfaces]
-            if not missing:
-                return
-            if time.monotonic() > deadline:
-                words = " and ".join(missing)
-                raise DeviceError(self._phone.label, f"{words}: no address within {timeout_s:g} s: is there a network?")
-            time.sleep(_POLL_S)
+            missing[:] = [path for path in paths if INTERFACES[path] not in self._phone.interfaces]
+            return not missing
+
+        if not wait_until(up, timeout_s, interval_s=_POLL_S):
+            words = " and ".join(missing)
+            raise DeviceError(self._phone.label, f"{words}: no address within {timeout_s:g} s: is there a network?")
 
     def set_generation(self, generation: Generation, *, only: bool = False, slot: int = 0) -> None:
         """Set the network generations that the modem may use: `generation` and all older ones, or only `generation`.

@@ -1,13 +1,13 @@
 """Recover a phone that does not respond. The steps (rungs) go from a reconnection to a reboot."""
 
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
 
 from mplab.base.errors import CellError, DeviceError, LabNotReadyError
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.root import still_root
 
@@ -129,11 +129,8 @@ class Recovery:
         link.connect(1.0)
         before = link.run(_WHICH_BOOT).stdout
         link.ask(f"host:transport:{link.serial}", "reboot:")
-        deadline = time.monotonic() + self._patience.down_s
-        while self._answers(before):
-            if time.monotonic() > deadline:
-                raise DeviceError(self._phone.label, f"did not go down within {self._patience.down_s:g} s to reboot")
-            time.sleep(0.2)
+        if not wait_until(lambda: not self._answers(before), self._patience.down_s, interval_s=0.2):
+            raise DeviceError(self._phone.label, f"did not go down within {self._patience.down_s:g} s to reboot")
         link.wait_boot(self._patience.reboot_s)
         self._phone.renew()
 

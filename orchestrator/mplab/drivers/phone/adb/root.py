@@ -2,11 +2,11 @@
 
 import contextlib
 import shlex
-import time
 from enum import Enum
 from typing import Literal
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.link import Link
 
 RootWish = Literal["auto", "su", "adb", "none"]
@@ -92,14 +92,12 @@ def _restart_adbd(link: Link, service: str) -> bool:
     if "cannot" in link.ask(f"host:transport:{link.serial}", service):
         return False
     # adbd answers before it exits: until then, a connection still reaches the old process.
-    gone_by = time.monotonic() + _GONE_TIMEOUT_S
-    while link.state() == "device" and time.monotonic() < gone_by:
-        time.sleep(0.02)
-    deadline = time.monotonic() + _RESTART_TIMEOUT_S
-    while time.monotonic() < deadline:
+    wait_until(lambda: link.state() != "device", _GONE_TIMEOUT_S, interval_s=0.02)
+
+    def restarted() -> bool:
         with contextlib.suppress(DeviceError, LabNotReadyError):
             link.connect(2.0)
-            if _is_root(link, Root.ADBD) == wanted:
-                return True
-        time.sleep(0.2)
-    return False
+            return _is_root(link, Root.ADBD) == wanted
+        return False
+
+    return wait_until(restarted, _RESTART_TIMEOUT_S, interval_s=0.2)

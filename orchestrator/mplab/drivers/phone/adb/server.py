@@ -4,7 +4,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,6 +13,7 @@ from adbutils import AdbConnection
 
 from mplab.base.errors import DeviceError, last_words
 from mplab.base.lock import private_directory
+from mplab.base.polling import wait_until
 from mplab.base.ports import free_port
 from mplab.base.programs import ADB
 from mplab.base.state import state_directory
@@ -170,13 +170,10 @@ class AdbServer:
                 env=environment,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + _START_TIMEOUT_S
-        while not self._answers():
-            if time.monotonic() > deadline:
-                self.stop()
-                words = last_words(self._log)
-                raise DeviceError("adb server", f"does not answer within {_START_TIMEOUT_S:g} s", stderr=words)
-            time.sleep(_POLL_S)
+        if not wait_until(self._answers, _START_TIMEOUT_S, interval_s=_POLL_S):
+            self.stop()
+            words = last_words(self._log)
+            raise DeviceError("adb server", f"does not answer within {_START_TIMEOUT_S:g} s", stderr=words)
 
     def _answers(self) -> bool:
         with contextlib.suppress(adbutils.AdbError, OSError, ValueError):

@@ -10,10 +10,10 @@ the setting has no effect.
 
 import contextlib
 import shlex
-import time
 from collections.abc import Iterator
 
 from mplab.base.errors import DeviceError
+from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.phone import AdbPhone
 
 NONE = ":0"
@@ -54,12 +54,12 @@ class SystemProxy:
                 self._phone.script(self._back)
 
     def _wait(self, address: str) -> None:
-        deadline = time.monotonic() + _TAKEN_TIMEOUT_S
-        while (found := f"{self._get('global_http_proxy_host')}:{self._get('global_http_proxy_port')}") != address:
-            if time.monotonic() > deadline:
-                text = f"Android has not taken the proxy {address} in its settings: it says {found}"
-                raise DeviceError(self._phone.label, text)
-            time.sleep(_POLL_S)
+        if not wait_until(lambda: self._address() == address, _TAKEN_TIMEOUT_S, interval_s=_POLL_S):
+            text = f"Android has not taken the proxy {address} in its settings: it says {self._address()}"
+            raise DeviceError(self._phone.label, text)
+
+    def _address(self) -> str:
+        return f"{self._get('global_http_proxy_host')}:{self._get('global_http_proxy_port')}"
 
     def _get(self, key: str) -> str:
         return self._phone.script(f"settings get global {key}").stdout.strip()

@@ -17,6 +17,7 @@ from requests.exceptions import RequestException
 
 from mplab.base.counters import parse_netstat
 from mplab.base.errors import DeviceError
+from mplab.base.polling import wait_until
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.proxy.docker.layout import PRIVATE, USER
 from mplab.drivers.proxy.docker.render import CONTROL, PORTS
@@ -153,15 +154,12 @@ class DockerProxy:
             raise DeviceError(SERVICE, f"its configuration cannot be written: {error}") from error
 
     def _wait_ready(self, mark: int) -> None:
-        deadline = time.monotonic() + _READY_TIMEOUT_S
-        while True:
-            lines = self._lines(mark)
-            if any(record["event"] == "ready" for record in parse_records(lines)):
-                return
-            if time.monotonic() > deadline:
-                said = b"\n".join(line for _, line in lines).decode(errors="replace")
-                raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=said)
-            time.sleep(_POLL_S)
+        def ready() -> bool:
+            return any(record["event"] == "ready" for record in parse_records(self._lines(mark)))
+
+        if not wait_until(ready, _READY_TIMEOUT_S, interval_s=_POLL_S):
+            said = b"\n".join(line for _, line in self._lines(mark)).decode(errors="replace")
+            raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=said)
 
     def stop(self) -> None:
         """Remove remaining side-cars and stop the proxy. Before it ends, the proxy logs its open connections."""

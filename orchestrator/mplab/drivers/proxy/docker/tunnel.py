@@ -9,7 +9,6 @@ process of a session ends with the connection.
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.polling import wait_until
 
 SSH = "ssh://"
 
@@ -84,9 +84,7 @@ class Tunnel:
         argv.insert(1, "-N")
         quiet = subprocess.DEVNULL
         process = subprocess.Popen(argv, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
-        deadline = time.monotonic() + _TIMEOUT_S
-        while not self._control.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        wait_until(lambda: self._control.exists() or process.poll() is not None, _TIMEOUT_S, interval_s=_POLL_S)
         return process
 
     def close(self) -> None:

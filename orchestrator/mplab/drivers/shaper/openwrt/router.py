@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from mplab.base.errors import DeviceError, LabNotReadyError
+from mplab.base.polling import wait_until
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.settings import RadioFile, RouterFile
 from mplab.drivers.shaper.openwrt.wifi import switch_radio
@@ -114,14 +115,15 @@ class Router(Place):
         before = self.found.boot
         with contextlib.suppress(PlaceError):  # the connection may end before the answer
             self._ssh.run("reboot", check=False)
-        deadline = time.monotonic() + timeout_s
-        while True:
-            time.sleep(_REBOOT_POLL_S)
+
+        def back() -> bool:
             with contextlib.suppress(LabNotReadyError, DeviceError):
                 self._ssh.connect()
-                if self._ssh.run("cat /proc/sys/kernel/random/boot_id", timeout_s=5).stdout.strip() != before:
-                    break
-            if time.monotonic() > deadline:
-                raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
+                return self._ssh.run("cat /proc/sys/kernel/random/boot_id", timeout_s=5).stdout.strip() != before
+            return False
+
+        time.sleep(_REBOOT_POLL_S)
+        if not wait_until(back, timeout_s, interval_s=_REBOOT_POLL_S):
+            raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
         guard.require(self._ssh)
         self._take_again()
