@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mplab.base.errors import DeviceError
+from mplab.base.kernel import socket_in
 from mplab.device.adbd import AdbServer, Channel
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
@@ -22,7 +23,6 @@ from mplab.device.screen import Screen
 from mplab.device.screen.agents import Agents
 from mplab.device.settings import DeviceSettings
 from mplab.device.system import System, SystemSettings
-from mplab.device.system.namespace import socket_in
 from mplab.device.system.system import SHELL_UID
 
 Result = TypeVar("Result")

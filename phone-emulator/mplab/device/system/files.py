@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from mplab.device.system.namespace import become, enter_files
+from mplab.base.kernel import become, enter_files
 
 Result = TypeVar("Result")
 
