@@ -1,7 +1,6 @@
 """Start a command inside the namespaces of a virtual lab, or on the host for a lab of real devices."""
 
 import contextlib
-import ctypes
 import os
 import secrets
 import signal
@@ -14,14 +13,13 @@ from types import FrameType
 from typing import IO
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.kernel import die_with_parent
 from mplab.base.programs import UNSHARE
 from mplab.base.supervisor import END_TIMEOUT_S
 
 IN_LAB_VARIABLE = "MPLAB_LAB"
 """Environment variable of all processes of a lab: the lab's id."""
 
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
 _PRIVATE_END_S = 5.0
 """Time for the kernel to kill the processes of the namespaces, seconds."""
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -112,17 +110,6 @@ class LabProcess:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-
-
-def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Make the kernel signal this process when its parent ends. Call only in a process that has just been forked.
-
-    The kernel sends `number` when the thread of `parent` that forked this process ends (``PR_SET_PDEATHSIG``,
-    prctl(2)). If `parent` has ended already, the process exits with code 1.
-    """
-    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 @contextlib.contextmanager

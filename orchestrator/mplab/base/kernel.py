@@ -1,7 +1,8 @@
-"""Run threads in the namespaces of another process."""
+"""Make the Linux system calls that Python's `os` lacks: namespaces and identities of one thread, and prctl(2)."""
 
 import ctypes
 import os
+import signal
 import socket
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,9 +10,26 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_FS = 0x00000200
 _CLONE_NEWNS = 0x00020000
 _CLONE_NEWNET = 0x40000000
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SYS_SETRESUID = {"x86_64": 117, "aarch64": 147}
 _SYS_SETRESGID = {"x86_64": 119, "aarch64": 149}
 _SYS_SETGROUPS = {"x86_64": 116, "aarch64": 159}
+
+
+def die_with_parent(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """Make the kernel signal this process when its parent ends. Call only in a process that has just been forked.
+
+    The kernel sends `number` when the thread of `parent` that forked this process ends (``PR_SET_PDEATHSIG``,
+    prctl(2)). If `parent` has ended already, the process exits with code 1.
+    """
+    _LIBC.prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of all its descendants whose parent ends (``PR_SET_CHILD_SUBREAPER``, prctl(2))."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def enter_network(pid: int) -> None:
@@ -37,7 +55,7 @@ def become(uid: int, gid: int) -> None:
 
 
 def socket_in(pid: int, family: socket.AddressFamily) -> socket.socket:
-    """Return a stream socket in the network namespace of `pid`. Raises OSError."""
+    """Return a stream socket that stays in the network namespace of `pid`. Raises OSError."""
 
     def make() -> socket.socket:
         enter_network(pid)

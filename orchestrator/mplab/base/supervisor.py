@@ -8,7 +8,6 @@ killed COMMAND leaves running, and ends them.
 """
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,11 +17,11 @@ import time
 
 import psutil
 
+from mplab.base.kernel import adopt_orphans, die_with_parent
+
 END_TIMEOUT_S = 120.0
 """Time for COMMAND to release all devices, seconds. `mplab.base.undo` can revert the remaining changes later."""
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_LIBC = ctypes.CDLL(None)
 _ORPHANS_S = 5.0
 _POLL_S = 0.05
 
@@ -57,12 +56,13 @@ def main(argv: list[str]) -> int:
     """Run ``argv[2:]`` as a child and return its exit code (128 + n after signal n)."""
     (lifeline, *descriptors), command = map(int, argv[0].split(",")), argv[2:]
     os.set_inheritable(lifeline, False)
-    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    adopt_orphans()
+    parent = os.getpid()
     child = subprocess.Popen(
         command,
         pass_fds=descriptors,
         # If this process is killed, the kernel sends SIGTERM to COMMAND, which then releases the devices.
-        preexec_fn=lambda: _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM) and None,  # noqa: PLW1509 - prctl only
+        preexec_fn=lambda: die_with_parent(parent, signal.SIGTERM),  # noqa: PLW1509 - prctl only
     )
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # not earlier: a child inherits ignored signals
         signal.signal(ignored, signal.SIG_IGN)

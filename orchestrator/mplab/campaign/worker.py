@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
-from mplab.base.enter import die_with_parent
 from mplab.base.errors import HAS_PLACE
+from mplab.base.kernel import die_with_parent
 
 _PATIENCE_S = 180.0
 """Time, in seconds, that a command has after each signal before the next one."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from mplab.base.enter import die_with_parent
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.files import explained
+from mplab.base.kernel import die_with_parent
 from mplab.base.state import state_directory
 from mplab.format.events import EventLog
 from mplab.format.hooks import HOOK_NAMES, Argv, Hooks
