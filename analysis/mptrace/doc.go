@@ -15,8 +15,8 @@
 //
 // Package internal/pipeline runs merge, follow and connect concurrently.
 // Outside the pipeline, internal/join/ends compares the captures of both ends
-// of a path, internal/capture makes captures, internal/network maps interfaces
-// to networks, and labtest is a network laboratory for tests and benchmarks.
+// of a path, internal/capture makes captures, internal/anonymise replaces the
+// addresses in them, internal/network maps interfaces to networks, and labtest is a network laboratory for tests and benchmarks.
 // internal/hist and internal/interval are containers that several stages use.
 //
 // A stage imports only the stages before it and package tables. Packages that

@@ -83,6 +83,8 @@ var All = []Rule{
 	{From: "mplab/analysis/mptrace/internal/tcp", To: "mplab/analysis/mptrace/internal/mptcp", Because: "TCP is followed without Multipath TCP"},
 	{From: "mplab/analysis/mptrace/internal/mptcp", To: "mplab/analysis/mptrace/internal/observe", Because: "observers are passed in, and cost nothing when there are none"},
 	{From: "mplab/analysis/mptrace/internal/mptcp", To: "mplab/analysis/mptrace/internal/payload", Because: "the reader of payload is passed in, and costs nothing when there is no payload"},
+	{From: "mplab/analysis/mptrace/internal/anonymise", To: "mplab/analysis/mptrace/internal", Because: "each frame is replaced by itself; no connection is followed"},
+	{From: "mplab/analysis/mptrace/internal/anonymise", To: "mplab/analysis/mptrace/tables", Because: "captures are written, and no tables"},
 	{From: "mplab/analysis/mptrace/internal/parquet", To: "mplab/", Because: "the file format knows nothing of the tables"},
 	{From: "mplab/analysis/mptrace/internal/pipeline", To: "mplab/", Because: "stages are passed in"},
 }

@@ -118,20 +118,30 @@ func linkHeader(linkType int, f []byte) int {
 // behindType reads the EtherType at typeAt of a header and skips VLAN tags and
 // PPPoE.
 func behindType(f []byte, header, typeAt int) int {
+	etherType, header := EtherType(f, header, typeAt)
+	switch {
+	case header < 0 || etherType == etherIPv4 || etherType == etherIPv6:
+		return header
+	case etherType == etherPPPoE:
+		return behindPPP(f, header+6)
+	}
+	return notIP
+}
+
+// EtherType reads the EtherType at typeAt of a header and skips VLAN tags. It
+// returns the length of everything before the payload, which is negative if the
+// frame ends too early.
+func EtherType(f []byte, header, typeAt int) (etherType uint16, length int) {
 	for len(f) >= header {
-		switch binary.BigEndian.Uint16(f[typeAt:]) {
-		case etherIPv4, etherIPv6:
-			return header
+		switch etherType = binary.BigEndian.Uint16(f[typeAt:]); etherType {
 		case 0x8100, 0x88a8, 0x9100:
 			typeAt = header + 2
 			header += 4
-		case etherPPPoE:
-			return behindPPP(f, header+6)
 		default:
-			return notIP
+			return etherType, header
 		}
 	}
-	return tooLess
+	return 0, tooLess
 }
 
 // behindPPP reads a PPP header at an offset: address and control, which may be

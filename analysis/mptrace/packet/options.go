@@ -93,7 +93,7 @@ func (p *Packet) parseAny(b []byte) {
 		switch option := b[:size]; {
 		case kind == optionMPTCP:
 			p.parseMPTCP(option)
-		case !wellFormed(option):
+		case !WellFormed(option):
 		case kind == optionTimestamps:
 			p.TSVal, p.TSEcr = binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])
 			p.Has |= HasTimestamps
@@ -119,16 +119,16 @@ func (p *Packet) parseMPTCP(b []byte) {
 	switch {
 	case subtype >= subtypes: // experimental or unknown: ignored
 	case subtype == subDSS && p.Has&HasDSS != 0: // the first one is used
-	case subtype == subDSS && p.parseDSS(b), subtype != subDSS && wellFormed(b):
+	case subtype == subDSS && p.parseDSS(b), subtype != subDSS && WellFormed(b):
 		p.Has |= 1 << subtype
 	default:
 		p.Has |= HasBad
 	}
 }
 
-// wellFormed reports whether an option has the length of a known form. parseDSS
+// WellFormed reports whether an option has the length of a known form. parseDSS
 // checks DSS instead.
-func wellFormed(b []byte) bool {
+func WellFormed(b []byte) bool {
 	size := len(b)
 	switch b[0] {
 	case optionMSS:

@@ -73,7 +73,7 @@ func (p *Packet) find(kind, subtype byte) []byte {
 		if b[0] == optionEnd || size < 2 || size > len(b) {
 			return nil
 		}
-		if option := b[:size]; b[0] == kind && wellFormed(option) && (kind != optionMPTCP || b[2]>>4 == subtype) {
+		if option := b[:size]; b[0] == kind && WellFormed(option) && (kind != optionMPTCP || b[2]>>4 == subtype) {
 			return option
 		}
 		b = b[size:]

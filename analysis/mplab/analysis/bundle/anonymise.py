@@ -14,10 +14,8 @@ from pathlib import Path, PurePosixPath
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from mplab.analysis.bundle.addresses import Addresses, new_key
-from mplab.analysis.bundle.blocks import rewrite
+from mplab.analysis.bundle.addresses import Addresses
 from mplab.analysis.bundle.contents import ANONYMISED, contents
-from mplab.analysis.bundle.frames import Frames
 from mplab.analysis.bundle.text_anonymiser import TextAnonymiser, label, named, words_in
 from mplab.analysis.errors import BundleError
 from mplab.analysis.record.decode import COMPRESSED, SUFFIX, TLS_KEYS
@@ -53,19 +51,20 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
     Raises:
         BundleError: the run's captures have payload or cannot be rewritten, its lab file is no YAML, a file name
             cannot be in a bundle, or a replaced name is a word that mplab needs.
+        ProgramMissingError: mptrace is missing.
     """
     if run.manifest.experiment.capture == "payload":
         raise BundleError(
             f"{run.directory}: cannot be anonymised: with 'capture: payload' its captures hold what was transferred"
         )
     found = contents(run)
-    addresses = Addresses(key or new_key())
-    words = _words(run, addresses, found.raw)
-    target.mkdir(parents=True)
-    for folder in found.folders:
-        if not set(PurePosixPath(folder).parts) & set(_SCREENS):
-            (target / folder).mkdir(parents=True, exist_ok=True)
-    omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, found.raw, words)]
+    with Addresses(key) as addresses:
+        words = _words(run, addresses, found.raw)
+        target.mkdir(parents=True)
+        for folder in found.folders:
+            if not set(PurePosixPath(folder).parts) & set(_SCREENS):
+                (target / folder).mkdir(parents=True, exist_ok=True)
+        omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, found.raw, words)]
     omitted.sort(key=lambda one: one.name)
     (target / ANONYMISED).write_text(_said(omitted), encoding="utf-8")
     if read_run(target).counts != run.counts:
@@ -81,7 +80,6 @@ def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymi
     Raises:
         BundleError: a capture cannot be anonymised.
     """
-    frames = Frames(words.addresses)
     texts = []
     for name in names:
         if words(name) != name:
@@ -91,7 +89,7 @@ def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymi
                 shutil.copyfile(root / name, target / name)
                 continue
             try:
-                whole = rewrite(root / name, target / name, frames)
+                whole = words.addresses.rewrite(root / name, target / name)
             except BundleError as error:
                 raise BundleError(f"{root / name}: cannot be anonymised: {error}") from error
             if not whole:

@@ -62,6 +62,7 @@ func newCommand() *cobra.Command {
 		Example: `  mptrace phone-wlan0.pcapng phone-rmnet0.pcapng -o tables
   mptrace capture --interface wlan0 --write phone-wlan0.pcapng
   mptrace ends --phone phone-wlan0.pcapng --proxy proxy.pcapng
+  mptrace anonymise phone-wlan0.pcapng -o anonymous.pcapng
   tcpdump -i any -s 128 -w - tcp | mptrace - --summary`,
 		Version:       version,
 		Args:          cobra.ArbitraryArgs,
@@ -88,7 +89,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")
 	flags.StringVar(&o.xplot, "xplot", "", "write time-sequence, RTT and throughput graphs for xplot into this directory")
 	flags.StringVar(&o.mptcptrace, "mptcptrace-compat", "", "write the files that mptcptrace writes into this directory")
-	command.AddCommand(newCaptureCommand(), newEndsCommand(), newSchemaCommand())
+	command.AddCommand(newCaptureCommand(), newEndsCommand(), newAnonymiseCommand(), newSchemaCommand())
 	return command
 }
 
