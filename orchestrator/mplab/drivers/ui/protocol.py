@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 from mplab.format.selector import Selector
 
 Json: TypeAlias = Mapping[str, Any]

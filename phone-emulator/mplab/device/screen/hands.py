@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from mplab.base.hierarchy import Bounds, Node, parse_hierarchy
 from mplab.device.screen.protocol import Screen
-from mplab.drivers.ui.hierarchy import Bounds, Node, parse_hierarchy
 
 LONG_TAP_MS = 500
 _KEY_CODES = {

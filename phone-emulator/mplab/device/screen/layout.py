@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 
+from mplab.base.hierarchy import Bounds, Node
 from mplab.device.screen.script import Condition, Widget
-from mplab.drivers.ui.hierarchy import Bounds, Node
 
 Item = MutableMapping[str, str]
 """An entry of a list in the script: key → text."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from lxml import etree
 
+from mplab.base.hierarchy import Node, write_hierarchy
 from mplab.device.screen.uiselector import find
-from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Path = tuple[int, ...]
 """Position in the tree: index of the window, of its child, …."""

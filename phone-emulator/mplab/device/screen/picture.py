@@ -4,7 +4,7 @@ import io
 
 from PIL import Image, ImageDraw, ImageFont
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 
 _BACKGROUND, _INK, _LINE, _TOUCHABLE = "#fafafa", "#1a1a1a", "#c8c8c8", "#dbe7fb"
 _TEXT_PIXELS = 36

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mplab.base.hierarchy import Bounds, Node
 from mplab.device.screen.layout import Item, Layout, Painter, Place, Scrolled, holds
 from mplab.device.screen.script import (
     CACERT,
@@ -21,7 +22,6 @@ from mplab.device.screen.script import (
 )
 from mplab.device.screen.surroundings import Stored, Surroundings
 from mplab.device.screen.work import Work
-from mplab.drivers.ui.hierarchy import Bounds, Node
 from mplab.format.units import parse_duration_s
 
 _TOAST_S = 3.5

@@ -4,12 +4,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.device.screen.running import RunningApp
 from mplab.device.screen.script import VIEW, AppScript
 from mplab.device.screen.surroundings import Stored, Surroundings
 from mplab.device.screen.work import Work
-from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
 
 LAUNCHER = "com.android.launcher3"
 LAUNCHER_ACTIVITY = ".Launcher"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mplab.drivers.ui.hierarchy import Bounds, Node
+from mplab.base.hierarchy import Bounds, Node
 
 
 def cut(node: Node, depth: int) -> Node:

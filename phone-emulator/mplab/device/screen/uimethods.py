@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mplab.base.hierarchy import Node, write_hierarchy
 from mplab.device.screen.facts import DeviceFacts
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
 from mplab.device.screen.protocol import Screen
 from mplab.device.screen.uianswers import cut, info
 from mplab.device.screen.uiselector import Selector, find
-from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Reference = Selector | str
 """A selector, or a name that ``childByText`` has returned."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 
 _TEXTS: Mapping[str, Callable[[Node], str]] = {
     "text": lambda node: node.text,

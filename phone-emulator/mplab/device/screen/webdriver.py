@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mplab.base.hierarchy import Bounds, write_hierarchy
 from mplab.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
 from mplab.device.screen.facts import DeviceFacts
 from mplab.device.screen.hands import Hands
@@ -19,7 +20,6 @@ from mplab.device.screen.locators import WrongSelectorError, at, locate
 from mplab.device.screen.picture import encoded
 from mplab.device.screen.protocol import Screen
 from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
-from mplab.drivers.ui.hierarchy import Bounds, write_hierarchy
 
 PORT = 6790
 SERVER_PACKAGE = "io.appium.uiautomator2.server"
