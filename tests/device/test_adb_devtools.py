@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mplab.base.browser.tab import DevTools, Tab
 from mplab.base.errors import DeviceError, StepError
 from mplab.base.programs import APPIUM_DIR, CHROMIUM, NODE
 from mplab.base.undo import UndoStack
@@ -19,7 +20,6 @@ from mplab.drivers.phone.adb.forward import Forwards
 from mplab.drivers.phone.adb.link import Link
 from mplab.drivers.phone.adb.screen import hierarchy
 from mplab.drivers.ui.har import har_from_events
-from mplab.drivers.ui.tab import DevTools, Tab
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base.pages.loaded import PROBE_SCRIPT, load_event_time, loaded_objects
 

@@ -5,8 +5,8 @@ import socket
 import time
 from collections.abc import Iterator
 
+from mplab.base.browser.tab import DevTools
 from mplab.drivers.phone.adb.phone import AdbPhone
-from mplab.drivers.ui.tab import DevTools
 
 OFFER_TIMEOUT_S = 10.0
 """Time, in seconds, that an app may take after its start to offer DevTools."""

@@ -17,15 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from mplab.base.browser import Event
+from mplab.base.browser.chromium import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, nss_database, switches
+from mplab.base.browser.tab import DevTools
 from mplab.base.errors import MplabError
 from mplab.device.screen.script import CACERT
-from mplab.drivers.origin.certificates import nss_database
-from mplab.drivers.ui.browser import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, switches
-from mplab.drivers.ui.tab import DevTools
-from mplab.scenarios.base.pages.loaded import loaded_objects
 
 _PRIVATE = Path("/dev/shm")  # noqa: S108 - of the device, or of its lab: it goes with them
 _START_TIMEOUT_S = 30.0
@@ -141,9 +140,20 @@ def load(name: str, url: str) -> str:
         began = time.monotonic()
         tab.open(url, timeout_s=_LOAD_TIMEOUT_S)
         seconds = time.monotonic() - began
-        objects = loaded_objects(tab.network_events())
-    total = sum(item.transferred_bytes for item in objects)
-    return f"bytes={total} objects={len(objects)} seconds={seconds:.3f}"
+        objects = _transferred_bytes(tab.network_events())
+    return f"bytes={sum(objects.values())} objects={len(objects)} seconds={seconds:.3f}"
+
+
+def _transferred_bytes(events: Sequence[Event]) -> dict[str, int]:
+    """Return the id of each HTTP request → bytes of headers and body on the network."""
+    requests: dict[str, int] = {}
+    for event in events:
+        method, parameters = event["method"], event["params"]
+        if method == "Network.requestWillBeSent" and parameters["request"]["url"].startswith(("http://", "https://")):
+            requests[parameters["requestId"]] = 0
+        elif method == "Network.loadingFinished" and parameters["requestId"] in requests:
+            requests[parameters["requestId"]] = int(parameters["encodedDataLength"])
+    return requests
 
 
 def main() -> int:

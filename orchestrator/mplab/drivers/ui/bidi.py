@@ -6,7 +6,7 @@ import socket
 import threading
 from pathlib import Path
 
-from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, Session, SessionError
 
 _CLONE_NEWNET = 0x40000000
 
