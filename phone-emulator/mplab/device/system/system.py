@@ -19,6 +19,9 @@ SHELL_UID = 2000
 """User id ``AID_SHELL`` of adb's shell on a phone that is not rooted."""
 _SHELL_GROUPS = "1004,1007,1011,1015,1028,1078,1079,3001,3002,3003,3006,3009,3011"
 
+_APP_USERS = 1000
+"""Number of users of apps that tools know by name: ``u0_a0``, …."""
+
 _BOOT_SCRIPT = Path(__file__).with_name("boot.sh")
 _BOOT_TIMEOUT_S = 30.0
 _SHUTDOWN_TIMEOUT_S = 10.0
@@ -103,8 +106,10 @@ class System:
         (etc / "hosts").write_text("127.0.0.1 localhost\n::1 ip6-localhost\n")
         (etc / "resolv.conf").write_text(self._settings.resolv_conf)
         (etc / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
-        (etc / "passwd").write_text("root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/:/system/bin/sh\n")
-        (etc / "group").write_text("root:x:0:\nshell:x:2000:\ninet:x:3003:\n")
+        users = {"root": 0, "shell": SHELL_UID, **{f"u0_a{number}": 10000 + number for number in range(_APP_USERS)}}
+        passwd = "".join(f"{name}:x:{uid}:{uid}::/:/system/bin/sh\n" for name, uid in users.items())
+        (etc / "passwd").write_text(passwd)
+        (etc / "group").write_text("".join(f"{name}:x:{gid}:\n" for name, gid in {**users, "inet": 3003}.items()))
         for name, value in self._settings.mptcp_files.items():
             (self._runtime / "mptcp" / name).write_text(value + "\n")
         self._make_folders()
