@@ -1,7 +1,7 @@
 """Answer commands of the emulated device in this process, on the streams of their caller.
 
-On the device, each of these commands is a link to a small program, the applet (``device/applet``). It sends one packet
-with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
+On the device, each of these commands is a link to a small program, the applet (``phone-emulator/applet``). It sends one
+packet with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
 """
 
 import asyncio

@@ -13,13 +13,13 @@ from mplab.base.errors import DeviceError
 from mplab.device.adbd import AdbServer, Channel
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
+from mplab.device.android.defaults import kernel_files
 from mplab.device.android.model import PhoneModel
-from mplab.device.android.mptcp import kernel_files
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CallServer, Handler
 from mplab.device.network import Network
 from mplab.device.screen import Screen
-from mplab.device.screen.agents import Agents
+from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
 from mplab.device.system import System, SystemSettings
 from mplab.device.system.namespace import socket_in

@@ -7,7 +7,7 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
-from mplab.device.android.agents import kill_agents
+from mplab.device.android.commands.agents import kill_agents
 from mplab.device.android.commands.cmd import set_airplane
 from mplab.device.emulated import EmulatedDevice
 

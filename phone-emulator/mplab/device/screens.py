@@ -8,9 +8,8 @@ from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
 from mplab.device.android.model import PhoneModel
 from mplab.device.apps import ready_apps
 from mplab.device.screen import HomeScreen, Screen, ScriptedScreen, load_script
-from mplab.device.screen.agents import Agents
 from mplab.device.screen.automation import automation_agents
-from mplab.device.screen.facts import DeviceFacts
+from mplab.device.screen.protocol import Agents, DeviceFacts
 from mplab.device.settings import DeviceSettings
 
 DEVTOOLS = "chrome_devtools_remote"

@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -71,11 +70,6 @@ class Processes:
         for found in self._running.values():
             found.watch.cancel()
         self._running.clear()
-
-    def outer_path(self, name: str) -> Path | None:
-        """Return ``/proc/PID`` of an app on this machine; None if it does not run."""
-        found = self._running.get(name)
-        return Path(f"/proc/{found.outer_pid}") if found else None
 
     async def _watch(self, name: str, process: asyncio.subprocess.Process) -> None:
         await process.wait()

@@ -1,12 +1,28 @@
-"""Define the ``Screen`` protocol: apps that can be seen and touched.
+"""Define the ``Screen`` protocol: apps that can be seen and touched; and agents: programs of UI test frameworks.
 
 The device calls it from its event loop, one call at a time: every method must return at once. A process that takes time
 on a real phone (an app that starts, a page that loads) is a state of the screen that a later `current` shows.
 """
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """Facts about a device."""
+
+    product: str = "mplab"
+    sdk: int = 34
+    width: int = 1080
+    height: int = 2340
+    density: int = 440
+    """Density, dots per inch."""
+    model: str = "Emulated"
+    manufacturer: str = "mplab"
+    release: str = "14"
 
 
 @dataclass(frozen=True)
@@ -73,3 +89,25 @@ class Screen(Protocol):
 
     def reboot(self) -> None:
         """Stop all apps, and show the home screen."""
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """The context of a started agent.
+
+    Attributes:
+        arguments: words after its name on the command line, or ``-e KEY VALUE`` of ``am instrument``.
+        listen: makes a listening socket inside the device, like ``listen("tcp:9008")``; raises OSError.
+        print: writes to its standard output.
+    """
+
+    arguments: Sequence[str]
+    listen: Callable[[str], socket.socket]
+    print: Callable[[str], Awaitable[None]]
+
+
+AgentMain = Callable[[AgentContext], Awaitable[int]]
+"""Function that runs in the device's event loop and returns an exit code. Its cancellation is a kill of its process."""
+
+Agents = Mapping[str, AgentMain]
+"""Agents by main class (``com.wetest.uia2.Main``) or instrumentation (``io.appium.uiautomator2.server.test/…``)."""

@@ -20,8 +20,7 @@ from mplab.device.screen.script import (
     Run,
     Widget,
 )
-from mplab.device.screen.surroundings import Stored, Surroundings
-from mplab.device.screen.work import Work
+from mplab.device.screen.surroundings import Stored, Surroundings, Work
 from mplab.format.units import parse_duration_s
 
 _TOAST_S = 3.5

@@ -8,8 +8,7 @@ from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.device.screen.running import RunningApp
 from mplab.device.screen.script import VIEW, AppScript
-from mplab.device.screen.surroundings import Stored, Surroundings
-from mplab.device.screen.work import Work
+from mplab.device.screen.surroundings import Stored, Surroundings, Work
 
 LAUNCHER = "com.android.launcher3"
 LAUNCHER_ACTIVITY = ".Launcher"

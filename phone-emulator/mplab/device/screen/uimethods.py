@@ -9,14 +9,13 @@ import base64
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mplab.base.hierarchy import Node, write_hierarchy
-from mplab.device.screen.facts import DeviceFacts
+from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import Screen
-from mplab.device.screen.uianswers import cut, info
+from mplab.device.screen.protocol import DeviceFacts, Screen
 from mplab.device.screen.uiselector import Selector, find
 
 Reference = Selector | str
@@ -290,3 +289,29 @@ class Methods:
 
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def cut(node: Node, depth: int) -> Node:
+    """Return an element with at most `depth` levels."""
+    return replace(node, children=tuple(cut(child, depth - 1) for child in node.children) if depth > 1 else ())
+
+
+def _corners(bounds: Bounds) -> dict[str, int]:
+    return {"bottom": bounds.bottom, "left": bounds.left, "right": bounds.right, "top": bounds.top}
+
+
+def info(node: Node) -> dict[str, object]:
+    """Return an element as the answer of ``objInfo``."""
+    flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
+    return {
+        "bounds": _corners(node.bounds),
+        "childCount": len(node.children),
+        "className": node.kind,
+        "contentDescription": node.description,
+        "packageName": node.package,
+        "resourceName": node.resource_id,
+        "text": node.text,
+        "visibleBounds": _corners(node.bounds),
+        "longClickable": "long-clickable" in node.flags,
+        **{name: name in node.flags for name in flags},
+    }

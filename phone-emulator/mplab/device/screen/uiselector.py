@@ -1,7 +1,7 @@
 """Find elements by UiSelector, in the form that uiautomator2's client sends (a mapping with ``mask``)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mplab.base.hierarchy import Node
@@ -85,8 +85,3 @@ def _test(key: str, value: Any, parents: Mapping[int, Node]) -> Callable[[Node],
 def _index(node: Node, parents: Mapping[int, Node]) -> int:
     parent = parents.get(id(node))
     return next((number for number, child in enumerate(parent.children) if child is node), 0) if parent else 0
-
-
-def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
-    """Yield the scrollable elements."""
-    return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

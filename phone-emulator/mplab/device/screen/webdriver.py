@@ -13,12 +13,11 @@ from typing import Any
 
 from mplab.base.hierarchy import Bounds, write_hierarchy
 from mplab.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
-from mplab.device.screen.facts import DeviceFacts
 from mplab.device.screen.hands import Hands
 from mplab.device.screen.http import Answer, serve
 from mplab.device.screen.locators import WrongSelectorError, at, locate
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import Screen
+from mplab.device.screen.protocol import DeviceFacts, Screen
 from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
 
 PORT = 6790

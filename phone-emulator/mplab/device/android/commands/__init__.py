@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mplab.device.android.android import Command
 from mplab.device.android.commands import (
+    agents,
     am,
     cmd,
     display,
@@ -11,7 +12,6 @@ from mplab.device.android.commands import (
     identity,
     log,
     pm,
-    properties,
     settings,
     su,
     touch,
@@ -19,13 +19,13 @@ from mplab.device.android.commands import (
 
 COMMANDS: Mapping[str, Command] = {
     **identity.COMMANDS,
-    **properties.COMMANDS,
     **settings.COMMANDS,
     **su.COMMANDS,
     **log.COMMANDS,
     **touch.COMMANDS,
     **display.COMMANDS,
     **pm.COMMANDS,
+    **agents.COMMANDS,
     **am.COMMANDS,
     **cmd.COMMANDS,
     **dumpsys.COMMANDS,

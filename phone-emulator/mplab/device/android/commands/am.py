@@ -1,12 +1,11 @@
-"""Answer ``am``, ``monkey`` and ``app_process``: start and end apps, broadcasts, agents of UI frameworks."""
+"""Answer ``am`` and ``monkey``: start and end apps, broadcasts, instrumentation."""
 
 import asyncio
-import os
 import re
 from collections.abc import Awaitable, Callable
 
-from mplab.device.android.agents import run_agent
 from mplab.device.android.android import Android, Command
+from mplab.device.android.commands.agents import run_agent
 from mplab.device.calls import Call, CommandError
 
 _WITH_VALUE = {
@@ -209,41 +208,6 @@ async def _monkey(device: Android, call: Call) -> int:
     return 0
 
 
-async def _app_process(device: Android, call: Call) -> int:
-    """Answer ``CLASSPATH=… app_process DIR MAIN-CLASS ARG…``.
-
-    Raises:
-        CommandError: the folder or the class is missing.
-    """
-    words = call.argv[1:]
-    while words and words[0].startswith("-"):
-        words = words[1:]
-    if len(words) < 2:
-        raise CommandError("Usage: app_process [java-options] cmd-dir start-class-name [options]", 255)
-    main, arguments = words[1], words[2:]
-    classpath = call.env.get("CLASSPATH", "")
-    if main not in device.agents or not classpath or not await _exists(device, classpath):
-        await call.err(
-            f"Error: Could not find class '{main}'\n"
-            f"java.lang.ClassNotFoundException: {main}\n"
-            f"\tat android.os.RuntimeInit (classpath: {classpath or 'not set'})\nAborted\n"
-        )
-        return 134
-    end = asyncio.ensure_future(call.read_all())
-    agent = asyncio.ensure_future(run_agent(device, main, arguments, call.out))
-    try:
-        # A caller over adb ends the agent by closing the stream.
-        await asyncio.wait({agent, end}, return_when=asyncio.FIRST_COMPLETED)
-        return agent.result() if agent.done() and not agent.cancelled() else 129
-    finally:
-        for task in (agent, end):
-            task.cancel()
-
-
-async def _exists(device: Android, path: str) -> bool:
-    return await device.system.files(root=True).run(lambda: all(os.path.exists(part) for part in path.split(":")))  # noqa: PTH110
-
-
 _VERBS: dict[str, Callable[[Android, Call, list[str]], Awaitable[int]]] = {
     "start": _start,
     "start-activity": _start,
@@ -262,9 +226,4 @@ _VERBS: dict[str, Callable[[Android, Call, list[str]], Awaitable[int]]] = {
     "wait-for-broadcast-idle": _quietly,
 }
 
-COMMANDS: dict[str, Command] = {
-    "am": activity_command,
-    "monkey": _monkey,
-    "app_process": _app_process,
-    "app_process64": _app_process,
-}
+COMMANDS: dict[str, Command] = {"am": activity_command, "monkey": _monkey}

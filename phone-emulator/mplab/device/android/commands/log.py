@@ -6,7 +6,7 @@ import re
 import time
 
 from mplab.device.android.android import Android, Command
-from mplab.device.android.log import LogLine
+from mplab.device.android.state import LogLine
 from mplab.device.calls import Call, CommandError
 
 _LEVELS = "VDIWEFS"
