@@ -36,10 +36,12 @@ def main(argv: list[str]) -> int:
         "--trust", choices=get_args(Trust), default="any", help="hosts that adbd accepts; listed: --key"
     )
     parser.add_argument("--key", type=Path, action="append", default=[], help="file adbkey.pub of a trusted host")
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        keys = tuple(line for file in given.key for line in file.read_text().splitlines() if line.strip())
-        settings = DeviceSettings(phone=given.phone, port=given.port, serial=given.serial, trust=given.trust, keys=keys)
+        keys = tuple(line for file in options.key for line in file.read_text().splitlines() if line.strip())
+        settings = DeviceSettings(
+            phone=options.phone, port=options.port, serial=options.serial, trust=options.trust, keys=keys
+        )
         with Device(settings) as device, suppress(KeyboardInterrupt):
             print(json.dumps(device.facts), flush=True)
             while device.running:

@@ -93,11 +93,11 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
     home.mkdir()
     if cacert != CACERT:
         nss_database(home / ".pki" / "nssdb", Path(cacert))
-    way = [f"--proxy-server=http://{proxy}"] if proxy else []
+    proxy_switches = [f"--proxy-server=http://{proxy}"] if proxy else []
     wrapper = Wrapper.write(folder, enter=["setpriv", "--pdeathsig", "KILL", "--"], home=home)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [str(wrapper.path), *switches(profile, driven=BY_PORT), *way],
+            [str(wrapper.path), *switches(profile, driven=BY_PORT), *proxy_switches],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -164,12 +164,12 @@ def main() -> int:
     parser.add_argument("url", nargs="?", default="")
     parser.add_argument("--cacert", default=CACERT)
     parser.add_argument("--proxy", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.verb == "load":
-            print(load(given.name, given.url))
-        elif given.name:
-            asyncio.run(serve(given.name, given.cacert, given.proxy))
+        if options.verb == "load":
+            print(load(options.name, options.url))
+        elif options.name:
+            asyncio.run(serve(options.name, options.cacert, options.proxy))
     except (MplabError, OSError) as error:
         print(str(error).splitlines()[0])
         return 1

@@ -168,9 +168,9 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
     if name not in FAULTS:
         raise InputError(unknown("fault", name, FAULTS))
     known = parameters_of(name)
-    for given in parameters:
-        if given not in known:
-            raise InputError(f"fault {name}: {unknown('parameter', given, known)}")
+    for key in parameters:
+        if key not in known:
+            raise InputError(f"fault {name}: {unknown('parameter', key, known)}")
     needed = [key for key, default in known.items() if default is inspect.Parameter.empty and key not in parameters]
     if needed:
         raise InputError(f"fault {name}: parameter '{needed[0]}' is missing")

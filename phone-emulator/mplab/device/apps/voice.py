@@ -152,9 +152,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        where = configuration(given.url, given.cacert)
+        where = configuration(options.url, options.cacert)
         caller, echo = Relay(*where), Relay(*where)
         caller.permit(echo.address)
         echo.permit(caller.address)

@@ -85,7 +85,7 @@ def _by_xpath(windows: Sequence[Node], selector: str) -> list[Path]:
         found = root.xpath(selector)
     except etree.XPathError as error:
         raise WrongSelectorError(f"{selector}: {error}") from error
-    elements = [one for one in found if isinstance(one, etree._Element)] if isinstance(found, list) else []
+    elements = [item for item in found if isinstance(item, etree._Element)] if isinstance(found, list) else []
     return [path for element in elements if (path := _path_of(element, root))]
 
 

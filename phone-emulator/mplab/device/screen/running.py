@@ -50,8 +50,8 @@ class RunningApp:
         self._stored = stored
         self._around = around
         own = {"data": "", "error": "", "programs": str(PROGRAMS), "cacert": CACERT, "proxy": "", **script.variables}
-        given = {name: value for name, value in around.variables.items() if name in own}
-        self._variables = {**own, **given, **stored.variables}
+        replaced = {name: value for name, value in around.variables.items() if name in own}
+        self._variables = {**own, **replaced, **stored.variables}
         self._lists: dict[str, list[Item]] = {name: [*map(dict, entries)] for name, entries in script.lists.items()}
         self._lists |= stored.lists
         self.activity = ""
@@ -119,7 +119,7 @@ class RunningApp:
             self._follow(running)
         now = self._around.clock()
         while due := [timer for timer in self._timers if timer[0] <= now]:
-            timer = min(due, key=lambda one: one[0])
+            timer = min(due, key=lambda entry: entry[0])
             self._timers.remove(timer)
             self.do(timer[1], None)
         for entry in list(self._dialogs_due):

@@ -137,7 +137,7 @@ class ScriptedScreen:
             app.resume()
         else:
             app.open(name)
-        self._front = [*(one for one in self._front if one != package), package]
+        self._front = [*(name for name in self._front if name != package), package]
 
     def open(self, package: str, link: str) -> None:
         """Show a link in a running app; do nothing if the app opens no links. Raises KeyError if it does not run."""
@@ -150,7 +150,7 @@ class ScriptedScreen:
         app = self._running.pop(package, None)
         if app is not None:
             app.stop()
-        self._front = [one for one in self._front if one != package]
+        self._front = [name for name in self._front if name != package]
 
     def clear(self, package: str) -> None:
         """Stop an app and remove its data."""

@@ -281,7 +281,7 @@ class WebDriverService:
 
 
 def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., object]]]:
-    one = "/session/ID/element/([^/]+)"
+    element_path = "/session/ID/element/([^/]+)"
     table: list[tuple[str, str, Callable[..., object]]] = [
         ("GET", "/status", service.status),
         ("GET", "/sessions", service.sessions),
@@ -291,14 +291,14 @@ def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Calla
         ("POST", "/session/ID/element", service.element),
         ("POST", "/session/ID/elements", service.elements),
         ("GET", "/session/ID/element/active", service.active),
-        ("POST", f"{one}/click", service.click),
-        ("POST", f"{one}/clear", service.clear),
-        ("POST", f"{one}/value", service.value),
-        ("GET", f"{one}/text", service.text),
-        ("GET", f"{one}/name", service.name),
-        ("GET", f"{one}/attribute/([^/]+)", service.attribute),
-        ("GET", f"{one}/(?:rect|location|size)", service.rect),
-        ("GET", f"{one}/screenshot", service.element_screenshot),
+        ("POST", f"{element_path}/click", service.click),
+        ("POST", f"{element_path}/clear", service.clear),
+        ("POST", f"{element_path}/value", service.value),
+        ("GET", f"{element_path}/text", service.text),
+        ("GET", f"{element_path}/name", service.name),
+        ("GET", f"{element_path}/attribute/([^/]+)", service.attribute),
+        ("GET", f"{element_path}/(?:rect|location|size)", service.rect),
+        ("GET", f"{element_path}/screenshot", service.element_screenshot),
         ("POST", "/session/ID/keys", service.keys),
         ("GET", "/session/ID/source", service.source),
         ("GET", "/session/ID/screenshot", service.screenshot),

@@ -59,10 +59,10 @@ def _enter(pid: int, kind: str, flag: int) -> None:
         os.close(descriptor)
 
 
-def _check(result: int, what: str) -> None:
+def _check(result: int, call: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{call}: {os.strerror(number)}")
 
 
 Result = TypeVar("Result")

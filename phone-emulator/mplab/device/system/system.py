@@ -218,12 +218,12 @@ class System:
         self._check_up()
         name = "root" if uid == 0 else "shell" if uid == SHELL_UID else f"u0_a{uid - 10000}"
         pipe = asyncio.subprocess.PIPE
-        given = streams or (pipe, pipe, asyncio.subprocess.STDOUT if merged else pipe)
+        descriptors = streams or (pipe, pipe, asyncio.subprocess.STDOUT if merged else pipe)
         return await asyncio.create_subprocess_exec(
             *self.argv(command, uid=uid, terminal=terminal),
-            stdin=given[0],
-            stdout=given[1],
-            stderr=given[2],
+            stdin=descriptors[0],
+            stdout=descriptors[1],
+            stderr=descriptors[2],
             env={**ENVIRONMENT, "USER": name, "LOGNAME": name, "HOSTNAME": self._settings.name, **(env or {})},
             start_new_session=True,
             limit=256 * 1024,

@@ -115,8 +115,8 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
         mptcp: Multipath TCP that `ip` knows: ``none``, ``upstream`` or ``out-of-tree``.
     """
     binaries, libraries = folder / "bin", folder / "lib"
-    for made in (binaries, libraries):
-        made.mkdir()
+    for directory in (binaries, libraries):
+        directory.mkdir()
     shutil.copy(MKSH.path().resolve(), binaries / "sh")
     shutil.copy(APPLET.path(), binaries / "applet")
     for name in (*_REAL, *_TOOLS):

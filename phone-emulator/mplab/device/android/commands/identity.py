@@ -48,11 +48,11 @@ async def _uname(device: Android, call: Call) -> int:
     machine = os.uname().machine
     build = "#1 SMP PREEMPT Thu Jun 1 00:00:00 UTC 2023"
     parts = {"s": "Linux", "n": "localhost", "r": model.kernel, "v": build, "m": machine, "o": "Toybox"}
-    asked = "".join(word.lstrip("-") for word in call.argv[1:]) or "s"
-    wanted = "snrvmo" if "a" in asked else asked
-    if unknown := set(wanted) - set(parts):
+    letters = "".join(word.lstrip("-") for word in call.argv[1:]) or "s"
+    printed = "snrvmo" if "a" in letters else letters
+    if unknown := set(printed) - set(parts):
         raise CommandError(f"uname: Unknown option '{unknown.pop()}' (see \"uname --help\")")
-    await call.out(" ".join(parts[key] for key in "snrvmo" if key in wanted) + "\n")
+    await call.out(" ".join(parts[key] for key in "snrvmo" if key in printed) + "\n")
     return 0
 
 

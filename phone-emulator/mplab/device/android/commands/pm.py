@@ -42,18 +42,18 @@ def _named(device: Android, name: str) -> Package:
 
 
 async def _list(device: Android, call: Call, rest: list[str]) -> int:
-    what, *options = rest or [""]
-    if what == "packages":
+    kind, *options = rest or [""]
+    if kind == "packages":
         await call.out("".join(_package_lines(device, options)))
-    elif what == "features":
+    elif kind == "features":
         names = ("android.hardware.wifi", "android.hardware.telephony", "android.hardware.touchscreen")
         await call.out("".join(f"feature:{name}\n" for name in names))
-    elif what == "users":
+    elif kind == "users":
         await call.out("Users:\n\tUserInfo{0:Owner:c13} running\n")
-    elif what == "instrumentation":
+    elif kind == "instrumentation":
         await call.out("".join(f"instrumentation:{name} (target=android)\n" for name in device.agents if "/" in name))
     else:
-        raise CommandError(f"Error: unknown list type '{what}'", 255)
+        raise CommandError(f"Error: unknown list type '{kind}'", 255)
     return 0
 
 

@@ -82,12 +82,12 @@ async def settings(device: Android, call: Call) -> int:
     return 0
 
 
-def _take_proxy(device: Android, given: str) -> None:
+def _take_proxy(device: Android, value: str) -> None:
     """Apply a change of the legacy proxy setting like ConnectivityService (ProxyTracker, Android 10 to 16).
 
     ``HOST:PORT`` becomes the proxy of every app that uses the system's proxy. Without host or port there is no proxy.
     """
-    host, _, port = given.partition(":")
+    host, _, port = value.partition(":")
     valid = bool(host) and port.isdigit() and int(port) > 0
     device.state.settings["global"] |= {
         "global_http_proxy_host": host if valid else "",
