@@ -76,8 +76,8 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, end.set)
             while process.poll() is None and not end.is_set() and os.getppid() == parent:
-                if not port.done() and (found := _port(Path(folder) / "profile")):
-                    port.set_result(found)
+                if not port.done() and (listening := _port(Path(folder) / "profile")):
+                    port.set_result(listening)
                 await asyncio.sleep(_POLL_S)
         server.close()
     if not end.is_set() and os.getppid() == parent:

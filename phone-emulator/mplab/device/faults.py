@@ -179,8 +179,8 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
 
 def parameters_of(name: str) -> dict[str, object]:
     """Return parameter → default of a fault."""
-    found = inspect.signature(FAULTS[name]).parameters.values()
-    return {parameter.name: parameter.default for parameter in found if parameter.kind is parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(FAULTS[name]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
 
 
 def describe(name: str) -> str:

@@ -195,10 +195,10 @@ class State:
 
     def add_package(self, info: InstalledPackage) -> Package:
         """Install an app, or update it to another version."""
-        if found := self.packages.get(info.name):
-            found.info = info
-            found.updated_at = time.time()
-            return found
+        if old := self.packages.get(info.name):
+            old.info = info
+            old.updated_at = time.time()
+            return old
         package = Package(info, next(self._uids))
         self.packages[info.name] = package
         return package

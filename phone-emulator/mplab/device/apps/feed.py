@@ -73,8 +73,8 @@ def main() -> int:
         if options.action == "refresh":
             do_refresh(network, options.pictures.rstrip("/"), options.number, options.stories)
         elif options.action == "nearby":
-            found = network.ask("nearby")
-            _tell(f"place={found['places'][0]['name']} friend={found['friends'][0]['name']}")
+            nearby = network.ask("nearby")
+            _tell(f"place={nearby['places'][0]['name']} friend={nearby['friends'][0]['name']}")
         else:
             do_post(network, vars(options))
     except (OSError, ValueError, KeyError, IndexError) as error:

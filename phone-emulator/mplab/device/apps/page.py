@@ -61,10 +61,10 @@ def main() -> int:
 
 def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
     """Return URLs and lengths of the objects that a page lists, without the page itself."""
-    found = _LISTING.search(page)
+    listing = _LISTING.search(page)
     parts = urlsplit(url)
     domain = parts.netloc.partition(".")[2]
-    hosts: dict[str, dict[str, int]] = json.loads(found[1]) if found else {}
+    hosts: dict[str, dict[str, int]] = json.loads(listing[1]) if listing else {}
     return [
         (f"{parts.scheme}://{host}.{domain}{path}", size)
         for host, paths in hosts.items()

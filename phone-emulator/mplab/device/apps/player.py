@@ -223,16 +223,16 @@ def read_manifest(text: str) -> tuple[float, list[Representation], list[Represen
     """
     root = ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
     space = root.tag.partition("}")[0] + "}"
-    found: dict[str, list[Representation]] = {"video": [], "audio": []}
+    representations: dict[str, list[Representation]] = {"video": [], "audio": []}
     for group in root.iter(f"{space}AdaptationSet"):
         for element in group.iter(f"{space}Representation"):
             template = element.find(f"{space}SegmentTemplate")
             if template is None:
                 template = group.find(f"{space}SegmentTemplate")
             kind = (element.get("mimeType") or group.get("mimeType") or "").partition("/")[0]
-            if template is None or kind not in found:
+            if template is None or kind not in representations:
                 raise ValueError("the manifest has a representation without a template of its segments")
-            found[kind].append(
+            representations[kind].append(
                 Representation(
                     name=element.get("id", ""),
                     kbps=float(element.get("bandwidth", "0")) / 1000,
@@ -242,14 +242,14 @@ def read_manifest(text: str) -> tuple[float, list[Representation], list[Represen
                     segment_s=float(template.get("duration", "0")) / float(template.get("timescale", "1")),
                 )
             )
-    if not found["video"]:
+    if not representations["video"]:
         raise ValueError("the manifest has no video")
     duration = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", root.get("mediaPresentationDuration", ""))
     if duration is None:
         raise ValueError("the manifest does not say how long the clip is")
     hours, minutes, seconds = (float(digits or 0) for digits in duration.groups())
     length_s = hours * 3600 + minutes * 60 + seconds
-    return length_s, sorted(found["video"], key=lambda quality: quality.kbps), found["audio"]
+    return length_s, sorted(representations["video"], key=lambda quality: quality.kbps), representations["audio"]
 
 
 def _filled(template: str, name: str, number: int) -> str:

@@ -35,8 +35,8 @@ def _entry_keys(script: AppScript) -> Iterator[str]:
     for entries in script.lists.values():
         for entry in entries:
             yield from entry
-    for found in _actions_in(script):
-        for entry in (found.append or {}).values():
+    for action in _actions_in(script):
+        for entry in (action.append or {}).values():
             yield from entry
 
 
@@ -140,8 +140,8 @@ class _References:
             self._checker.add(path, unknown(kind, name, list(names)))
 
     def _template(self, text: str, path: KeyPath) -> None:
-        for found in NAMED.finditer(text):
-            self._known("variable", found[1], self._names, path)
+        for match in NAMED.finditer(text):
+            self._known("variable", match[1], self._names, path)
 
     def _duration(self, text: str, path: KeyPath) -> None:
         try:

@@ -266,8 +266,8 @@ class RunningApp:
         work, run = running.work, running.run
         code = work.poll()
         for line in work.lines():
-            found = re.search(run.progress, line) if run.progress else None
-            for name, text in (found.groupdict() if found else {}).items():
+            match = re.search(run.progress, line) if run.progress else None
+            for name, text in (match.groupdict() if match else {}).items():
                 if text is not None:
                     self._set(name.replace("item_", "item.", 1), text, running.item)
         if code is None:

@@ -60,15 +60,15 @@ class Work:
         if self._output.closed:
             return []
         ended = self.poll() is not None
-        found: list[str] = []
+        lines: list[str] = []
         while new := os.pread(self._output.fileno(), _READ_BYTES, self._read):
             self._read += len(new)
             *whole, self._rest = _LINE_END.split(self._rest + new)
-            found += [line.decode(errors="replace") for line in whole]
+            lines += [line.decode(errors="replace") for line in whole]
         if ended and self._rest:
-            found.append(self._rest.decode(errors="replace"))
+            lines.append(self._rest.decode(errors="replace"))
             self._rest = b""
-        shown = [line.strip() for line in found if line.strip()]
+        shown = [line.strip() for line in lines if line.strip()]
         if shown:
             self.last_line = shown[-1]
         return shown

@@ -254,14 +254,14 @@ class Methods:
         if selector not in self._objects:
             raise ObjectNotFoundError(selector)
         container, child, number = self._objects[selector]
-        found = [node for parent in self._find(container) for node in find(parent.children, child)]
-        return found if number is None else found[number : number + 1]
+        children = [node for parent in self._find(container) for node in find(parent.children, child)]
+        return children if number is None else children[number : number + 1]
 
     def _one(self, selector: Reference) -> Node:
-        found = self._find(selector)
-        if not found:
+        nodes = self._find(selector)
+        if not nodes:
             raise ObjectNotFoundError(json.dumps(selector))
-        return found[0]
+        return nodes[0]
 
     def _child_with(self, selector: Reference, child: Selector, number: int | None = None, *, scroll: bool) -> str:
         """Return a new name for a child of a container; scroll to the child if `scroll` is True.

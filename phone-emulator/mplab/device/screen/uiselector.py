@@ -43,13 +43,13 @@ def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
         ValueError: it has a key that UiSelector does not know, or an invalid regular expression.
     """
     parents = {id(child): node for window in windows for node in window.walk() for child in node.children}
-    found = _instance(_matching(windows, selector, parents), selector)
+    selected = _instance(_matching(windows, selector, parents), selector)
     relations = zip(selector.get("childOrSibling", ()), selector.get("childOrSiblingSelector", ()), strict=False)
     for relation, inner in relations:
-        scopes = [_scope(node, relation, parents) for node in found]
+        scopes = [_scope(node, relation, parents) for node in selected]
         nodes = [node for scope in scopes for node in _matching(scope, inner, parents)]
-        found = _instance(list({id(node): node for node in nodes}.values()), inner)
-    return found
+        selected = _instance(list({id(node): node for node in nodes}.values()), inner)
+    return selected
 
 
 def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:

@@ -69,11 +69,11 @@ class WebDriverService:
             return _failure("invalid argument", f"{type(error).__name__}: {error}", _BAD_REQUEST, self._session)
 
     def _call(self, method: str, path: str, body: Body) -> object:
-        found = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
-        if found:
-            if found[1] != self._session:
-                raise WebDriverError("invalid session id", f"there is no session {found[1]}")
-            path = f"/session/ID{found[2] or ''}"
+        session = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
+        if session:
+            if session[1] != self._session:
+                raise WebDriverError("invalid session id", f"there is no session {session[1]}")
+            path = f"/session/ID{session[2] or ''}"
         for verb, pattern, handler in self._routes:
             match = pattern.fullmatch(path) if verb == method else None
             if match:
@@ -109,11 +109,11 @@ class WebDriverService:
 
     def element(self, body: Body) -> dict[str, str]:
         """Return the first element found. Raises WebDriverError if nothing is found."""
-        found = self.elements(body)
-        if not found:
+        elements = self.elements(body)
+        if not elements:
             message = "An element could not be located on the page using the given search parameters"
             raise WebDriverError("no such element", message)
-        return found[0]
+        return elements[0]
 
     def elements(self, body: Body) -> list[dict[str, str]]:
         """Return all elements found."""
@@ -252,8 +252,8 @@ class WebDriverService:
 
     def alert_text(self, _body: Body) -> str:
         """Return the title of a dialog. Raises WebDriverError if no dialog is shown."""
-        found = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
-        node = at(self._hands.windows(), found[0]) if found else None
+        titles = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
+        node = at(self._hands.windows(), titles[0]) if titles else None
         if node is None:
             raise WebDriverError("no such alert", "there is no dialog")
         return node.text

@@ -121,8 +121,8 @@ class System:
 
     def free_data(self) -> tuple[int, int]:
         """Return the free and the total bytes of ``/data``."""
-        found = os.statvfs(self.data)
-        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+        status = os.statvfs(self.data)
+        return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
     async def boot(self) -> None:
         """Start the system. Raises DeviceError, or TimeoutError if it does not boot in time."""

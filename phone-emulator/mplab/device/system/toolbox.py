@@ -120,8 +120,8 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
     shutil.copy(MKSH.path().resolve(), binaries / "sh")
     shutil.copy(APPLET.path(), binaries / "applet")
     for name in (*_REAL, *_TOOLS):
-        if found := shutil.which(name, path=_SYSTEM_PATH):
-            _link(binaries / name, Path(found).resolve())
+        if program := shutil.which(name, path=_SYSTEM_PATH):
+            _link(binaries / name, Path(program).resolve())
     toybox = _toybox()
     for box, path, listing in (("busybox", BUSYBOX.path(), ["--list"]), ("toybox", toybox, [])):
         if path:

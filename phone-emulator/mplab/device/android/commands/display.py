@@ -177,9 +177,9 @@ def _image(state: State) -> Image.Image:
 def _draw(image: Image.Image, hierarchy: str) -> None:
     canvas = ImageDraw.Draw(image)
     for node in ET.fromstring(hierarchy.encode()).iter("node"):  # noqa: S314
-        if not (found := _BOUNDS.fullmatch(node.get("bounds", ""))):
+        if not (match := _BOUNDS.fullmatch(node.get("bounds", ""))):
             continue
-        left, top, right, bottom = (int(part) for part in found.groups())
+        left, top, right, bottom = (int(part) for part in match.groups())
         if right > left and bottom > top:
             canvas.rectangle((left, top, right - 1, bottom - 1), outline="#808080")
             if text := node.get("text") or node.get("content-desc"):

@@ -64,10 +64,10 @@ async def _date(device: Android, call: Call) -> int:
     for word in words:
         if word.startswith("+"):
             form = word
-        elif found := _SET_TIME.fullmatch(word):
+        elif match := _SET_TIME.fullmatch(word):
             if not call.root:
                 raise CommandError("date: cannot set date: Operation not permitted")
-            device.state.clock_offset_s = float(found.group(0)[1:]) - time.time()
+            device.state.clock_offset_s = float(match.group(0)[1:]) - time.time()
             now = device.state.now()
     moment = time.gmtime(now)
     fraction = f"{int(now % 1 * 1e9):09d}"

@@ -94,9 +94,9 @@ async def _wm(device: Android, call: Call) -> int:
 def _size_of(word: str) -> tuple[int, int] | None:
     if word == "reset":
         return None
-    if not (found := _SIZE.fullmatch(word)):
+    if not (match := _SIZE.fullmatch(word)):
         raise CommandError(f"Error: expected number of pixels, found {word!r}", 255)
-    return int(found.group(1)), int(found.group(2))
+    return int(match.group(1)), int(match.group(2))
 
 
 _NAMES = {
