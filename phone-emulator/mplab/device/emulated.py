@@ -18,7 +18,7 @@ from mplab.device.android.model import PhoneModel
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CallServer, Handler
 from mplab.device.network import Network
-from mplab.device.screen import Screen
+from mplab.device.screen import ScriptedScreen
 from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
 from mplab.device.system import System, SystemSettings
@@ -45,7 +45,7 @@ class EmulatedDevice:
     """
 
     def __init__(
-        self, settings: DeviceSettings, model: PhoneModel, screen: Screen, agents: Agents, runtime: Path
+        self, settings: DeviceSettings, model: PhoneModel, screen: ScriptedScreen, agents: Agents, runtime: Path
     ) -> None:
         self._settings = settings
         self.state = State(model, screen)

@@ -7,7 +7,7 @@ from pathlib import Path
 from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
 from mplab.device.android.model import PhoneModel
 from mplab.device.apps import ready_apps
-from mplab.device.screen import HomeScreen, Screen, ScriptedScreen, load_script
+from mplab.device.screen import ScriptedScreen, load_script
 from mplab.device.screen.automation import automation_agents
 from mplab.device.screen.protocol import Agents, DeviceFacts
 from mplab.device.settings import DeviceSettings
@@ -19,7 +19,7 @@ _SDCARD = "/sdcard"
 
 def make_screen(
     settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
-) -> tuple[Screen, Agents]:
+) -> tuple[ScriptedScreen, Agents]:
     """Return the screen of a device, and the UI agents that work on it.
 
     Args:
@@ -29,18 +29,16 @@ def make_screen(
         system_pid: returns the id of its first process, once it is up.
     """
     width, height = model.screen.width, model.screen.height
-    screen: Screen = HomeScreen(width, height)
-    if settings.apps:
-        screen = ScriptedScreen(
-            [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)],
-            width=width,
-            height=height,
-            enter=lambda: _network(settings, system_pid()),
-            folder=lambda name: _folder(runtime, name),
-            # Modules of mplab must be found from any working directory.
-            environment={"PYTHONPATH": IMPORT_PATH},
-            variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
-        )
+    screen = ScriptedScreen(
+        [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)] if settings.apps else [],
+        width=width,
+        height=height,
+        enter=lambda: _network(settings, system_pid()),
+        folder=lambda name: _folder(runtime, name),
+        # Modules of mplab must be found from any working directory.
+        environment={"PYTHONPATH": IMPORT_PATH},
+        variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
+    )
     facts = DeviceFacts(
         product=model.product,
         sdk=model.sdk,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from mplab.device.android.defaults import boot_properties, first_settings
 from mplab.device.android.model import PhoneModel
-from mplab.device.screen.protocol import InstalledPackage, Screen
+from mplab.device.screen.protocol import InstalledPackage
+from mplab.device.screen.scripted import ScriptedScreen
 
 _MOST_LINES = 20_000
 
@@ -136,7 +137,7 @@ class State:
         screen: its screen.
     """
 
-    def __init__(self, model: PhoneModel, screen: Screen) -> None:
+    def __init__(self, model: PhoneModel, screen: ScriptedScreen) -> None:
         self.model = model
         self.screen = screen
         self.log = LogBuffer()

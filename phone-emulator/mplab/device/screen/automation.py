@@ -10,7 +10,8 @@ import socket
 from collections.abc import Awaitable, Callable
 
 from mplab.device.screen.http import Answer, serve
-from mplab.device.screen.protocol import AgentContext, AgentMain, Agents, DeviceFacts, Screen
+from mplab.device.screen.protocol import AgentContext, AgentMain, Agents, DeviceFacts
+from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uimethods import Methods, NoMethodError, ObjectNotFoundError
 from mplab.device.screen.webdriver import INSTRUMENTATION, WebDriverService
 from mplab.device.screen.webdriver import PORT as WEBDRIVER_PORT
@@ -30,7 +31,7 @@ class UiAutomatorService:
     """
 
     def __init__(
-        self, screen: Screen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
+        self, screen: ScriptedScreen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
     ) -> None:
         self._methods = Methods(screen, facts or DeviceFacts(), screen_on)
 
@@ -72,7 +73,7 @@ Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[Non
 
 
 def automation_agents(
-    screen: Screen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
+    screen: ScriptedScreen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
 ) -> Agents:
     """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver.
 

@@ -1,4 +1,8 @@
-"""Implement `Screen` with scripted apps."""
+"""Show the home screen and scripted apps; touches and keys operate them.
+
+Every method returns at once, because the device calls it from its event loop. A process that takes time on a real phone
+(an app that starts, a page that loads) is a state of the screen that a later `ScriptedScreen.current` shows.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -127,7 +131,10 @@ class ScriptedScreen:
         Raises:
             KeyError: a scripted app has no such activity.
         """
-        script = self._scripts.get(package) or _empty(package, activity)
+        script = self._scripts.get(package)
+        if script is None:
+            self.stop(package)
+            script = _empty(package, activity)
         name = _activity(script, activity or script.launcher or VIEW)
         app = self._running.get(package)
         if app is None:

@@ -1,4 +1,4 @@
-"""Implement the methods of uiautomator2's server on any `Screen`.
+"""Implement the methods of uiautomator2's server on the screen.
 
 Names and parameters are those of the client, openatx's uiautomator2 3.7.1; ``dumpWindowHierarchy`` is
 ``_do_dump_window_hierarchy`` here.
@@ -15,7 +15,8 @@ from typing import Any
 from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import DeviceFacts, Screen
+from mplab.device.screen.protocol import DeviceFacts
+from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uiselector import Selector, find
 
 Reference = Selector | str
@@ -42,7 +43,7 @@ class Methods:
         screen_on: returns whether the display is on.
     """
 
-    def __init__(self, screen: Screen, facts: DeviceFacts, screen_on: Callable[[], bool]) -> None:
+    def __init__(self, screen: ScriptedScreen, facts: DeviceFacts, screen_on: Callable[[], bool]) -> None:
         self._hands = Hands(screen)
         self._screen = screen
         self._facts = facts

@@ -17,8 +17,8 @@ from mplab.device.screen.hands import Hands
 from mplab.device.screen.http import Answer, serve
 from mplab.device.screen.locators import WrongSelectorError, at, locate
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import DeviceFacts, Screen
-from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
+from mplab.device.screen.protocol import DeviceFacts
+from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR, ScriptedScreen
 
 PORT = 6790
 SERVER_PACKAGE = "io.appium.uiautomator2.server"
@@ -39,7 +39,7 @@ class WebDriverService:
     """
 
     def __init__(
-        self, screen: Screen, facts: DeviceFacts | None = None, ended: Callable[[], object] = lambda: None
+        self, screen: ScriptedScreen, facts: DeviceFacts | None = None, ended: Callable[[], object] = lambda: None
     ) -> None:
         self._hands = Hands(screen)
         self._screen = screen

@@ -87,7 +87,7 @@ async def _start(device: Android, call: Call, words: list[str]) -> int:
         device.state.screen.start(package, activity or app.info.activity)
     except KeyError:
         return await _unknown(call, intent)
-    if intent.data and hasattr(device.state.screen, "open"):
+    if intent.data:
         device.state.screen.open(package, intent.data)
     await device.processes.start(app)
     shown = activity or app.info.activity

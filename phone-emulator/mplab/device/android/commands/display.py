@@ -6,10 +6,10 @@ import io
 import os
 import re
 import signal
-import xml.etree.ElementTree as ET
 
 from PIL import Image, ImageDraw
 
+from mplab.base.hierarchy import Node
 from mplab.device.android.android import Android, Command
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CommandError
@@ -142,7 +142,6 @@ def _record_options(words: list[str]) -> tuple[dict[str, str], str]:
 
 
 _FILM_SCALE = 3
-_BOUNDS = re.compile(r"\[(-?\d+),(-?\d+)\]\[(-?\d+),(-?\d+)\]")
 
 
 def picture_of(state: State) -> bytes:
@@ -170,20 +169,19 @@ def _size(state: State) -> tuple[int, int]:
 def _image(state: State) -> Image.Image:
     image = Image.new("RGB", _size(state), "#f4f4f4" if state.awake else "#000000")
     if state.awake:
-        _draw(image, state.screen.current())
+        _draw(image, state.screen.windows())
     return image
 
 
-def _draw(image: Image.Image, hierarchy: str) -> None:
+def _draw(image: Image.Image, windows: tuple[Node, ...]) -> None:
     canvas = ImageDraw.Draw(image)
-    for node in ET.fromstring(hierarchy.encode()).iter("node"):  # noqa: S314
-        if not (match := _BOUNDS.fullmatch(node.get("bounds", ""))):
-            continue
-        left, top, right, bottom = (int(part) for part in match.groups())
-        if right > left and bottom > top:
-            canvas.rectangle((left, top, right - 1, bottom - 1), outline="#808080")
-            if text := node.get("text") or node.get("content-desc"):
-                canvas.text((left + 8, top + 8), text.encode("latin-1", "replace").decode("latin-1"), fill="#000000")
+    for node in (node for window in windows for node in window.walk()):
+        box = node.bounds
+        if box.area:
+            canvas.rectangle((box.left, box.top, box.right - 1, box.bottom - 1), outline="#808080")
+            if node.label:
+                label = node.label.encode("latin-1", "replace").decode("latin-1")
+                canvas.text((box.left + 8, box.top + 8), label, fill="#000000")
 
 
 COMMANDS: dict[str, Command] = {
