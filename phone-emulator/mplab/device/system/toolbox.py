@@ -41,6 +41,16 @@ _TOOLS = _TOOL_NAMES.split()
 This machine's toybox serves them; then busybox, which has some that Debian's toybox lacks (dd, diff, expr, tr, …);
 then a program of this machine.
 """
+_NOT_OF_TOYBOX_NAMES = (
+    "chroot chrt env flock ionice nice nohup nsenter prlimit setsid taskset time timeout unshare watch xargs "
+    "cp install mv"
+)
+_NOT_OF_TOYBOX = _NOT_OF_TOYBOX_NAMES.split()
+"""Commands that differ from those of Android if Debian's toybox serves them.
+
+It runs another of its commands without execve(2): ``setsid sleep`` stays ``setsid`` for ps and pidof. It copies to a
+full disk without an error.
+"""
 
 _REAL_NAMES = "ip ss nft iptables ip6tables iptables-save ip6tables-save tcpdump tc sysctl ethtool curl iperf3"
 _REAL = _REAL_NAMES.split()
@@ -122,12 +132,14 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
     for name in (*_REAL, *_TOOLS):
         if program := shutil.which(name, path=_SYSTEM_PATH):
             _link(binaries / name, Path(program).resolve())
-    toybox = _toybox()
-    for box, path, listing in (("busybox", BUSYBOX.path(), ["--list"]), ("toybox", toybox, [])):
-        if path:
-            shutil.copy(path.resolve(), libraries / box)
-            for name in {*_TOOLS} & _served([str(path), *listing]):
-                _link(binaries / name, Path("/system/lib", box))
+    toybox, busybox = _toybox(), BUSYBOX.path()
+    served = {"busybox": (busybox, _served([str(busybox), "--list"]))}
+    if toybox:
+        served["toybox"] = toybox, _served([str(toybox)]) - {*_NOT_OF_TOYBOX}
+    for box, (path, names) in served.items():
+        shutil.copy(path.resolve(), libraries / box)
+        for name in names & {*_TOOLS}:
+            _link(binaries / name, Path("/system/lib", box))
     _script(binaries / "ps", _PS if toybox else _PS_OF_BUSYBOX)
     if mptcp != "upstream":
         multipath = _MULTIPATH if mptcp == "out-of-tree" else ""
