@@ -14,7 +14,7 @@ from mplab.base.errors import DeviceError, StepError
 from mplab.base.programs import APPIUM_DIR, CHROMIUM, NODE
 from mplab.base.undo import UndoStack
 from mplab.device import Device, DeviceSettings
-from mplab.device.screens import DEVTOOLS
+from mplab.device.process import DEVTOOLS
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.phone.adb.forward import Forwards
 from mplab.drivers.phone.adb.link import Link

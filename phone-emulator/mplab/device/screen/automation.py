@@ -9,8 +9,9 @@ import json
 import socket
 from collections.abc import Awaitable, Callable
 
+from mplab.device.android.model import PhoneModel
 from mplab.device.screen.http import Answer, serve
-from mplab.device.screen.protocol import AgentContext, AgentMain, Agents, DeviceFacts
+from mplab.device.screen.protocol import AgentContext, AgentMain, Agents
 from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uimethods import Methods, NoMethodError, ObjectNotFoundError
 from mplab.device.screen.webdriver import INSTRUMENTATION, WebDriverService
@@ -26,14 +27,11 @@ class UiAutomatorService:
 
     Args:
         screen: screen that it controls.
-        facts: facts that it reports about the device.
-        screen_on: returns whether the display is on.
+        model: phone that it reports.
     """
 
-    def __init__(
-        self, screen: ScriptedScreen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
-    ) -> None:
-        self._methods = Methods(screen, facts or DeviceFacts(), screen_on)
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
+        self._methods = Methods(screen, model)
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection; a callback for `asyncio.start_server`."""
@@ -72,19 +70,16 @@ def _error(error: Exception) -> dict[str, object]:
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def automation_agents(
-    screen: ScriptedScreen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
-) -> Agents:
+def automation_agents(screen: ScriptedScreen, model: PhoneModel) -> Agents:
     """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver.
 
     Args:
         screen: screen that they control.
-        facts: facts that they report about the device.
-        screen_on: returns whether the display is on.
+        model: phone that they report.
     """
 
     async def uiautomator2(context: AgentContext) -> int:
-        service = UiAutomatorService(screen, facts, screen_on)
+        service = UiAutomatorService(screen, model)
         arguments = list(context.arguments)
         port = int(arguments[arguments.index("-p") + 1]) if "-p" in arguments else UIAUTOMATOR_PORT
         await context.print("[server] INFO: [UiAutomator2Server] Starting Server\n")
@@ -93,7 +88,7 @@ def automation_agents(
 
     async def appium(context: AgentContext) -> int:
         ended = asyncio.Event()
-        service = WebDriverService(screen, facts, ended.set)
+        service = WebDriverService(screen, model, ended.set)
         await context.print("INSTRUMENTATION_STATUS: numtests=1\nINSTRUMENTATION_STATUS_CODE: 1\n")
         await _serve(service.connected, context.listen(f"tcp:{WEBDRIVER_PORT}"), ended)
         await context.print("INSTRUMENTATION_CODE: -1\n")

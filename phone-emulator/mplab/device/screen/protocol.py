@@ -1,4 +1,4 @@
-"""Define what the screen shares with Android: installed apps, facts about the device, and agents.
+"""Define what the screen shares with Android: installed apps and agents.
 
 Agents are programs of UI test frameworks on the device, which ``app_process`` or ``am instrument`` start.
 """
@@ -6,21 +6,6 @@ Agents are programs of UI test frameworks on the device, which ``app_process`` o
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class DeviceFacts:
-    """Facts about a device."""
-
-    product: str = "mplab"
-    sdk: int = 34
-    width: int = 1080
-    height: int = 2340
-    density: int = 440
-    """Density, dots per inch."""
-    model: str = "Emulated"
-    manufacturer: str = "mplab"
-    release: str = "14"
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from mplab.base.hierarchy import Bounds, Node, write_hierarchy
+from mplab.device.android.model import PhoneModel
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import DeviceFacts
 from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uiselector import Selector, find
 
@@ -39,15 +39,13 @@ class Methods:
 
     Args:
         screen: screen that they control.
-        facts: facts that they report about the device.
-        screen_on: returns whether the display is on.
+        model: phone that they report.
     """
 
-    def __init__(self, screen: ScriptedScreen, facts: DeviceFacts, screen_on: Callable[[], bool]) -> None:
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
         self._hands = Hands(screen)
         self._screen = screen
-        self._facts = facts
-        self._screen_on = screen_on
+        self._model = model
         self._objects: dict[str, tuple[Reference, Selector, int | None]] = {}
         """Name → container, selector inside it, index among the found elements."""
         self._last_toast = ""
@@ -67,18 +65,18 @@ class Methods:
         return await result if asyncio.iscoroutine(result) else result
 
     def _do_device_info(self) -> dict[str, object]:
-        facts = self._facts
+        display = self._model.screen
         return {
             "currentPackageName": self._screen.focus()[0],
-            "displayHeight": facts.height,
+            "displayHeight": display.height,
             "displayRotation": 0,
-            "displaySizeDpX": facts.width * 160 // facts.density,
-            "displaySizeDpY": facts.height * 160 // facts.density,
-            "displayWidth": facts.width,
+            "displaySizeDpX": display.width * 160 // display.density,
+            "displaySizeDpY": display.height * 160 // display.density,
+            "displayWidth": display.width,
             "naturalOrientation": True,
-            "productName": facts.product,
-            "screenOn": self._screen_on(),
-            "sdkInt": facts.sdk,
+            "productName": self._model.product,
+            "screenOn": True,
+            "sdkInt": self._model.sdk,
         }
 
     def _do_dump_window_hierarchy(self, _compressed: bool = False, depth: int = 50, *_more: object) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mplab.base.hierarchy import Bounds, write_hierarchy
+from mplab.device.android.model import PhoneModel
 from mplab.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
 from mplab.device.screen.hands import Hands
 from mplab.device.screen.http import Answer, serve
 from mplab.device.screen.locators import WrongSelectorError, at, locate
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import DeviceFacts
 from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR, ScriptedScreen
 
 PORT = 6790
@@ -34,16 +34,14 @@ class WebDriverService:
 
     Args:
         screen: screen that it controls.
-        facts: facts that it reports about the device.
+        model: phone that it reports.
         ended: called 0.1 s after the session was deleted; the process of the real server ends then, too.
     """
 
-    def __init__(
-        self, screen: ScriptedScreen, facts: DeviceFacts | None = None, ended: Callable[[], object] = lambda: None
-    ) -> None:
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel, ended: Callable[[], object]) -> None:
         self._hands = Hands(screen)
         self._screen = screen
-        self._facts = facts or DeviceFacts()
+        self._model = model
         self._ended = ended
         self._session = ""
         self._capabilities: Mapping[str, object] = {}
@@ -220,35 +218,35 @@ class WebDriverService:
 
     def device_info(self, _body: Body) -> dict[str, object]:
         """Return facts about the device."""
-        facts = self._facts
+        model, display = self._model, self._model.screen
         return {
-            "apiVersion": str(facts.sdk),
-            "platformVersion": facts.release,
-            "manufacturer": facts.manufacturer,
-            "model": facts.model,
-            "brand": facts.manufacturer,
-            "realDisplaySize": f"{facts.width}x{facts.height}",
-            "displayDensity": facts.density,
+            "apiVersion": str(model.sdk),
+            "platformVersion": str(model.android),
+            "manufacturer": model.manufacturer,
+            "model": model.model,
+            "brand": model.manufacturer,
+            "realDisplaySize": f"{display.width}x{display.height}",
+            "displayDensity": display.density,
         }
 
     def system_bars(self, _body: Body) -> dict[str, object]:
         """Return the bars of the screen, which belong to no app."""
-        facts = self._facts
-        bar = {"visible": True, "x": 0, "y": 0, "width": facts.width, "height": STATUS_BAR}
-        below = {**bar, "y": facts.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
+        display = self._model.screen
+        bar = {"visible": True, "x": 0, "y": 0, "width": display.width, "height": STATUS_BAR}
+        below = {**bar, "y": display.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
         return {"statusBar": STATUS_BAR, "status": bar, "navigationBar": below}
 
     def pixel_ratio(self, _body: Body) -> float:
         """Return the number of pixels for each density-independent pixel."""
-        return self._facts.density / 160
+        return self._model.screen.density / 160
 
     def density(self, _body: Body) -> int:
         """Return the density, dots per inch."""
-        return self._facts.density
+        return self._model.screen.density
 
     def size(self, _body: Body) -> dict[str, int]:
         """Return the size of the screen, pixels."""
-        return {"width": self._facts.width, "height": self._facts.height}
+        return {"width": self._model.screen.width, "height": self._model.screen.height}
 
     def alert_text(self, _body: Body) -> str:
         """Return the title of a dialog. Raises WebDriverError if no dialog is shown."""

@@ -7,12 +7,12 @@ import os
 import re
 import signal
 
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from mplab.base.hierarchy import Node
 from mplab.device.android.android import Android, Command
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CommandError
+from mplab.device.screen.picture import draw
 
 _DUMP_PATH = "/sdcard/window_dump.xml"
 _LONGEST_S = 180.0
@@ -167,21 +167,10 @@ def _size(state: State) -> tuple[int, int]:
 
 
 def _image(state: State) -> Image.Image:
-    image = Image.new("RGB", _size(state), "#f4f4f4" if state.awake else "#000000")
-    if state.awake:
-        _draw(image, state.screen.windows())
-    return image
-
-
-def _draw(image: Image.Image, windows: tuple[Node, ...]) -> None:
-    canvas = ImageDraw.Draw(image)
-    for node in (node for window in windows for node in window.walk()):
-        box = node.bounds
-        if box.area:
-            canvas.rectangle((box.left, box.top, box.right - 1, box.bottom - 1), outline="#808080")
-            if node.label:
-                label = node.label.encode("latin-1", "replace").decode("latin-1")
-                canvas.text((box.left + 8, box.top + 8), label, fill="#000000")
+    if not state.awake:
+        return Image.new("RGB", _size(state))
+    image = draw(state.screen.windows())
+    return image.resize(_size(state)) if state.size_override else image
 
 
 COMMANDS: dict[str, Command] = {
