@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from mplab.base.errors import MplabError
 from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
 from mplab.device.android.commands.cmd import switch
@@ -180,7 +182,7 @@ def main(argv: list[str]) -> int:
         print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)
         return 2
     try:
-        return asyncio.run(serve(DeviceSettings.from_json(json.loads(argv[1]))))
+        return asyncio.run(serve(TypeAdapter(DeviceSettings).validate_json(argv[1])))
     except (MplabError, OSError) as error:
         code = error.exit_code if isinstance(error, MplabError) else MplabError.exit_code
         print(json.dumps({"event": "failed", "error": str(error), "exit_code": code}), flush=True)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -268,6 +269,12 @@ class System:
                 shutil.chown(self.data / name, SHELL_UID, SHELL_UID)
         for name in ("data", "system", "misc"):
             (self.data / name).chmod(0o771)
+
+
+def kill_group(process: asyncio.subprocess.Process, number: int = signal.SIGKILL) -> None:
+    """Send a signal to a program of `System.spawn` and its children, unless it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _rights(uid: int) -> list[str]:

@@ -5,7 +5,6 @@ import contextlib
 import io
 import os
 import re
-import signal
 
 from PIL import Image
 
@@ -13,6 +12,7 @@ from mplab.device.android.android import Android, Command
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CommandError
 from mplab.device.screen.picture import draw
+from mplab.device.system.system import kill_group
 
 _DUMP_PATH = "/sdcard/window_dump.xml"
 _LONGEST_S = 180.0
@@ -85,7 +85,7 @@ async def _screenrecord(device: Android, call: Call) -> int:
     except TimeoutError:
         pass
     except asyncio.CancelledError:
-        _kill(encoder)
+        kill_group(encoder)
         raise
     finally:
         stop.cancel()
@@ -113,11 +113,6 @@ async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
     err = await encoder.stderr.read()
     await encoder.wait()
     return err
-
-
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _record_options(words: list[str]) -> tuple[dict[str, str], str]:

@@ -1,14 +1,13 @@
 """Answer ``id``, ``uname``, ``date``, ``reboot``, ``getenforce`` and similar commands."""
 
 import asyncio
-import contextlib
 import os
 import re
-import signal
 import time
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError
+from mplab.device.system.system import kill_group
 
 _SHELL_GROUPS = (
     "1004(input),1007(log),1011(adb),1015(sdcard_rw),1028(sdcard_r),1078(ext_data_rw),1079(ext_obb_rw),"
@@ -113,8 +112,7 @@ async def _ping(device: Android, call: Call) -> int:
     try:
         return await process.wait()
     except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process)
         raise
 
 
