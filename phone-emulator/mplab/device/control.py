@@ -111,5 +111,5 @@ def find_device(serial: str = "") -> str:
     if not devices:
         raise LabNotReadyError("no emulated device is running: 'mplab lab device' starts one")
     if len(devices) > 1:
-        raise LabNotReadyError(f"several emulated devices are running: say which one by --serial ({names})")
+        raise LabNotReadyError(f"several emulated devices are running: choose one with --serial ({names})")
     return next(iter(devices.values()))

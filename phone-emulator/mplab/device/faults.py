@@ -121,7 +121,7 @@ async def _screen_off(device: EmulatedDevice, *, locked: bool = True) -> None:
 
 
 async def _clear(device: EmulatedDevice) -> None:
-    """All of these end, but for what has happened to packages."""
+    """End all faults, except changes of packages."""
     model = device.state.model
     device.adbd.silent = False
     device.trust = "any" if device.trust == "nobody" else device.trust

@@ -134,10 +134,10 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--rate-kbps", type=float, default=1000.0)
     parser.add_argument("--ahead", type=float, default=2.0, help="seconds buffered before it plays")
-    parser.add_argument("--seconds", default="", help="play at most so much")
-    parser.add_argument("--media", default="", help="where adaptive clips are")
-    parser.add_argument("--tracks", action="store_true", help="of a music service")
-    parser.add_argument("--chunk", type=int, default=128_000, help="of a track, bytes asked for at once")
+    parser.add_argument("--seconds", default="", help="longest play time, s")
+    parser.add_argument("--media", default="", help="URL of the adaptive clips")
+    parser.add_argument("--tracks", action="store_true", help="play the tracks of a music service")
+    parser.add_argument("--chunk", type=int, default=128_000, help="bytes of a track in one request")
     parser.add_argument("--cacert", default="")
     options = parser.parse_args()
     if urlsplit(options.url).scheme not in _USED:
@@ -246,7 +246,7 @@ def read_manifest(text: str) -> tuple[float, list[Representation], list[Represen
         raise ValueError("the manifest has no video")
     duration = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", root.get("mediaPresentationDuration", ""))
     if duration is None:
-        raise ValueError("the manifest does not say how long the clip is")
+        raise ValueError("the manifest has no duration of the clip")
     hours, minutes, seconds = (float(digits or 0) for digits in duration.groups())
     length_s = hours * 3600 + minutes * 60 + seconds
     return length_s, sorted(representations["video"], key=lambda quality: quality.kbps), representations["audio"]
