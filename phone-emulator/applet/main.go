@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// idle takes the end of the name as the process's name, as apps on Android do, and waits for SIGTERM.
+// idle names the process after the last 15 bytes of the package, as Android does, and waits for SIGTERM.
 func idle(name string) {
 	_ = os.WriteFile("/proc/self/comm", []byte(name[max(0, len(name)-15):]), 0)
 	signals := make(chan os.Signal, 1)
