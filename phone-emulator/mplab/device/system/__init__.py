@@ -1,6 +1,6 @@
 """Provide the system behind the device's shell: namespaces, a root folder, files, processes."""
 
-from mplab.device.system.namespace import FileThread
+from mplab.device.system.files import FileThread
 from mplab.device.system.system import System, SystemSettings
 
 __all__ = ["FileThread", "System", "SystemSettings"]

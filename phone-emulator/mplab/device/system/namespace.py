@@ -1,13 +1,9 @@
-"""Run threads in the namespaces of another process, for example with the device's files."""
+"""Run threads in the namespaces of another process."""
 
-import asyncio
-import contextlib
 import ctypes
 import os
 import socket
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_FS = 0x00000200
@@ -59,38 +55,7 @@ def _enter(pid: int, kind: str, flag: int) -> None:
         os.close(descriptor)
 
 
-def _check(result: int, call: str) -> None:
+def _check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{call}: {os.strerror(number)}")
-
-
-Result = TypeVar("Result")
-
-
-class FileThread:
-    """A thread in the device's mount namespace that runs functions with the rights of one of the device's users.
-
-    Args:
-        pid: a process of the device, in this process's PID namespace.
-        uid: user whose rights apply. If this process cannot change its user, its own rights apply.
-    """
-
-    def __init__(self, pid: int, uid: int) -> None:
-        self._pid = pid
-        self._uid = uid
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="files", initializer=self._enter)
-
-    async def run(self, action: Callable[[], Result]) -> Result:
-        """Run `action`. It must not import anything, because this machine's files are not visible."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, action)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _enter(self) -> None:
-        enter_files(self._pid)
-        if self._uid:
-            with contextlib.suppress(OSError):
-                become(self._uid, self._uid)
+        raise OSError(number, f"{what}: {os.strerror(number)}")

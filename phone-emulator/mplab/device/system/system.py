@@ -14,7 +14,7 @@ import psutil
 from mplab.base.errors import DeviceError
 from mplab.base.programs import NSENTER, UNSHARE
 from mplab.device.system import toolbox
-from mplab.device.system.namespace import FileThread
+from mplab.device.system.files import FileThread
 
 SHELL_UID = 2000
 """User id ``AID_SHELL`` of adb's shell on a phone that is not rooted."""
