@@ -39,7 +39,7 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	switch {
 	case os.Getenv("APPLET_APP") != "":
-		idle()
+		idle(os.Args[0])
 	case len(os.Args) == 2 && os.Args[1] == "--version" && name == "applet":
 		fmt.Println("applet", version)
 	case len(os.Args) == 3 && os.Args[1] == "init" && name == "applet":
@@ -53,8 +53,9 @@ func main() {
 	}
 }
 
-// idle waits for SIGTERM.
-func idle() {
+// idle names the process after the last 15 bytes of the package, as Android does, and waits for SIGTERM.
+func idle(name string) {
+	_ = os.WriteFile("/proc/self/comm", []byte(name[max(0, len(name)-15):]), 0)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	<-signals

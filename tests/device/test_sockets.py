@@ -34,6 +34,12 @@ def echo_server() -> Iterator[int]:
         thread.join(TIMEOUT_S)
 
 
+def echo_on_device(port: int) -> str:
+    """Return a command line that runs an echo server on the device: by toybox, or by busybox, which refuses ``-L``."""
+    servers = f"nc -L -p {port} /system/bin/cat || nc -ll -p {port} -e /system/bin/cat"
+    return f"setsid sh -c '{servers}' >/dev/null 2>&1 </dev/null &"
+
+
 def exchange(port: int, data: bytes) -> bytes:
     """Send `data` and return the same number of bytes as received."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as sock:
@@ -48,7 +54,7 @@ def exchange(port: int, data: bytes) -> bytes:
 
 
 def test_forward_reaches_a_port_of_the_device(adb: Adb, phone: Device, shell: Shell) -> None:
-    shell("setsid nc -ll -p 7070 -e /system/bin/cat >/dev/null 2>&1 < /dev/null &")
+    shell(echo_on_device(7070))
     wait_until(lambda: b":7070" in shell("netstat -ltn").stdout, "a server runs on the device")
     port = int(adb.text("forward", "tcp:0", "tcp:7070", serial=phone.address))
     data = os.urandom(2_000_000)
@@ -94,7 +100,7 @@ def test_reverse_finds_a_free_port(adb: Adb, phone: Device) -> None:
 
 
 def test_adbutils_connects_to_the_device(client: adbutils.AdbClient, phone: Device, shell: Shell) -> None:
-    shell("setsid nc -ll -p 7272 -e /system/bin/cat >/dev/null 2>&1 < /dev/null &")
+    shell(echo_on_device(7272))
     wait_until(lambda: b":7272" in shell("netstat -ltn").stdout, "a server runs on the device")
     with client.device(phone.address).create_connection(adbutils.Network.TCP, 7272) as sock:
         sock.sendall(b"ping")

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from mplab.base.errors import StepError
+from mplab.base.hierarchy import parse_hierarchy
 from mplab.base.programs import APPIUM_DIR, NSENTER, SCENARIOS_DIR
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.ui import AppState
@@ -20,7 +21,6 @@ from mplab.drivers.ui.android import AndroidSettings, AndroidUi
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.hierarchy import parse_hierarchy
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import sample

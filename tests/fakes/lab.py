@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+from mplab.base.browser.tab import DevTools
 from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, StepError
 from mplab.base.undo import UndoStack
@@ -17,7 +18,6 @@ from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
-from mplab.drivers.ui.tab import DevTools
 from mplab.format.agentlog import ConnectionRecord, LogRecord, SessionSettings
 from mplab.format.captured import CapturedTables, ConnectionRow, SubflowRow
 from mplab.format.path import PathCondition

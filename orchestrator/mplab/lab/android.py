@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mplab.base.browser.tab import DevTools
 from mplab.base.endpoints import Endpoints
 from mplab.base.errors import DeviceError, InvalidCellError, LabNotReadyError, StepError
 from mplab.base.paths import INTERFACES
@@ -25,7 +26,6 @@ from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.tab import DevTools
 from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
 from mplab.drivers.ui.versions import outside
 from mplab.lab.devtools import open_devtools

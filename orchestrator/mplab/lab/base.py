@@ -23,7 +23,7 @@ from mplab.lab.settings import LabSettings
 from mplab.userfiles.app import AndroidApp
 
 if TYPE_CHECKING:
-    from mplab.drivers.ui.tab import DevTools
+    from mplab.base.browser.tab import DevTools
 
 
 class BaseLab:

@@ -4,9 +4,9 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
+from mplab.base.browser.tab import DevTools
 from mplab.base.polling import wait_until
 from mplab.drivers.phone.adb.phone import AdbPhone
-from mplab.drivers.ui.tab import DevTools
 
 OFFER_TIMEOUT_S = 10.0
 """Time, in seconds, that an app may take after its start to offer DevTools."""

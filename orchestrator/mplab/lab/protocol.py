@@ -20,7 +20,7 @@ from mplab.drivers.ui import AppUi, BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 
 if TYPE_CHECKING:
-    from mplab.drivers.ui.tab import DevTools
+    from mplab.base.browser.tab import DevTools
     from mplab.userfiles.app import AndroidApp
 
 Moment = Literal["app", "captures"]

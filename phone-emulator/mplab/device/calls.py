@@ -1,7 +1,7 @@
 """Answer commands of the emulated device in this process, on the streams of their caller.
 
-On the device, each of these commands is a link to a small program, the applet (``device/applet``). It sends one packet
-with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
+On the device, each of these commands is a link to a small program, the applet (``phone-emulator/applet``). It sends one
+packet with its arguments and its three standard streams (SCM_RIGHTS), and waits for the exit code.
 """
 
 import asyncio
@@ -264,11 +264,11 @@ def _call_from(packet: bytes, streams: Sequence[int], conn: socket.socket, write
     request = json.loads(packet)
     credentials = conn.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, uid = (int.from_bytes(credentials[at : at + 4], "little", signed=True) for at in (0, 4))
-    given = (streams[0], streams[1], streams[2])
+    descriptors = (streams[0], streams[1], streams[2])
     root = uid == 0 and _has_rights(pid)
     env = {str(key): str(value) for key, value in request["env"].items()}
     argv = [str(word) for word in request["argv"]]
-    return Call(argv, given, writers, cwd=request["cwd"], env=env, uid=uid, root=root)
+    return Call(argv, descriptors, writers, cwd=request["cwd"], env=env, uid=uid, root=root)
 
 
 def _has_rights(pid: int) -> bool:

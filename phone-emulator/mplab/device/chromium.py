@@ -17,16 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from mplab.base.browser import Event
+from mplab.base.browser.chromium import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, nss_database, switches
+from mplab.base.browser.tab import DevTools
 from mplab.base.errors import MplabError
 from mplab.base.polling import wait_until
 from mplab.device.screen.script import CACERT
-from mplab.drivers.origin.certificates import nss_database
-from mplab.drivers.ui.browser import BY_PORT, PORT_FILE, PREFERENCES, Wrapper, switches
-from mplab.drivers.ui.tab import DevTools
-from mplab.scenarios.base.pages.loaded import loaded_objects
 
 _PRIVATE = Path("/dev/shm")  # noqa: S108 - of the device, or of its lab: it goes with them
 _START_TIMEOUT_S = 30.0
@@ -78,8 +77,8 @@ async def serve(name: str, cacert: str, proxy: str) -> None:
             for number in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(number, end.set)
             while process.poll() is None and not end.is_set() and os.getppid() == parent:
-                if not port.done() and (found := _port(Path(folder) / "profile")):
-                    port.set_result(found)
+                if not port.done() and (listening := _port(Path(folder) / "profile")):
+                    port.set_result(listening)
                 await asyncio.sleep(_POLL_S)
         server.close()
     if not end.is_set() and os.getppid() == parent:
@@ -95,11 +94,11 @@ def _browser(folder: Path, cacert: str, proxy: str) -> Iterator[subprocess.Popen
     home.mkdir()
     if cacert != CACERT:
         nss_database(home / ".pki" / "nssdb", Path(cacert))
-    way = [f"--proxy-server=http://{proxy}"] if proxy else []
+    proxy_switches = [f"--proxy-server=http://{proxy}"] if proxy else []
     wrapper = Wrapper.write(folder, enter=["setpriv", "--pdeathsig", "KILL", "--"], home=home)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [str(wrapper.path), *switches(profile, driven=BY_PORT), *way],
+            [str(wrapper.path), *switches(profile, driven=BY_PORT), *proxy_switches],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -135,9 +134,20 @@ def load(name: str, url: str) -> str:
         began = time.monotonic()
         tab.open(url, timeout_s=_LOAD_TIMEOUT_S)
         seconds = time.monotonic() - began
-        objects = loaded_objects(tab.network_events())
-    total = sum(item.transferred_bytes for item in objects)
-    return f"bytes={total} objects={len(objects)} seconds={seconds:.3f}"
+        objects = _transferred_bytes(tab.network_events())
+    return f"bytes={sum(objects.values())} objects={len(objects)} seconds={seconds:.3f}"
+
+
+def _transferred_bytes(events: Sequence[Event]) -> dict[str, int]:
+    """Return the id of each HTTP request → bytes of headers and body on the network."""
+    requests: dict[str, int] = {}
+    for event in events:
+        method, parameters = event["method"], event["params"]
+        if method == "Network.requestWillBeSent" and parameters["request"]["url"].startswith(("http://", "https://")):
+            requests[parameters["requestId"]] = 0
+        elif method == "Network.loadingFinished" and parameters["requestId"] in requests:
+            requests[parameters["requestId"]] = int(parameters["encodedDataLength"])
+    return requests
 
 
 def _answers(name: str) -> bool:
@@ -155,12 +165,12 @@ def main() -> int:
     parser.add_argument("url", nargs="?", default="")
     parser.add_argument("--cacert", default=CACERT)
     parser.add_argument("--proxy", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.verb == "load":
-            print(load(given.name, given.url))
-        elif given.name:
-            asyncio.run(serve(given.name, given.cacert, given.proxy))
+        if options.verb == "load":
+            print(load(options.name, options.url))
+        elif options.name:
+            asyncio.run(serve(options.name, options.cacert, options.proxy))
     except (MplabError, OSError) as error:
         print(str(error).splitlines()[0])
         return 1

@@ -89,11 +89,11 @@ def ask(name: str, request: Message, *, timeout_s: float = _TIMEOUT_S) -> Messag
 
 def running_devices() -> dict[str, str]:
     """Return serial → control socket of the devices that run in this network namespace."""
-    found = {}
+    devices = {}
     for line in Path("/proc/net/unix").read_text().splitlines():
         if match := _LISTED.search(line):
-            found[match.group(1).rpartition("/")[2]] = match.group(1)
-    return found
+            devices[match.group(1).rpartition("/")[2]] = match.group(1)
+    return devices
 
 
 def find_device(serial: str = "") -> str:
@@ -111,5 +111,5 @@ def find_device(serial: str = "") -> str:
     if not devices:
         raise LabNotReadyError("no emulated device is running: 'mplab lab device' starts one")
     if len(devices) > 1:
-        raise LabNotReadyError(f"several emulated devices are running: say which one by --serial ({names})")
+        raise LabNotReadyError(f"several emulated devices are running: choose one with --serial ({names})")
     return next(iter(devices.values()))

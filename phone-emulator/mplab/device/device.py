@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Self
 
@@ -30,7 +31,7 @@ class Device:
 
     def __init__(self, settings: DeviceSettings | None = None, node: Node | None = None) -> None:
         settings = settings or DeviceSettings()
-        self._settings = DeviceSettings(**{**vars(settings), "network_pid": node.pid}) if node else settings
+        self._settings = replace(settings, network_pid=node.pid) if node else settings
         self._process: subprocess.Popen[str] | None = None
         self._facts: Message = {}
 
@@ -128,5 +129,5 @@ class Device:
 def device_argv(settings: DeviceSettings) -> list[str]:
     """Return the command that runs a device in the foreground."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    python = [sys.executable, "-m", "mplab.device", "serve", json.dumps(settings.to_json())]
+    python = [sys.executable, "-m", "mplab.device", "serve", json.dumps(asdict(settings))]
     return [str(UNSHARE.path()), *user, "--mount", "--", *python]

@@ -14,13 +14,13 @@ from mplab.base.kernel import socket_in
 from mplab.device.adbd import AdbServer, Channel
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
+from mplab.device.android.defaults import kernel_files
 from mplab.device.android.model import PhoneModel
-from mplab.device.android.mptcp import kernel_files
 from mplab.device.android.state import State
 from mplab.device.calls import Call, CallServer, Handler
 from mplab.device.network import Network
-from mplab.device.screen import Screen
-from mplab.device.screen.agents import Agents
+from mplab.device.screen import ScriptedScreen
+from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
 from mplab.device.system import System, SystemSettings
 from mplab.device.system.system import SHELL_UID
@@ -45,7 +45,7 @@ class EmulatedDevice:
     """
 
     def __init__(
-        self, settings: DeviceSettings, model: PhoneModel, screen: Screen, agents: Agents, runtime: Path
+        self, settings: DeviceSettings, model: PhoneModel, screen: ScriptedScreen, agents: Agents, runtime: Path
     ) -> None:
         self._settings = settings
         self.state = State(model, screen)

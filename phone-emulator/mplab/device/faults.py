@@ -7,7 +7,7 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import unknown
-from mplab.device.android.agents import kill_agents
+from mplab.device.android.commands.agents import kill_agents
 from mplab.device.android.commands.cmd import set_airplane
 from mplab.device.emulated import EmulatedDevice
 
@@ -121,7 +121,7 @@ async def _screen_off(device: EmulatedDevice, *, locked: bool = True) -> None:
 
 
 async def _clear(device: EmulatedDevice) -> None:
-    """All of these end, but for what has happened to packages."""
+    """End all faults, except changes of packages."""
     model = device.state.model
     device.adbd.silent = False
     device.trust = "any" if device.trust == "nobody" else device.trust
@@ -168,9 +168,9 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
     if name not in FAULTS:
         raise InputError(unknown("fault", name, FAULTS))
     known = parameters_of(name)
-    for given in parameters:
-        if given not in known:
-            raise InputError(f"fault {name}: {unknown('parameter', given, known)}")
+    for key in parameters:
+        if key not in known:
+            raise InputError(f"fault {name}: {unknown('parameter', key, known)}")
     needed = [key for key, default in known.items() if default is inspect.Parameter.empty and key not in parameters]
     if needed:
         raise InputError(f"fault {name}: parameter '{needed[0]}' is missing")
@@ -179,8 +179,8 @@ async def cause(device: EmulatedDevice, name: str, parameters: Mapping[str, Any]
 
 def parameters_of(name: str) -> dict[str, object]:
     """Return parameter → default of a fault."""
-    found = inspect.signature(FAULTS[name]).parameters.values()
-    return {parameter.name: parameter.default for parameter in found if parameter.kind is parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(FAULTS[name]).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
 
 
 def describe(name: str) -> str:

@@ -74,8 +74,8 @@ class Network:
         await self._namespace(["sysctl", "-q", "-w", "net.ipv4.ping_group_range=0 2147483647"], check=False)
         if not self.configurations:
             for interface in (WLAN, RMNET):
-                if found := await self._configuration(interface):
-                    self.configurations[interface] = found
+                if configuration := await self._configuration(interface):
+                    self.configurations[interface] = configuration
             if not self.private:
                 self._rules = tuple(await self._rule_list())
                 _code, text, _err = await self._namespace(["sysctl", "-e", *_SYSCTLS], check=False)
@@ -104,10 +104,10 @@ class Network:
 
     async def up(self, interface: str) -> None:
         """Bring an interface up with its addresses and routes. Does nothing if there is no such interface."""
-        if found := self.configurations.get(interface):
-            await self._ip([f"link set {interface} mtu {found.mtu} up"])
-            addresses = [f"addr replace {address} dev {interface}" for address in found.addresses]
-            routes = [f"route replace {route} dev {interface}" for route in found.routes]
+        if configuration := self.configurations.get(interface):
+            await self._ip([f"link set {interface} mtu {configuration.mtu} up"])
+            addresses = [f"addr replace {address} dev {interface}" for address in configuration.addresses]
+            routes = [f"route replace {route} dev {interface}" for route in configuration.routes]
             await self._ip([*addresses, *routes], force=True)
 
     async def down(self, interface: str) -> None:
@@ -124,13 +124,13 @@ class Network:
 
     def address(self, interface: str) -> str:
         """Return the IPv4 address of an interface, like ``10.64.1.2/24``; "" without one."""
-        found = self.configurations.get(interface)
-        return next((address for address in found.addresses if ":" not in address), "") if found else ""
+        configuration = self.configurations.get(interface)
+        return next((address for address in configuration.addresses if ":" not in address), "") if configuration else ""
 
     def gateway(self, interface: str) -> str:
         """Return the default gateway of an interface, like ``10.64.1.1``; "" without one."""
-        found = self.configurations.get(interface)
-        for route in found.routes if found else ():
+        configuration = self.configurations.get(interface)
+        for route in configuration.routes if configuration else ():
             words = route.split()
             if words[0] == "default" and "via" in words:
                 return words[words.index("via") + 1]
@@ -139,11 +139,11 @@ class Network:
     async def counters(self) -> dict[str, tuple[int, int, int, int]]:
         """Return interface → bytes and packets received, bytes and packets sent."""
         _code, text, _err = await self._namespace([str(IP.path()), "-j", "-s", "link"], check=False)
-        found = {}
+        counters = {}
         for link in json.loads(text or "[]"):
             received, sent = link["stats64"]["rx"], link["stats64"]["tx"]
-            found[link["ifname"]] = (received["bytes"], received["packets"], sent["bytes"], sent["packets"])
-        return found
+            counters[link["ifname"]] = (received["bytes"], received["packets"], sent["bytes"], sent["packets"])
+        return counters
 
     async def _configuration(self, interface: str) -> _Configuration | None:
         shown = [str(IP.path()), "-j", "addr", "show", "dev", interface]

@@ -13,17 +13,27 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from mplab.base.errors import MplabError
+from mplab.base.programs import CHROMIUM, IMPORT_PATH, NSENTER
 from mplab.device.android.commands.cmd import switch
-from mplab.device.android.model import load_phone
+from mplab.device.android.model import PhoneModel, load_phone
+from mplab.device.apps import ready_apps
 from mplab.device.control import ControlServer, Message, control_name
 from mplab.device.emulated import EmulatedDevice
 from mplab.device.faults import FAULTS, cause
-from mplab.device.screens import make_screen
+from mplab.device.screen import ScriptedScreen, load_script
+from mplab.device.screen.automation import automation_agents
+from mplab.device.screen.protocol import Agents
 from mplab.device.settings import DeviceSettings
 
+DEVTOOLS = "chrome_devtools_remote"
+"""Abstract socket of Chrome on Android; here it leads to Chromium, if that is installed."""
+_SDCARD = "/sdcard"
 _OWN = Path("/dev/shm")  # noqa: S108 - hidden below by a tmpfs of this process
 
 
@@ -58,6 +68,49 @@ async def serve(settings: DeviceSettings) -> int:
             await control.stop()
         await device.stop()
     return 0
+
+
+def make_screen(
+    settings: DeviceSettings, model: PhoneModel, runtime: Path, system_pid: Callable[[], int]
+) -> tuple[ScriptedScreen, Agents]:
+    """Return the screen of a device, and the UI agents that work on it.
+
+    Args:
+        settings: settings of the device.
+        model: phone that it emulates.
+        runtime: folder with the device's files, a path in the device's process.
+        system_pid: returns the id of its first process, once it is up.
+    """
+    screen = ScriptedScreen(
+        [*ready_apps(), *(load_script(Path(path)) for path in settings.app_files)] if settings.apps else [],
+        width=model.screen.width,
+        height=model.screen.height,
+        enter=lambda: _network(settings, system_pid()),
+        folder=lambda name: _folder(runtime, name),
+        # Modules of mplab must be found from any working directory.
+        environment={"PYTHONPATH": IMPORT_PATH},
+        variables={"devtools": DEVTOOLS if CHROMIUM.find() else "", **dict(settings.app_variables)},
+    )
+    return screen, automation_agents(screen, model)
+
+
+def _network(settings: DeviceSettings, system_pid: int) -> Sequence[str]:
+    """Return the command prefix that runs an app's program in the device's network.
+
+    On a node of a lab, the program also uses the name server of the node.
+    """
+    pid = settings.network_pid
+    return [str(NSENTER.path()), f"--target={pid or system_pid}", "--net", *(["--mount"] if pid else []), "--"]
+
+
+def _folder(runtime: Path, name: str) -> Path | None:
+    """Return a path of the device folder `name` that is valid in every mount namespace of this lab.
+
+    None for folders outside of ``/sdcard``: apps cannot see them.
+    """
+    if name != _SDCARD and not name.startswith(f"{_SDCARD}/"):
+        return None
+    return Path(f"/proc/{os.getpid()}/root{runtime}") / "data/media/0" / name.removeprefix(_SDCARD).lstrip("/")
 
 
 def facts(device: EmulatedDevice) -> Message:
@@ -129,7 +182,7 @@ def main(argv: list[str]) -> int:
         print("usage: python -m mplab.device serve SETTINGS", file=sys.stderr)
         return 2
     try:
-        return asyncio.run(serve(DeviceSettings.from_json(json.loads(argv[1]))))
+        return asyncio.run(serve(TypeAdapter(DeviceSettings).validate_json(argv[1])))
     except (MplabError, OSError) as error:
         code = error.exit_code if isinstance(error, MplabError) else MplabError.exit_code
         print(json.dumps({"event": "failed", "error": str(error), "exit_code": code}), flush=True)

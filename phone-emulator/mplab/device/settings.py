@@ -1,7 +1,7 @@
 """Define the settings of an emulated device."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 Trust = Literal["any", "listed", "nobody"]
 
@@ -34,14 +34,3 @@ class DeviceSettings:
     apps: bool = True
     app_files: tuple[str, ...] = ()
     app_variables: tuple[tuple[str, str], ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the settings as JSON, for the device's process."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> "DeviceSettings":
-        """Parse the result of `to_json`."""
-        lists = {name: tuple(data.get(name, ())) for name in ("keys", "app_files")}
-        variables = tuple((name, value) for name, value in data.get("app_variables", ()))
-        return cls(**{**data, **lists, "app_variables": variables})

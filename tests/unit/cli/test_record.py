@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.cli.main import app
-from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
 from mplab.drivers.ui.recording import ways_to
 from mplab.userfiles.app import FILE, load_android_app
 

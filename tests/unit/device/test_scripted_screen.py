@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mplab.base.hierarchy import Node, parse_hierarchy
 from mplab.device.apps import ready_apps
 from mplab.device.screen import ScriptedScreen, load_script
-from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 
 NOTES = """
 package: com.example.notes

@@ -7,8 +7,9 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
+from mplab.base.browser.chromium import nss_database
 from mplab.base.programs import CERTUTIL, DNSMASQ, NGINX
-from mplab.drivers.origin.certificates import LabAuthority, nss_database
+from mplab.drivers.origin.certificates import LabAuthority
 from mplab.drivers.origin.config import dnsmasq_conf, nginx_argv, nginx_conf, records, version_tuple
 from mplab.drivers.origin.origin import Origin
 from mplab.format.sites import SiteIndex

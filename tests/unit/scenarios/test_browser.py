@@ -13,13 +13,13 @@ import pytest
 from appium.webdriver.client_config import AppiumClientConfig
 from selenium.common.exceptions import WebDriverException
 
+from mplab.base.browser.chromium import Wrapper, switches
 from mplab.base.errors import DeviceError, LabNotReadyError, StepError
 from mplab.base.programs import APPIUM_DIR, CHROMEDRIVER, CHROMIUM, NODE
 from mplab.cell.context import open_browsers
 from mplab.drivers.ui import AppState
 from mplab.drivers.ui import factory as factory_module
 from mplab.drivers.ui.appium import AppiumServer
-from mplab.drivers.ui.browser import Wrapper, switches
 from mplab.drivers.ui.chromium import ChromiumUi
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.factory import ChromiumUiFactory, capabilities

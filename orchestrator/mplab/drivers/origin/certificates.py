@@ -1,17 +1,13 @@
-"""Certificate authority of the lab, and an NSS database with which a browser trusts it."""
+"""Certificate authority of the lab."""
 
-import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
 from mplab.base.deferred import deferred
-from mplab.base.errors import LabNotReadyError
-from mplab.base.programs import CERTUTIL
 
 VALID_FOR = timedelta(days=30)
 _CLOCK_SLACK = timedelta(days=1)
-_TIMEOUT_S = 30.0
 
 
 class Authority(Protocol):
@@ -77,27 +73,3 @@ class KnownAuthority:
     def issued(self, name: str) -> Path:
         """Return the path of the certificate `name`."""
         return self._directory / f"{name}.pem"
-
-
-def nss_database(directory: Path, ca_pem: Path) -> Path:
-    """Make an NSS database in `directory` that trusts `ca_pem` as authority for servers; return the folder.
-
-    Chromium uses the database in ``$HOME/.pki/nssdb``.
-
-    Raises:
-        LabNotReadyError: certutil is missing or failed.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    database = f"sql:{directory}"
-    _certutil("-N", "-d", database, "--empty-password")
-    _certutil("-A", "-d", database, "-n", "mplab lab authority", "-t", "C,,", "-i", str(ca_pem))
-    return directory
-
-
-def _certutil(*arguments: str) -> None:
-    argv = [str(CERTUTIL.path()), *arguments]
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
-    )
-    if done.returncode != 0:
-        raise LabNotReadyError(f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}")

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from mplab.base.browser.chromium import nss_database
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
-from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority, nss_database
+from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from mplab.drivers.origin.files import build_files
 from mplab.drivers.origin.host import Host, ServerProcess

@@ -2,8 +2,8 @@
 
 import socket
 
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, Session, SessionError
 from mplab.base.kernel import socket_in
-from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Session, SessionError
 
 _HOST = "127.0.0.1"
 

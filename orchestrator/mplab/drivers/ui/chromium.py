@@ -13,11 +13,12 @@ from appium.webdriver.webelement import WebElement
 from selenium.common.exceptions import WebDriverException
 from urllib3.exceptions import HTTPError
 
+from mplab.base.browser import Event, Json
+from mplab.base.browser.chromium import Wrapper
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
-from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
-from mplab.drivers.ui.protocol import AppState, Event, Json
+from mplab.drivers.ui.protocol import AppState
 from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector

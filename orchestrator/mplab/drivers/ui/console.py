@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from mplab.base.browser import Event
 from mplab.base.errors import StepError
-from mplab.drivers.ui.protocol import Event
 
 MAX_ENTRIES = 400
 """Maximum number of entries that one call of `ConsoleLog.keep` writes: half from the start, half from the end.

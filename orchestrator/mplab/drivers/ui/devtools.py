@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from mplab.drivers.ui.protocol import Event
+from mplab.base.browser import Event
 
 
 def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:

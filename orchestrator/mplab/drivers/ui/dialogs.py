@@ -11,8 +11,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mplab.base.hierarchy import Node
 from mplab.base.programs import SCENARIOS_DIR
-from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_node, package_of
 from mplab.format.selector import Selector
 from mplab.userfiles.app import Text, Ways, selector_of

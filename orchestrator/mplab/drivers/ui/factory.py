@@ -17,11 +17,10 @@ from appium.webdriver import Remote
 from appium.webdriver.client_config import AppiumClientConfig
 from selenium.webdriver.common.proxy import Proxy, ProxyType
 
+from mplab.base.browser.chromium import PREFERENCES, Wrapper, switches
 from mplab.base.errors import StepError
 from mplab.base.ports import free_port
 from mplab.base.programs import CHROMEDRIVER, CHROMIUM
-from mplab.drivers.ui import browser
-from mplab.drivers.ui.browser import PREFERENCES, Wrapper
 from mplab.drivers.ui.chromium import FAILURES, ChromiumUi
 from mplab.drivers.ui.console import ConsoleLog, kept_console
 
@@ -148,7 +147,7 @@ def capabilities(binary: Path, profile: Path, further: Sequence[str] = (), *, mu
         "appium:newCommandTimeout": 600,
         "goog:chromeOptions": {
             "binary": str(binary),
-            "args": [*browser.switches(profile, muted=muted), *further],
+            "args": [*switches(profile, muted=muted), *further],
             "prefs": PREFERENCES,
             "perfLoggingPrefs": {"enableNetwork": True, "enablePage": True},
         },

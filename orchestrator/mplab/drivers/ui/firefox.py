@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mplab.base.browser import Event
+from mplab.base.browser.session import Answer, SessionError
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
 from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
-from mplab.drivers.ui.protocol import AppState, Event
+from mplab.drivers.ui.protocol import AppState
 from mplab.drivers.ui.selectors import locator, selector_name
-from mplab.drivers.ui.session import Answer, SessionError
 from mplab.format.selector import Selector
 
 _START_TIMEOUT_S = 60.0

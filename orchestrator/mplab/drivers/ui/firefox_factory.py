@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mplab.base.browser.chromium import PHONE_SCREEN
+from mplab.base.browser.session import SessionError
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
 from mplab.base.programs import FIREFOX
 from mplab.drivers.ui.bidi import BidiSession
-from mplab.drivers.ui.browser import PHONE_SCREEN
 from mplab.drivers.ui.console import ConsoleLog, kept_console
 from mplab.drivers.ui.firefox import FirefoxUi
-from mplab.drivers.ui.session import SessionError
 
 _READY_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 5.0

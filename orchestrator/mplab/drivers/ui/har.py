@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from mplab.base.browser import Event
 from mplab.base.errors import StepError
 from mplab.base.programs import APPIUM_DIR
-from mplab.drivers.ui.protocol import Event
 
 _TIMEOUT_S = 60.0
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 from mplab.format.selector import Selector
 
 

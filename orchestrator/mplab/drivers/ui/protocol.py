@@ -1,18 +1,14 @@
 """Actions on a screen: `Ui`, and those available only in a browser (`BrowserUi`) or an Android app (`AppUi`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.browser import Event
+from mplab.base.hierarchy import Node
 from mplab.format.selector import Selector
-
-Json: TypeAlias = Mapping[str, Any]
-"""A JSON object that a browser sends."""
-Event: TypeAlias = Json
-"""A DevTools event: ``{"method": …, "params": …}``."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 from mplab.drivers.ui.matching import package_of
 from mplab.format.selector import Selector
 

@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
+from mplab.base.browser import Json
 from mplab.base.errors import StepError
-from mplab.drivers.ui.protocol import AppState, Json, Ui
+from mplab.drivers.ui.protocol import AppState, Ui
 
 DevTools = Callable[[str, Mapping[str, object]], Json]
 """Function that runs a DevTools command: (method, parameters) → result."""

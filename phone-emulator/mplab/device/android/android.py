@@ -9,7 +9,7 @@ from mplab.device.android.radios import RadioControl
 from mplab.device.android.state import State
 from mplab.device.calls import Call
 from mplab.device.network import Network
-from mplab.device.screen.agents import Agents
+from mplab.device.screen.protocol import Agents
 from mplab.device.system import System
 
 

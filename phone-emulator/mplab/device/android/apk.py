@@ -55,14 +55,14 @@ def _root_attributes(manifest: bytes) -> dict[str, str | int]:
 
 def _attributes(chunk: bytes, header: int, strings: list[str]) -> dict[str, str | int]:
     start, size, count = struct.unpack_from("<HHH", chunk, header + 8)
-    found: dict[str, str | int] = {}
+    attributes: dict[str, str | int] = {}
     for index in range(count):
         _space, name, raw, _size, _zero, kind, data = struct.unpack_from(
             "<IIIHBBI", chunk, header + start + index * size
         )
         text = strings[raw] if raw != _NONE else strings[data] if kind == _TYPE_STRING else None
-        found[strings[name]] = text if text is not None else data
-    return found
+        attributes[strings[name]] = text if text is not None else data
+    return attributes
 
 
 def _strings(chunk: bytes) -> list[str]:

@@ -55,7 +55,7 @@ class BatteryFile(_File):
 
     level: int = Field(85, ge=0, le=100, description="Percent.")
     temperature: float = Field(28.5, ge=-20, le=80, description="Degrees Celsius.")
-    plugged: Literal["usb", "ac", "wireless", "no"] = Field("usb", description="What charges it.")
+    plugged: Literal["usb", "ac", "wireless", "no"] = Field("usb", description="Charger.")
 
 
 class SimFile(_File):
@@ -65,7 +65,7 @@ class SimFile(_File):
     numeric: Annotated[str, _pattern(re.compile(r"[0-9]{5,6}"), "numeric", "'00101'")] = Field(
         "00101", description="Country and network, MCC and MNC."
     )
-    state: Literal["LOADED", "PIN_REQUIRED", "ABSENT"] = Field("LOADED", description="Of the card.")
+    state: Literal["LOADED", "PIN_REQUIRED", "ABSENT"] = Field("LOADED", description="State of the card.")
     network: Literal["NR", "LTE", "HSPA", "UMTS", "EDGE", "GPRS"] = Field("LTE", description="Radio technology.")
     signal_dbm: int = Field(-95, ge=-140, le=-40, description="Reference signal received power.")
     cell: int = Field(123456, ge=0, le=268435455, description="Identity of the cell.")
@@ -74,9 +74,9 @@ class SimFile(_File):
 class WifiFile(_File):
     """The network that WiFi joins."""
 
-    ssid: str = Field("mplab", min_length=1, max_length=32, description="Its name; 'mplab'.")
+    ssid: str = Field("mplab", min_length=1, max_length=32, description="Name of the network.")
     bssid: str = Field("02:6d:70:00:00:04", description="Address of its access point.")
-    frequency_mhz: int = Field(5180, ge=2400, le=7200, description="Channel.")
+    frequency_mhz: int = Field(5180, ge=2400, le=7200, description="Frequency of its channel.")
     rssi_dbm: int = Field(-52, ge=-100, le=-10, description="Signal strength.")
     link_mbps: int = Field(433, ge=1, le=10000, description="Rate of the radio link.")
 
@@ -96,7 +96,7 @@ class PackageFile(_File):
     name: PackageName
     version: str = Field("1.0", min_length=1, description="versionName.")
     version_code: int = Field(1, ge=1, description="versionCode.")
-    activity: str = Field("", description="What its icon starts; empty: it has no icon.")
+    activity: str = Field("", description="Activity that its icon starts; empty: it has no icon.")
     system: bool = Field(False, description="Part of the system image.")
 
     def installed(self) -> InstalledPackage:
@@ -126,8 +126,8 @@ class PhoneModel(_File):
     model_config = ConfigDict(frozen=True, extra="forbid", title="mplab phone")
 
     mplab: Literal[1] = Field(description="Format of this file.")
-    model: str = Field(min_length=1, max_length=64, description="As a user knows it: Pixel 7.")
-    manufacturer: str = Field("Google", description="Who makes it.")
+    model: str = Field(min_length=1, max_length=64, description="Name for users, like Pixel 7.")
+    manufacturer: str = Field("Google", description="Manufacturer.")
     product: Annotated[str, _pattern(re.compile(r"[A-Za-z0-9_]{1,32}"), "product", "'panther'")] = Field(
         description="Code name."
     )
@@ -135,21 +135,25 @@ class PhoneModel(_File):
     security_patch: str = Field("2024-01-05", description="Level of its security patches.")
     build: str = Field("MPLAB.1", description="Build id.")
     serial: Serial = Field(description="Serial number.")
-    root: Literal["none", "su", "adb"] = Field("none", description="su: it has su; adb: 'adb root' works, too.")
-    kernel: str = Field("5.10.157-android13-4", description="What uname -r says.")
+    root: Literal["none", "su", "adb"] = Field(
+        "none", description="Way to root. su: the command su; adb: also 'adb root'."
+    )
+    kernel: str = Field("5.10.157-android13-4", description="Output of uname -r.")
     mptcp: Mptcp = Field("none", description="Multipath TCP of its kernel.")
-    storage: SizeBytes = Field(4_000_000_000, description="Of /data.")
+    storage: SizeBytes = Field(4_000_000_000, description="Size of /data.")
     screen: ScreenFile = Field(default_factory=_screen)
     battery: BatteryFile = Field(default_factory=_battery)
     sims: list[SimFile] = Field(default_factory=_sims, max_length=2)
     wifi: WifiFile | None = Field(default_factory=_wifi)
     radios: RadiosFile = Field(default_factory=RadiosFile)
-    radio_delay_s: float = Field(0.5, ge=0, le=60, description="How long a radio takes to come up.")
-    boot_s: float = Field(2.0, ge=0, le=300, description="How long a reboot takes.")
+    radio_delay_s: float = Field(0.5, ge=0, le=60, description="Seconds from a radio's switch to its interface.")
+    boot_s: float = Field(2.0, ge=0, le=300, description="Seconds of a reboot.")
     packages: list[PackageFile] = Field(default_factory=list)
     files: dict[str, str] = Field(default_factory=dict, description="Path below /sdcard or /data → text.")
     settings: dict[Literal["global", "system", "secure"], dict[str, str]] = Field(default_factory=dict)
-    properties: dict[str, str] = Field(default_factory=dict, description="Beside those that the rest gives.")
+    properties: dict[str, str] = Field(
+        default_factory=dict, description="Properties in addition to those that follow from the other keys."
+    )
 
     @model_validator(mode="after")
     def _paths(self) -> Self:

@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
@@ -35,14 +34,14 @@ class Processes:
 
     def pid_of(self, package: str) -> int | None:
         """Return an app's process id inside the device; None if it does not run."""
-        found = self._running.get(package)
-        return found.pid if found else None
+        app = self._running.get(package)
+        return app.pid if app else None
 
     async def start(self, package: Package) -> int:
         """Start an app's process if it does not run. Return its process id inside the device."""
         name = package.info.name
-        if found := self._running.get(name):
-            return found.pid
+        if app := self._running.get(name):
+            return app.pid
         process = await self._system.spawn(
             ["/system/bin/sh", "-c", f"echo $$; exec -a {name} /system/bin/applet"],
             uid=package.uid,
@@ -59,23 +58,18 @@ class Processes:
 
     async def stop(self, name: str) -> None:
         """Kill an app's process."""
-        if found := self._running.pop(name, None):
-            found.watch.cancel()
+        if app := self._running.pop(name, None):
+            app.watch.cancel()
             with contextlib.suppress(ProcessLookupError):
-                os.kill(found.outer_pid, signal.SIGKILL)
-            await found.process.wait()
-            self._state.log.add("ActivityManager", f"Force stopping {name} appid={found.pid} user=0: from pid 1337")
+                os.kill(app.outer_pid, signal.SIGKILL)
+            await app.process.wait()
+            self._state.log.add("ActivityManager", f"Force stopping {name} appid={app.pid} user=0: from pid 1337")
 
     def forget(self) -> None:
         """Forget all processes. Call at a reboot, which ends them."""
-        for found in self._running.values():
-            found.watch.cancel()
+        for app in self._running.values():
+            app.watch.cancel()
         self._running.clear()
-
-    def outer_path(self, name: str) -> Path | None:
-        """Return ``/proc/PID`` of an app on this machine; None if it does not run."""
-        found = self._running.get(name)
-        return Path(f"/proc/{found.outer_pid}") if found else None
 
     async def _watch(self, name: str, process: asyncio.subprocess.Process) -> None:
         await process.wait()

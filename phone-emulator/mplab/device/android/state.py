@@ -1,15 +1,72 @@
-"""Hold the state of a phone while it is on."""
+"""Hold the state of a phone while it is on, and its log."""
 
+import asyncio
 import itertools
 import os
-import secrets
 import time
+from collections import deque
 from dataclasses import dataclass, field, replace
 
 from mplab.device.android.defaults import boot_properties, first_settings
-from mplab.device.android.log import LogBuffer
 from mplab.device.android.model import PhoneModel
-from mplab.device.screen.protocol import InstalledPackage, Screen
+from mplab.device.screen.protocol import InstalledPackage
+from mplab.device.screen.scripted import ScriptedScreen
+
+_MOST_LINES = 20_000
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A line of the log.
+
+    Attributes:
+        number: position since the device was made, from 1.
+        time: Unix time, seconds.
+        level: ``V``, ``D``, ``I``, ``W``, ``E``, ``F``.
+    """
+
+    number: int
+    time: float
+    pid: int
+    level: str
+    tag: str
+    text: str
+
+
+class LogBuffer:
+    """A buffer of the newest lines; readers can wait for more."""
+
+    def __init__(self) -> None:
+        self._lines: deque[LogLine] = deque(maxlen=_MOST_LINES)
+        self._count = 0
+        self._more = asyncio.Event()
+
+    def add(self, tag: str, text: str, *, level: str = "I", pid: int = 1337) -> None:
+        """Append lines."""
+        for part in text.splitlines() or [""]:
+            self._count += 1
+            self._lines.append(LogLine(self._count, time.time(), pid, level, tag, part))
+        self._more.set()
+
+    def clear(self) -> None:
+        """Remove all lines."""
+        self._lines.clear()
+
+    def lines(self, after: int = 0) -> list[LogLine]:
+        """Return the lines after line number `after`."""
+        return [line for line in self._lines if line.number > after]
+
+    @property
+    def last(self) -> int:
+        """Return the number of the last line."""
+        return self._count
+
+    async def wait(self, after: int) -> None:
+        """Wait until a line after number `after` has been written."""
+        while self._count <= after:
+            self._more.clear()
+            await self._more.wait()
+
 
 FIRST_APP_UID = 10100
 
@@ -80,7 +137,7 @@ class State:
         screen: its screen.
     """
 
-    def __init__(self, model: PhoneModel, screen: Screen) -> None:
+    def __init__(self, model: PhoneModel, screen: ScriptedScreen) -> None:
         self.model = model
         self.screen = screen
         self.log = LogBuffer()
@@ -116,7 +173,6 @@ class State:
         self.selinux_permissive = False
         self.multipath: dict[str, str] = {}
         """Interface → ``on``, ``off`` or ``backup`` in the out-of-tree kernel."""
-        self.boot_id = ""
         self._uids = itertools.count(FIRST_APP_UID)
         for package in model.packages:
             self.add_package(package.installed())
@@ -127,7 +183,6 @@ class State:
     def begin_boot(self) -> None:
         """Reset the state that does not survive a boot."""
         self.booted_at = time.time()
-        self.boot_id = secrets.token_hex(8)
         persistent = {name: value for name, value in self.properties.items() if name.startswith("persist.")}
         self.properties = {**boot_properties(self), **persistent}
         if not self.settings:
@@ -141,10 +196,10 @@ class State:
 
     def add_package(self, info: InstalledPackage) -> Package:
         """Install an app, or update it to another version."""
-        if found := self.packages.get(info.name):
-            found.info = info
-            found.updated_at = time.time()
-            return found
+        if old := self.packages.get(info.name):
+            old.info = info
+            old.updated_at = time.time()
+            return old
         package = Package(info, next(self._uids))
         self.packages[info.name] = package
         return package

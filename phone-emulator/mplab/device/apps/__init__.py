@@ -33,12 +33,12 @@ def lab_variables(
     Raises:
         KeyError: a service lacks a fact.
     """
-    found = {"cacert": cacert}
+    variables = {"cacert": cacert}
     for app in _all(apps):
         for service, values in app.lab.items():
             if service in facts:
-                found |= {name: text.format_map(facts[service]) for name, text in values.items()}
-    return tuple(found.items())
+                variables |= {name: text.format_map(facts[service]) for name, text in values.items()}
+    return tuple(variables.items())
 
 
 def _all(apps: Iterable[AppScript] | None) -> Iterable[AppScript]:

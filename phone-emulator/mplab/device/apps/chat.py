@@ -109,11 +109,11 @@ class Session:
         self._write(f"<message xmlns='jabber:client' to='{self.contact}' type='chat' id='{number}'>{body}</message>")
         asker.sendall(b"sent\n")
 
-    def _answer(self, number: str, what: str) -> None:
+    def _answer(self, number: str, outcome: str) -> None:
         with self._lock:
             asker = self._waiting.pop(number, None)
         if asker is not None:
-            asker.sendall(f"{what}\n".encode())
+            asker.sendall(f"{outcome}\n".encode())
             asker.close()
 
 
@@ -159,15 +159,15 @@ def _connect(sock: socket.socket) -> None:
 def main() -> int:
     """Return the exit code: 0, or 1 if the server or the contact failed."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", help="the messenger's URL, or 'send'")
+    parser.add_argument("url", help="the messenger's URL, or 'send'")
     parser.add_argument("text", nargs="?", default="")
     parser.add_argument("--accounts", type=Path)
     parser.add_argument("--cacert", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.what == "send":
-            return send(given.text)
-        stay(given.what, given.accounts, given.cacert)
+        if options.url == "send":
+            return send(options.text)
+        stay(options.url, options.accounts, options.cacert)
     except (OSError, ValueError, KeyError, IndexError, ET.ParseError) as error:
         _tell(str(error) or type(error).__name__)
     except Exception as error:

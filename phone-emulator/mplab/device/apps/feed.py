@@ -67,16 +67,16 @@ def main() -> int:
     post.add_argument("--photo", default="")
     post.add_argument("--place", default="")
     post.add_argument("--friend", default="")
-    given = parser.parse_args()
-    network = Network(given.url, given.account, given.cacert)
+    options = parser.parse_args()
+    network = Network(options.url, options.account, options.cacert)
     try:
-        if given.action == "refresh":
-            do_refresh(network, given.pictures.rstrip("/"), given.number, given.stories)
-        elif given.action == "nearby":
-            found = network.ask("nearby")
-            _tell(f"place={found['places'][0]['name']} friend={found['friends'][0]['name']}")
+        if options.action == "refresh":
+            do_refresh(network, options.pictures.rstrip("/"), options.number, options.stories)
+        elif options.action == "nearby":
+            nearby = network.ask("nearby")
+            _tell(f"place={nearby['places'][0]['name']} friend={nearby['friends'][0]['name']}")
         else:
-            do_post(network, vars(given))
+            do_post(network, vars(options))
     except (OSError, ValueError, KeyError, IndexError) as error:
         _tell(str(error) or type(error).__name__)
         return 1
@@ -89,8 +89,8 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
     _tell(f"texts={len(stories)}")
     wanted = [(story, part) for story in stories for part in ("avatar", "picture") if story[part]]
 
-    def load(one: tuple[Mapping[str, Any], str]) -> int:
-        story, part = one
+    def load(entry: tuple[Mapping[str, Any], str]) -> int:
+        story, part = entry
         came = len(network.get(f"{pictures}/{story[part]['path']}?story={story['id']}"))
         if came != story[part]["bytes"]:
             raise ValueError(f"{story[part]['path']}: {came} of {story[part]['bytes']} bytes came")
@@ -100,19 +100,19 @@ def do_refresh(network: Network, pictures: str, number: int, count: int) -> None
         _tell(f"pictures={len(wanted)} bytes={sum(pool.map(load, wanted))}")
 
 
-def do_post(network: Network, given: Mapping[str, Any]) -> None:
+def do_post(network: Network, post: Mapping[str, Any]) -> None:
     """Publish a post. Raises ValueError if the server's copy differs from the sent one."""
-    sent = {"kind": given["kind"], "text": given["text"], "place": given["place"], "friend": given["friend"]}
+    sent = {"kind": post["kind"], "text": post["text"], "place": post["place"], "friend": post["friend"]}
     sha256 = ""
-    if given["photo"]:
-        content = Path(given["photo"]).read_bytes()
+    if post["photo"]:
+        content = Path(post["photo"]).read_bytes()
         photo = network.ask("photos", body=content, method="PUT")
         sha256 = hashlib.sha256(content).hexdigest()
         if photo["sha256"] != sha256:
             raise ValueError(f"the server has another photo ({photo['bytes']} bytes) than was sent")
         sent["photo"] = photo["id"]
     answer = network.ask("posts", body=json.dumps(sent).encode(), method="POST")
-    if answer["text"] != given["text"]:
+    if answer["text"] != post["text"]:
         raise ValueError("the server has another text than was sent")
     _tell(f"post={answer['id']} sha256={sha256}")
 

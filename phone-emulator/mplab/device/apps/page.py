@@ -26,18 +26,18 @@ def main() -> int:
     parser.add_argument("--cacert", default="")
     parser.add_argument("--devtools", default="")
     parser.add_argument("--proxy", default="")
-    given = parser.parse_args()
-    if given.devtools:
+    options = parser.parse_args()
+    if options.devtools:
         browser = [sys.executable, "-m", "mplab.device.chromium"]
-        os.execv(browser[0], [*browser, "load", given.devtools, given.url])  # noqa: S606 - no shell is wanted
-    way = ["--proxy", f"http://{given.proxy}"] if given.proxy else ["--noproxy", "*"]
-    curl = ["curl", "-q", *way, "-sS", "--location", "--fail"]
-    curl += ["--cacert", given.cacert] if given.cacert else []
+        os.execv(browser[0], [*browser, "load", options.devtools, options.url])  # noqa: S606 - no shell is wanted
+    proxy = ["--proxy", f"http://{options.proxy}"] if options.proxy else ["--noproxy", "*"]
+    curl = ["curl", "-q", *proxy, "-sS", "--location", "--fail"]
+    curl += ["--cacert", options.cacert] if options.cacert else []
     began = time.monotonic()
-    page = subprocess.run([*curl, given.url], capture_output=True, check=False)
+    page = subprocess.run([*curl, options.url], capture_output=True, check=False)
     if page.returncode:
         return _failed(page.stderr.decode(errors="replace"))
-    objects = listed(given.url, page.stdout.decode(errors="replace"))
+    objects = listed(options.url, page.stdout.decode(errors="replace"))
     total = len(page.stdout)
     if objects:
         urls = [word for url, _ in objects for word in ("-o", "/dev/null", url)]
@@ -61,10 +61,10 @@ def main() -> int:
 
 def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
     """Return URLs and lengths of the objects that a page lists, without the page itself."""
-    found = _LISTING.search(page)
+    listing = _LISTING.search(page)
     parts = urlsplit(url)
     domain = parts.netloc.partition(".")[2]
-    hosts: dict[str, dict[str, int]] = json.loads(found[1]) if found else {}
+    hosts: dict[str, dict[str, int]] = json.loads(listing[1]) if listing else {}
     return [
         (f"{parts.scheme}://{host}.{domain}{path}", size)
         for host, paths in hosts.items()
@@ -73,8 +73,8 @@ def listed(url: str, page: str) -> Sequence[tuple[str, int]]:
     ]
 
 
-def _failed(said: str) -> int:
-    sys.stdout.write((said.strip().splitlines() or ["nothing came"])[-1] + "\n")
+def _failed(message: str) -> int:
+    sys.stdout.write((message.strip().splitlines() or ["nothing came"])[-1] + "\n")
     return 1
 
 

@@ -45,14 +45,14 @@ class Buffer:
         position: play time that has been played, s.
         ended: the download has ended, because it is complete or has failed.
         error: reason of a failure; "": none.
-        what: quality of the last segment, or name of the track in the download.
+        label: quality of the last segment, or name of the track in the download.
     """
 
     seconds: float = 0.0
     position: float = 0.0
     ended: bool = False
     error: str = ""
-    what: str = ""
+    label: str = ""
 
     def wait_for_room(self) -> None:
         """Wait until the buffer is below its limit."""
@@ -134,27 +134,27 @@ def main() -> int:
     parser.add_argument("url")
     parser.add_argument("--rate-kbps", type=float, default=1000.0)
     parser.add_argument("--ahead", type=float, default=2.0, help="seconds buffered before it plays")
-    parser.add_argument("--seconds", default="", help="play at most so much")
-    parser.add_argument("--media", default="", help="where adaptive clips are")
-    parser.add_argument("--tracks", action="store_true", help="of a music service")
-    parser.add_argument("--chunk", type=int, default=128_000, help="of a track, bytes asked for at once")
+    parser.add_argument("--seconds", default="", help="longest play time, s")
+    parser.add_argument("--media", default="", help="URL of the adaptive clips")
+    parser.add_argument("--tracks", action="store_true", help="play the tracks of a music service")
+    parser.add_argument("--chunk", type=int, default=128_000, help="bytes of a track in one request")
     parser.add_argument("--cacert", default="")
-    given = parser.parse_args()
-    if urlsplit(given.url).scheme not in _USED:
-        parser.error(f"{given.url!r} is no address of the web")
-    buffer, web = Buffer(), Web(given.cacert)
+    options = parser.parse_args()
+    if urlsplit(options.url).scheme not in _USED:
+        parser.error(f"{options.url!r} is no address of the web")
+    buffer, web = Buffer(), Web(options.cacert)
 
     def fetch() -> None:
-        if given.media:
-            clip = urlsplit(given.url).path.rstrip("/").rpartition("/")[2]
-            fetch_clip(f"{given.media.rstrip('/')}/{clip}/manifest.mpd", buffer, web)
-        elif given.tracks:
-            fetch_tracks(given.url.rstrip("/"), buffer, web, given.rate_kbps, given.chunk)
+        if options.media:
+            clip = urlsplit(options.url).path.rstrip("/").rpartition("/")[2]
+            fetch_clip(f"{options.media.rstrip('/')}/{clip}/manifest.mpd", buffer, web)
+        elif options.tracks:
+            fetch_tracks(options.url.rstrip("/"), buffer, web, options.rate_kbps, options.chunk)
         else:
-            fetch_file(given.url, buffer, web, given.rate_kbps)
+            fetch_file(options.url, buffer, web, options.rate_kbps)
 
     threading.Thread(target=_guarded, args=(fetch, buffer), daemon=True).start()
-    return play(buffer, given.ahead, float(given.seconds or "inf"))
+    return play(buffer, options.ahead, float(options.seconds or "inf"))
 
 
 def _guarded(fetch: Callable[[], None], buffer: Buffer) -> None:
@@ -177,18 +177,22 @@ def fetch_clip(manifest: str, buffer: Buffer, web: Web) -> None:
     chosen, begun = video[0], set[str]()
     for number in range(math.ceil(length_s / chosen.segment_s)):
         buffer.wait_for_room()
-        for one in (chosen, *sound[:1]):
-            if one.name not in begun:
-                begun.add(one.name)
-                web.get(urljoin(manifest, _filled(one.initialization, one.name, 0)))
+        for quality in (chosen, *sound[:1]):
+            if quality.name not in begun:
+                begun.add(quality.name)
+                web.get(urljoin(manifest, _filled(quality.initialization, quality.name, 0)))
         began = time.monotonic()
         size = len(web.get(urljoin(manifest, chosen.segment(number))))
         kbps = size * 8 / 1000 / max(time.monotonic() - began, 1e-6)
-        for one in sound[:1]:
-            web.get(urljoin(manifest, one.segment(number)))
-        buffer.what = chosen.name
+        for quality in sound[:1]:
+            web.get(urljoin(manifest, quality.segment(number)))
+        buffer.label = chosen.name
         buffer.seconds = min(length_s, (number + 1) * chosen.segment_s)
-        chosen = max((one for one in video if one.kbps <= _SAFE * kbps), key=lambda one: one.kbps, default=video[0])
+        chosen = max(
+            (quality for quality in video if quality.kbps <= _SAFE * kbps),
+            key=lambda quality: quality.kbps,
+            default=video[0],
+        )
 
 
 def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: int) -> None:
@@ -196,7 +200,7 @@ def fetch_tracks(url: str, buffer: Buffer, web: Web, rate_kbps: float, chunk: in
     names: list[str] = json.loads(web.get(f"{url}/tracks/index.json"))
     while True:
         for name in random.sample(names, len(names)):
-            buffer.what = name
+            buffer.label = name
             received = 0
             while True:
                 buffer.wait_for_room()
@@ -219,33 +223,33 @@ def read_manifest(text: str) -> tuple[float, list[Representation], list[Represen
     """
     root = ET.fromstring(text)  # noqa: S314 - Python's expat refuses what expands
     space = root.tag.partition("}")[0] + "}"
-    found: dict[str, list[Representation]] = {"video": [], "audio": []}
+    representations: dict[str, list[Representation]] = {"video": [], "audio": []}
     for group in root.iter(f"{space}AdaptationSet"):
-        for one in group.iter(f"{space}Representation"):
-            template = one.find(f"{space}SegmentTemplate")
+        for element in group.iter(f"{space}Representation"):
+            template = element.find(f"{space}SegmentTemplate")
             if template is None:
                 template = group.find(f"{space}SegmentTemplate")
-            kind = (one.get("mimeType") or group.get("mimeType") or "").partition("/")[0]
-            if template is None or kind not in found:
+            kind = (element.get("mimeType") or group.get("mimeType") or "").partition("/")[0]
+            if template is None or kind not in representations:
                 raise ValueError("the manifest has a representation without a template of its segments")
-            found[kind].append(
+            representations[kind].append(
                 Representation(
-                    name=one.get("id", ""),
-                    kbps=float(one.get("bandwidth", "0")) / 1000,
+                    name=element.get("id", ""),
+                    kbps=float(element.get("bandwidth", "0")) / 1000,
                     initialization=template.get("initialization", ""),
                     media=template.get("media", ""),
                     first=int(template.get("startNumber", "1")),
                     segment_s=float(template.get("duration", "0")) / float(template.get("timescale", "1")),
                 )
             )
-    if not found["video"]:
+    if not representations["video"]:
         raise ValueError("the manifest has no video")
     duration = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?", root.get("mediaPresentationDuration", ""))
     if duration is None:
-        raise ValueError("the manifest does not say how long the clip is")
-    hours, minutes, seconds = (float(part or 0) for part in duration.groups())
+        raise ValueError("the manifest has no duration of the clip")
+    hours, minutes, seconds = (float(digits or 0) for digits in duration.groups())
     length_s = hours * 3600 + minutes * 60 + seconds
-    return length_s, sorted(found["video"], key=lambda one: one.kbps), found["audio"]
+    return length_s, sorted(representations["video"], key=lambda quality: quality.kbps), representations["audio"]
 
 
 def _filled(template: str, name: str, number: int) -> str:
@@ -280,7 +284,7 @@ def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
         if shown != state or now - reported >= _REPORT_S:
             state, reported = shown, now
             clock = f"{int(buffer.position) // 60}:{int(buffer.position) % 60:02}"
-            sys.stdout.write(f"state={state} position={buffer.position:.2f} clock={clock} what={buffer.what}\n")
+            sys.stdout.write(f"state={state} position={buffer.position:.2f} clock={clock} what={buffer.label}\n")
             sys.stdout.flush()
         time.sleep(_STEP_S)
     sys.stdout.write(f"{buffer.error}\n")

@@ -74,20 +74,20 @@ class Relay:
             raise OSError("the relay has closed the connection")
         kind, length, _, _ = _HEADER.unpack(header)
         body = self._stream.read(length)
-        found: Attributes = {}
+        attributes: Attributes = {}
         at = 0
         while at + 4 <= len(body):
             name, size = struct.unpack_from("!HH", body, at)
-            found.setdefault(name, body[at + 4 : at + 4 + size])
+            attributes.setdefault(name, body[at + 4 : at + 4 + size])
             at += 4 + (size + 3) // 4 * 4
-        return kind, found
+        return kind, attributes
 
     def _ask(self, kind: int, attributes: Attributes) -> Attributes:
         self._write(kind, {**attributes, **self._signed}, self._key)
-        answer, found = self.read()
+        answer, received = self.read()
         if answer != kind | _SUCCESS:
             raise OSError(f"the relay refused ({answer:#06x})")
-        return found
+        return received
 
     def _write(self, kind: int, attributes: Attributes, key: bytes = b"") -> None:
         body = b"".join(
@@ -152,9 +152,9 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("--cacert", default="")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        where = configuration(given.url, given.cacert)
+        where = configuration(options.url, options.cacert)
         caller, echo = Relay(*where), Relay(*where)
         caller.permit(echo.address)
         echo.permit(caller.address)

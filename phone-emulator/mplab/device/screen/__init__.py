@@ -1,9 +1,8 @@
 """Emulate the screen of the device, and the touches of its user."""
 
-from mplab.device.screen.home import HomeScreen
 from mplab.device.screen.load import load_script
-from mplab.device.screen.protocol import InstalledPackage, Screen
+from mplab.device.screen.protocol import InstalledPackage
 from mplab.device.screen.script import AppScript
 from mplab.device.screen.scripted import ScriptedScreen
 
-__all__ = ["AppScript", "HomeScreen", "InstalledPackage", "Screen", "ScriptedScreen", "load_script"]
+__all__ = ["AppScript", "InstalledPackage", "ScriptedScreen", "load_script"]

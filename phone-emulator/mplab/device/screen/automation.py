@@ -1,33 +1,85 @@
-"""Run the agents that UI test frameworks start on the emulated device."""
+"""Run the agents that UI test frameworks start on the emulated device: uiautomator2's server and Appium's.
+
+uiautomator2's client is that of openatx, 3.7.1, whose own server is ``u2.jar``: ``GET /ping``, and JSON-RPC at
+``POST /jsonrpc/0``. The client distinguishes errors by the Java exception in their message.
+"""
 
 import asyncio
+import json
 import socket
 from collections.abc import Awaitable, Callable
 
-from mplab.device.screen.agents import AgentContext, AgentMain, Agents
-from mplab.device.screen.facts import DeviceFacts
-from mplab.device.screen.protocol import Screen
-from mplab.device.screen.uiautomator import MAIN_CLASS, UiAutomatorService
-from mplab.device.screen.uiautomator import PORT as UIAUTOMATOR_PORT
+from mplab.device.android.model import PhoneModel
+from mplab.device.screen.http import Answer, serve
+from mplab.device.screen.protocol import AgentContext, AgentMain, Agents
+from mplab.device.screen.scripted import ScriptedScreen
+from mplab.device.screen.uimethods import Methods, NoMethodError, ObjectNotFoundError
 from mplab.device.screen.webdriver import INSTRUMENTATION, WebDriverService
 from mplab.device.screen.webdriver import PORT as WEBDRIVER_PORT
+
+UIAUTOMATOR_PORT = 9008
+MAIN_CLASS = "com.wetest.uia2.Main"
+_NOT_FOUND, _NO_METHOD, _BAD_PARAMETERS = -32001, -32601, -32602
+
+
+class UiAutomatorService:
+    """The server that uiautomator2's client expects on the device.
+
+    Args:
+        screen: screen that it controls.
+        model: phone that it reports.
+    """
+
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
+        self._methods = Methods(screen, model)
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection; a callback for `asyncio.start_server`."""
+        await serve(reader, writer, self._answer)
+
+    async def _answer(self, method: str, path: str, body: bytes) -> Answer:
+        if (method, path) == ("GET", "/ping"):
+            return Answer(b"pong", kind="text/plain")
+        if (method, path) != ("POST", "/jsonrpc/0"):
+            return Answer(b"Not Found", 404, "text/plain")
+        answer: dict[str, object] = {"jsonrpc": "2.0", "id": None}
+        try:
+            request = json.loads(body)
+            answer["id"] = request.get("id")
+            parameters = request.get("params") or []
+            answer["result"] = await self._methods.call(
+                request["method"], parameters if isinstance(parameters, list) else []
+            )
+        except Exception as error:
+            answer["error"] = _error(error)
+        return Answer(json.dumps(answer).encode())
+
+
+def _error(error: Exception) -> dict[str, object]:
+    match error:
+        case ObjectNotFoundError():
+            name = "androidx.test.uiautomator.UiObjectNotFoundException"
+            return {"code": _NOT_FOUND, "message": name, "data": f"{name}: {error}"}
+        case NoMethodError():
+            return {"code": _NO_METHOD, "message": "method not found", "data": str(error)}
+        case _:
+            name = "java.lang.IllegalArgumentException"
+            return {"code": _BAD_PARAMETERS, "message": f"{name}: {error}", "data": type(error).__name__}
+
 
 Connected = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def automation_agents(
-    screen: Screen, facts: DeviceFacts | None = None, screen_on: Callable[[], bool] = lambda: True
-) -> Agents:
+def automation_agents(screen: ScriptedScreen, model: PhoneModel) -> Agents:
     """Return the servers of uiautomator2 and of Appium's UiAutomator2 driver.
 
     Args:
         screen: screen that they control.
-        facts: facts that they report about the device.
-        screen_on: returns whether the display is on.
+        model: phone that they report.
     """
 
     async def uiautomator2(context: AgentContext) -> int:
-        service = UiAutomatorService(screen, facts, screen_on)
+        service = UiAutomatorService(screen, model)
         arguments = list(context.arguments)
         port = int(arguments[arguments.index("-p") + 1]) if "-p" in arguments else UIAUTOMATOR_PORT
         await context.print("[server] INFO: [UiAutomator2Server] Starting Server\n")
@@ -36,7 +88,7 @@ def automation_agents(
 
     async def appium(context: AgentContext) -> int:
         ended = asyncio.Event()
-        service = WebDriverService(screen, facts, ended.set)
+        service = WebDriverService(screen, model, ended.set)
         await context.print("INSTRUMENTATION_STATUS: numtests=1\nINSTRUMENTATION_STATUS_CODE: 1\n")
         await _serve(service.connected, context.listen(f"tcp:{WEBDRIVER_PORT}"), ended)
         await context.print("INSTRUMENTATION_CODE: -1\n")

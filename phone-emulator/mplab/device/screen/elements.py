@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mplab.base.hierarchy import Node
 from mplab.device.screen.hands import Hands
 from mplab.device.screen.locators import Path, at, locate
-from mplab.drivers.ui.hierarchy import Node
 
 ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
 """Key of an element's reference (WebDriver, section 11)."""

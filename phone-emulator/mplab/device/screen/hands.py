@@ -2,34 +2,22 @@
 
 from collections.abc import Sequence
 
-from mplab.device.screen.protocol import Screen
-from mplab.drivers.ui.hierarchy import Bounds, Node, parse_hierarchy
+from mplab.base.hierarchy import Bounds, Node
+from mplab.device.screen.scripted import ScriptedScreen
 
 LONG_TAP_MS = 500
-_KEY_CODES = {
-    3: "HOME",
-    4: "BACK",
-    19: "DPAD_UP",
-    20: "DPAD_DOWN",
-    21: "DPAD_LEFT",
-    22: "DPAD_RIGHT",
-    23: "DPAD_CENTER",
-    24: "VOLUME_UP",
-    25: "VOLUME_DOWN",
-    26: "POWER",
-    27: "CAMERA",
-    62: "SPACE",
-    66: "ENTER",
-    67: "DEL",
-    82: "MENU",
-    84: "SEARCH",
-    164: "VOLUME_MUTE",
-    187: "APP_SWITCH",
-    223: "SLEEP",
-    224: "WAKEUP",
-}
+_KEYS = {
+    3: "HOME", 4: "BACK", 5: "CALL", 6: "ENDCALL", 19: "DPAD_UP", 20: "DPAD_DOWN", 21: "DPAD_LEFT", 22: "DPAD_RIGHT",
+    23: "DPAD_CENTER", 24: "VOLUME_UP", 25: "VOLUME_DOWN", 26: "POWER", 27: "CAMERA", 28: "CLEAR", 55: "COMMA",
+    56: "PERIOD", 61: "TAB", 62: "SPACE", 66: "ENTER", 67: "DEL", 82: "MENU", 83: "NOTIFICATION", 84: "SEARCH",
+    85: "MEDIA_PLAY_PAUSE", 86: "MEDIA_STOP", 87: "MEDIA_NEXT", 88: "MEDIA_PREVIOUS", 91: "MUTE", 92: "PAGE_UP",
+    93: "PAGE_DOWN", 111: "ESCAPE", 112: "FORWARD_DEL", 122: "MOVE_HOME", 123: "MOVE_END", 126: "MEDIA_PLAY",
+    127: "MEDIA_PAUSE", 164: "VOLUME_MUTE", 176: "SETTINGS", 187: "APP_SWITCH", 220: "BRIGHTNESS_DOWN",
+    221: "BRIGHTNESS_UP", 223: "SLEEP", 224: "WAKEUP",
+}  # fmt: skip
 """KeyEvent's constants without ``KEYCODE_``."""
-_KEY_NAMES = {
+_FIRST_DIGIT, _FIRST_LETTER = 7, 29
+_KEY_ALIASES = {
     "delete": "DEL",
     "recent": "APP_SWITCH",
     "left": "DPAD_LEFT",
@@ -38,20 +26,36 @@ _KEY_NAMES = {
     "down": "DPAD_DOWN",
     "center": "DPAD_CENTER",
 }
+"""Names of uiautomator2 that differ from KeyEvent's."""
 _SWIPE_MS = 250
+
+
+def key_name(word: str) -> str:
+    """Return the name of a key: ``26``, ``KEYCODE_POWER`` and ``POWER`` are ``POWER``. Raises ValueError."""
+    name = word.upper().removeprefix("KEYCODE_")
+    if not name.isdigit() or (len(name) == 1 and int(name) not in _KEYS):
+        return name
+    code = int(name)
+    if _FIRST_DIGIT <= code < _FIRST_DIGIT + 10:
+        return str(code - _FIRST_DIGIT)
+    if _FIRST_LETTER <= code < _FIRST_LETTER + 26:
+        return chr(ord("A") + code - _FIRST_LETTER)
+    if code not in _KEYS:
+        raise ValueError(f"no key has the number {code}")
+    return _KEYS[code]
 
 
 class Hands:
     """Gestures, keys and the clipboard of one screen."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: ScriptedScreen) -> None:
         self.screen = screen
         self.clipboard: str | None = None
         self._touched: list[tuple[int, int]] = []
 
     def windows(self) -> tuple[Node, ...]:
         """Return the windows on the screen."""
-        return parse_hierarchy(self.screen.current())
+        return self.screen.windows()
 
     def toast(self) -> str:
         """Return the toast on the screen, or ""."""
@@ -97,15 +101,16 @@ class Hands:
 
     def press_code(self, code: int) -> bool:
         """Press a key by its number. Return whether the key is known."""
-        name = _KEY_CODES.get(code)
-        if name:
-            self.screen.key(name)
-        return name is not None
+        try:
+            self.screen.key(key_name(str(code)))
+        except ValueError:
+            return False
+        return True
 
     def press_name(self, name: str) -> bool:
         """Press a key by its name in uiautomator2. Return whether the key is known."""
-        key = _KEY_NAMES.get(name.lower(), name.upper())
-        known = key in _KEY_CODES.values()
+        key = _KEY_ALIASES.get(name.lower(), name.upper())
+        known = key in _KEYS.values()
         if known:
             self.screen.key(key)
         return known

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 
+from mplab.base.hierarchy import Bounds, Node
 from mplab.device.screen.script import Condition, Widget
-from mplab.drivers.ui.hierarchy import Bounds, Node
 
 Item = MutableMapping[str, str]
 """An entry of a list in the script: key → text."""
@@ -50,7 +50,7 @@ class Layout:
 
     def at(self, x: int, y: int) -> Touchable | None:
         """Return the topmost touchable area at a point."""
-        return next((one for one in reversed(self.touchables) if one.bounds.holds(x, y)), None)
+        return next((touchable for touchable in reversed(self.touchables) if touchable.bounds.holds(x, y)), None)
 
     def scroller_at(self, x: int, y: int) -> Place | None:
         """Return the innermost scrolling container at a point."""

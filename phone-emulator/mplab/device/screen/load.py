@@ -35,8 +35,8 @@ def _entry_keys(script: AppScript) -> Iterator[str]:
     for entries in script.lists.values():
         for entry in entries:
             yield from entry
-    for found in _actions_in(script):
-        for entry in (found.append or {}).values():
+    for action in _actions_in(script):
+        for entry in (action.append or {}).values():
             yield from entry
 
 
@@ -113,35 +113,35 @@ class _References:
 
     def _actions(self, actions: tuple[Action, ...], path: KeyPath) -> None:
         for index, action in enumerate(actions):
-            place = (*path, index) if self._checker.document.holds((*path, index)) else path
+            key_path = (*path, index) if self._checker.document.holds((*path, index)) else path
             script = self._script
             if action.go is not None:
-                self._known("screen", action.go, script.screens, (*place, "go"))
+                self._known("screen", action.go, script.screens, (*key_path, "go"))
             if action.dialog is not None:
-                self._known("dialog", action.dialog, script.dialogs, (*place, "dialog"))
+                self._known("dialog", action.dialog, script.dialogs, (*key_path, "dialog"))
             if action.empty is not None:
-                self._known("list", action.empty, script.lists, (*place, "empty"))
+                self._known("list", action.empty, script.lists, (*key_path, "empty"))
             for name in action.append or ():
-                self._known("list", name, script.lists, (*place, "append", name))
+                self._known("list", name, script.lists, (*key_path, "append", name))
             for name in (*(action.set or ()), *(action.add or ())):
                 if not name.startswith("item."):
-                    self._known("variable", name, script.variables, (*place, action.verb, name))
+                    self._known("variable", name, script.variables, (*key_path, action.verb, name))
             for key, text in _texts(action):
-                self._template(text, (*place, *key))
+                self._template(text, (*key_path, *key))
             if action.run is not None:
                 for group in re.compile(action.run.progress).groupindex:
                     if not group.startswith("item_"):
-                        self._known("variable", group, script.variables, (*place, "run", "progress"))
-                self._actions(action.run.done, (*place, "run", "done"))
-                self._actions(action.run.failed, (*place, "run", "failed"))
+                        self._known("variable", group, script.variables, (*key_path, "run", "progress"))
+                self._actions(action.run.done, (*key_path, "run", "done"))
+                self._actions(action.run.failed, (*key_path, "run", "failed"))
 
-    def _known(self, what: str, name: str, names: Mapping[str, object], path: KeyPath) -> None:
-        if name not in names and not (what == "variable" and name in RESERVED):
-            self._checker.add(path, unknown(what, name, list(names)))
+    def _known(self, kind: str, name: str, names: Mapping[str, object], path: KeyPath) -> None:
+        if name not in names and not (kind == "variable" and name in RESERVED):
+            self._checker.add(path, unknown(kind, name, list(names)))
 
     def _template(self, text: str, path: KeyPath) -> None:
-        for found in NAMED.finditer(text):
-            self._known("variable", found[1], self._names, path)
+        for match in NAMED.finditer(text):
+            self._known("variable", match[1], self._names, path)
 
     def _duration(self, text: str, path: KeyPath) -> None:
         try:

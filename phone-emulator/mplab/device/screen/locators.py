@@ -6,8 +6,8 @@ from typing import Any
 
 from lxml import etree
 
+from mplab.base.hierarchy import Node, write_hierarchy
 from mplab.device.screen.uiselector import find
-from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Path = tuple[int, ...]
 """Position in the tree: index of the window, of its child, …."""
@@ -44,13 +44,13 @@ def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
 
 def at(windows: Sequence[Node], path: Path) -> Node | None:
     """Return the element at a position of the tree, or None."""
-    nodes, found = windows, None
+    nodes, node = windows, None
     for index in path:
         if index >= len(nodes):
             return None
-        found = nodes[index]
-        nodes = found.children
-    return found
+        node = nodes[index]
+        nodes = node.children
+    return node
 
 
 def parse_ui_selector(text: str) -> dict[str, object]:
@@ -64,12 +64,12 @@ def parse_ui_selector(text: str) -> dict[str, object]:
         raise WrongSelectorError(f"not a UiSelector: {text}")
     calls, end = {}, 0
     rest = body.removeprefix(head)
-    for found in _CALL.finditer(rest):
-        if found.start() != end:
+    for call in _CALL.finditer(rest):
+        if call.start() != end:
             break
-        name, quoted, number, flag = found.groups()
+        name, quoted, number, flag = call.groups()
         calls[name] = _unescaped(quoted) if quoted is not None else int(number) if number else flag == "true"
-        end = found.end()
+        end = call.end()
     if end != len(rest):
         raise WrongSelectorError(f"cannot be read from {rest[end:]!r} on: {text}")
     return calls
@@ -82,10 +82,10 @@ def _unescaped(text: str) -> str:
 def _by_xpath(windows: Sequence[Node], selector: str) -> list[Path]:
     root = etree.fromstring(write_hierarchy(tuple(windows), by_class=True).encode())
     try:
-        found = root.xpath(selector)
+        matches = root.xpath(selector)
     except etree.XPathError as error:
         raise WrongSelectorError(f"{selector}: {error}") from error
-    elements = [one for one in found if isinstance(one, etree._Element)] if isinstance(found, list) else []
+    elements = [item for item in matches if isinstance(item, etree._Element)] if isinstance(matches, list) else []
     return [path for element in elements if (path := _path_of(element, root))]
 
 

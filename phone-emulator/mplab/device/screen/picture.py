@@ -1,10 +1,11 @@
 """Draw the screen: boxes and texts where the elements are."""
 
 import io
+from functools import cache
 
 from PIL import Image, ImageDraw, ImageFont
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 
 _BACKGROUND, _INK, _LINE, _TOUCHABLE = "#fafafa", "#1a1a1a", "#c8c8c8", "#dbe7fb"
 _TEXT_PIXELS = 36
@@ -16,7 +17,6 @@ def draw(windows: tuple[Node, ...]) -> Image.Image:
     width, height = (max(1, bounds.right), max(1, bounds.bottom)) if bounds else (1080, 2340)
     image = Image.new("RGB", (width, height), _BACKGROUND)
     canvas = ImageDraw.Draw(image)
-    font = ImageFont.load_default(_TEXT_PIXELS)
     for window in windows:
         for node in window.walk():
             box = node.bounds
@@ -24,8 +24,13 @@ def draw(windows: tuple[Node, ...]) -> Image.Image:
             canvas.rectangle(corners, fill=_TOUCHABLE if "clickable" in node.flags else None, outline=_LINE)
             label = node.text or (f"[{node.description}]" if node.description else "")
             if label:
-                canvas.text((box.left + 16, box.top + 16), label, fill=_INK, font=font)
+                canvas.text((box.left + 16, box.top + 16), label, fill=_INK, font=_font())
     return image
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(_TEXT_PIXELS)
 
 
 def encoded(windows: tuple[Node, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mplab.base.hierarchy import Bounds, Node
 from mplab.device.screen.layout import Item, Layout, Painter, Place, Scrolled, holds
 from mplab.device.screen.script import (
     CACERT,
@@ -19,9 +20,7 @@ from mplab.device.screen.script import (
     Run,
     Widget,
 )
-from mplab.device.screen.surroundings import Stored, Surroundings
-from mplab.device.screen.work import Work
-from mplab.drivers.ui.hierarchy import Bounds, Node
+from mplab.device.screen.surroundings import Stored, Surroundings, Work
 from mplab.format.units import parse_duration_s
 
 _TOAST_S = 3.5
@@ -51,8 +50,8 @@ class RunningApp:
         self._stored = stored
         self._around = around
         own = {"data": "", "error": "", "programs": str(PROGRAMS), "cacert": CACERT, "proxy": "", **script.variables}
-        given = {name: value for name, value in around.variables.items() if name in own}
-        self._variables = {**own, **given, **stored.variables}
+        replaced = {name: value for name, value in around.variables.items() if name in own}
+        self._variables = {**own, **replaced, **stored.variables}
         self._lists: dict[str, list[Item]] = {name: [*map(dict, entries)] for name, entries in script.lists.items()}
         self._lists |= stored.lists
         self.activity = ""
@@ -120,7 +119,7 @@ class RunningApp:
             self._follow(running)
         now = self._around.clock()
         while due := [timer for timer in self._timers if timer[0] <= now]:
-            timer = min(due, key=lambda one: one[0])
+            timer = min(due, key=lambda entry: entry[0])
             self._timers.remove(timer)
             self.do(timer[1], None)
         for entry in list(self._dialogs_due):
@@ -267,8 +266,8 @@ class RunningApp:
         work, run = running.work, running.run
         code = work.poll()
         for line in work.lines():
-            found = re.search(run.progress, line) if run.progress else None
-            for name, text in (found.groupdict() if found else {}).items():
+            match = re.search(run.progress, line) if run.progress else None
+            for name, text in (match.groupdict() if match else {}).items():
                 if text is not None:
                     self._set(name.replace("item_", "item.", 1), text, running.item)
         if code is None:

@@ -1,15 +1,18 @@
-"""Implement `Screen` with scripted apps."""
+"""Show the home screen and scripted apps; touches and keys operate them.
+
+Every method returns at once, because the device calls it from its event loop. A process that takes time on a real phone
+(an app that starts, a page that loads) is a state of the screen that a later `ScriptedScreen.current` shows.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mplab.base.hierarchy import Bounds, Node, write_hierarchy
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.device.screen.running import RunningApp
 from mplab.device.screen.script import VIEW, AppScript
-from mplab.device.screen.surroundings import Stored, Surroundings
-from mplab.device.screen.work import Work
-from mplab.drivers.ui.hierarchy import Bounds, Node, write_hierarchy
+from mplab.device.screen.surroundings import Stored, Surroundings, Work
 
 LAUNCHER = "com.android.launcher3"
 LAUNCHER_ACTIVITY = ".Launcher"
@@ -128,7 +131,10 @@ class ScriptedScreen:
         Raises:
             KeyError: a scripted app has no such activity.
         """
-        script = self._scripts.get(package) or _empty(package, activity)
+        script = self._scripts.get(package)
+        if script is None:
+            self.stop(package)
+            script = _empty(package, activity)
         name = _activity(script, activity or script.launcher or VIEW)
         app = self._running.get(package)
         if app is None:
@@ -138,7 +144,7 @@ class ScriptedScreen:
             app.resume()
         else:
             app.open(name)
-        self._front = [*(one for one in self._front if one != package), package]
+        self._front = [*(name for name in self._front if name != package), package]
 
     def open(self, package: str, link: str) -> None:
         """Show a link in a running app; do nothing if the app opens no links. Raises KeyError if it does not run."""
@@ -151,7 +157,7 @@ class ScriptedScreen:
         app = self._running.pop(package, None)
         if app is not None:
             app.stop()
-        self._front = [one for one in self._front if one != package]
+        self._front = [name for name in self._front if name != package]
 
     def clear(self, package: str) -> None:
         """Stop an app and remove its data."""

@@ -1,11 +1,87 @@
-"""Define the surroundings of an app: the device, and the data that the app has stored."""
+"""Define the surroundings of an app: the device, its programs, and the data that the app has stored."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from mplab.device.screen.layout import Item
-from mplab.device.screen.work import Work
+
+_LINE_END = re.compile(rb"[\r\n]+")
+_READ_BYTES = 65_536
+_STOP_S = 2.0
+
+
+class Work:
+    """A running program.
+
+    The program writes its output to an unnamed file, so it never blocks even if no code reads the output.
+
+    Args:
+        argv: command line; ``python`` is this interpreter.
+        environment: environment variables, added to the device's own.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
+        self._read = 0
+        self._rest = b""
+        self.last_line = ""
+        command = [sys.executable if word == "python" else word for word in argv]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+        except OSError:
+            self._output.close()
+            raise
+
+    def poll(self) -> int | None:
+        """Return the program's exit code, or None while it runs."""
+        return self._process.poll()
+
+    def lines(self) -> list[str]:
+        """Return the complete lines written since the last call. CR also ends a line: curl's progress bar uses it."""
+        if self._output.closed:
+            return []
+        ended = self.poll() is not None
+        lines: list[str] = []
+        while new := os.pread(self._output.fileno(), _READ_BYTES, self._read):
+            self._read += len(new)
+            *whole, self._rest = _LINE_END.split(self._rest + new)
+            lines += [line.decode(errors="replace") for line in whole]
+        if ended and self._rest:
+            lines.append(self._rest.decode(errors="replace"))
+            self._rest = b""
+        shown = [line.strip() for line in lines if line.strip()]
+        if shown:
+            self.last_line = shown[-1]
+        return shown
+
+    def stop(self) -> None:
+        """End the program and its children: SIGTERM, then SIGKILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_S)
+                break
+        self._output.close()
 
 
 @dataclass(frozen=True)

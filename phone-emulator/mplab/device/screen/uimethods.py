@@ -1,4 +1,4 @@
-"""Implement the methods of uiautomator2's server on any `Screen`.
+"""Implement the methods of uiautomator2's server on the screen.
 
 Names and parameters are those of the client, openatx's uiautomator2 3.7.1; ``dumpWindowHierarchy`` is
 ``_do_dump_window_hierarchy`` here.
@@ -9,15 +9,15 @@ import base64
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from mplab.device.screen.facts import DeviceFacts
+from mplab.base.hierarchy import Bounds, Node, write_hierarchy
+from mplab.device.android.model import PhoneModel
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import Screen
-from mplab.device.screen.uianswers import cut, info
+from mplab.device.screen.scripted import ScriptedScreen
 from mplab.device.screen.uiselector import Selector, find
-from mplab.drivers.ui.hierarchy import Node, write_hierarchy
 
 Reference = Selector | str
 """A selector, or a name that ``childByText`` has returned."""
@@ -39,15 +39,13 @@ class Methods:
 
     Args:
         screen: screen that they control.
-        facts: facts that they report about the device.
-        screen_on: returns whether the display is on.
+        model: phone that they report.
     """
 
-    def __init__(self, screen: Screen, facts: DeviceFacts, screen_on: Callable[[], bool]) -> None:
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel) -> None:
         self._hands = Hands(screen)
         self._screen = screen
-        self._facts = facts
-        self._screen_on = screen_on
+        self._model = model
         self._objects: dict[str, tuple[Reference, Selector, int | None]] = {}
         """Name → container, selector inside it, index among the found elements."""
         self._last_toast = ""
@@ -67,18 +65,18 @@ class Methods:
         return await result if asyncio.iscoroutine(result) else result
 
     def _do_device_info(self) -> dict[str, object]:
-        facts = self._facts
+        display = self._model.screen
         return {
             "currentPackageName": self._screen.focus()[0],
-            "displayHeight": facts.height,
+            "displayHeight": display.height,
             "displayRotation": 0,
-            "displaySizeDpX": facts.width * 160 // facts.density,
-            "displaySizeDpY": facts.height * 160 // facts.density,
-            "displayWidth": facts.width,
+            "displaySizeDpX": display.width * 160 // display.density,
+            "displaySizeDpY": display.height * 160 // display.density,
+            "displayWidth": display.width,
             "naturalOrientation": True,
-            "productName": facts.product,
-            "screenOn": self._screen_on(),
-            "sdkInt": facts.sdk,
+            "productName": self._model.product,
+            "screenOn": True,
+            "sdkInt": self._model.sdk,
         }
 
     def _do_dump_window_hierarchy(self, _compressed: bool = False, depth: int = 50, *_more: object) -> str:
@@ -255,14 +253,14 @@ class Methods:
         if selector not in self._objects:
             raise ObjectNotFoundError(selector)
         container, child, number = self._objects[selector]
-        found = [node for parent in self._find(container) for node in find(parent.children, child)]
-        return found if number is None else found[number : number + 1]
+        children = [node for parent in self._find(container) for node in find(parent.children, child)]
+        return children if number is None else children[number : number + 1]
 
     def _one(self, selector: Reference) -> Node:
-        found = self._find(selector)
-        if not found:
+        nodes = self._find(selector)
+        if not nodes:
             raise ObjectNotFoundError(json.dumps(selector))
-        return found[0]
+        return nodes[0]
 
     def _child_with(self, selector: Reference, child: Selector, number: int | None = None, *, scroll: bool) -> str:
         """Return a new name for a child of a container; scroll to the child if `scroll` is True.
@@ -290,3 +288,29 @@ class Methods:
 
 def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
+
+
+def cut(node: Node, depth: int) -> Node:
+    """Return an element with at most `depth` levels."""
+    return replace(node, children=tuple(cut(child, depth - 1) for child in node.children) if depth > 1 else ())
+
+
+def _corners(bounds: Bounds) -> dict[str, int]:
+    return {"bottom": bounds.bottom, "left": bounds.left, "right": bounds.right, "top": bounds.top}
+
+
+def info(node: Node) -> dict[str, object]:
+    """Return an element as the answer of ``objInfo``."""
+    flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
+    return {
+        "bounds": _corners(node.bounds),
+        "childCount": len(node.children),
+        "className": node.kind,
+        "contentDescription": node.description,
+        "packageName": node.package,
+        "resourceName": node.resource_id,
+        "text": node.text,
+        "visibleBounds": _corners(node.bounds),
+        "longClickable": "long-clickable" in node.flags,
+        **{name: name in node.flags for name in flags},
+    }

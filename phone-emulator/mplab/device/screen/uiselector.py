@@ -1,10 +1,10 @@
 """Find elements by UiSelector, in the form that uiautomator2's client sends (a mapping with ``mask``)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mplab.drivers.ui.hierarchy import Node
+from mplab.base.hierarchy import Node
 
 _TEXTS: Mapping[str, Callable[[Node], str]] = {
     "text": lambda node: node.text,
@@ -43,13 +43,13 @@ def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
         ValueError: it has a key that UiSelector does not know, or an invalid regular expression.
     """
     parents = {id(child): node for window in windows for node in window.walk() for child in node.children}
-    found = _instance(_matching(windows, selector, parents), selector)
+    selected = _instance(_matching(windows, selector, parents), selector)
     relations = zip(selector.get("childOrSibling", ()), selector.get("childOrSiblingSelector", ()), strict=False)
     for relation, inner in relations:
-        scopes = [_scope(node, relation, parents) for node in found]
+        scopes = [_scope(node, relation, parents) for node in selected]
         nodes = [node for scope in scopes for node in _matching(scope, inner, parents)]
-        found = _instance(list({id(node): node for node in nodes}.values()), inner)
-    return found
+        selected = _instance(list({id(node): node for node in nodes}.values()), inner)
+    return selected
 
 
 def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:
@@ -85,8 +85,3 @@ def _test(key: str, value: Any, parents: Mapping[int, Node]) -> Callable[[Node],
 def _index(node: Node, parents: Mapping[int, Node]) -> int:
     parent = parents.get(id(node))
     return next((number for number, child in enumerate(parent.children) if child is node), 0) if parent else 0
-
-
-def scrollables(windows: Sequence[Node]) -> Iterator[Node]:
-    """Yield the scrollable elements."""
-    return (node for window in windows for node in window.walk() if "scrollable" in node.flags)

@@ -11,15 +11,14 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mplab.base.hierarchy import Bounds, write_hierarchy
+from mplab.device.android.model import PhoneModel
 from mplab.device.screen.elements import ATTRIBUTES, ELEMENT_KEY, Elements, WebDriverError
-from mplab.device.screen.facts import DeviceFacts
 from mplab.device.screen.hands import Hands
 from mplab.device.screen.http import Answer, serve
 from mplab.device.screen.locators import WrongSelectorError, at, locate
 from mplab.device.screen.picture import encoded
-from mplab.device.screen.protocol import Screen
-from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR
-from mplab.drivers.ui.hierarchy import Bounds, write_hierarchy
+from mplab.device.screen.scripted import NAVIGATION_BAR, STATUS_BAR, ScriptedScreen
 
 PORT = 6790
 SERVER_PACKAGE = "io.appium.uiautomator2.server"
@@ -35,16 +34,14 @@ class WebDriverService:
 
     Args:
         screen: screen that it controls.
-        facts: facts that it reports about the device.
+        model: phone that it reports.
         ended: called 0.1 s after the session was deleted; the process of the real server ends then, too.
     """
 
-    def __init__(
-        self, screen: Screen, facts: DeviceFacts | None = None, ended: Callable[[], object] = lambda: None
-    ) -> None:
+    def __init__(self, screen: ScriptedScreen, model: PhoneModel, ended: Callable[[], object]) -> None:
         self._hands = Hands(screen)
         self._screen = screen
-        self._facts = facts or DeviceFacts()
+        self._model = model
         self._ended = ended
         self._session = ""
         self._capabilities: Mapping[str, object] = {}
@@ -70,11 +67,11 @@ class WebDriverService:
             return _failure("invalid argument", f"{type(error).__name__}: {error}", _BAD_REQUEST, self._session)
 
     def _call(self, method: str, path: str, body: Body) -> object:
-        found = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
-        if found:
-            if found[1] != self._session:
-                raise WebDriverError("invalid session id", f"there is no session {found[1]}")
-            path = f"/session/ID{found[2] or ''}"
+        session = re.fullmatch(r"/session/([^/]+)(/.*)?", path)
+        if session:
+            if session[1] != self._session:
+                raise WebDriverError("invalid session id", f"there is no session {session[1]}")
+            path = f"/session/ID{session[2] or ''}"
         for verb, pattern, handler in self._routes:
             match = pattern.fullmatch(path) if verb == method else None
             if match:
@@ -110,11 +107,11 @@ class WebDriverService:
 
     def element(self, body: Body) -> dict[str, str]:
         """Return the first element found. Raises WebDriverError if nothing is found."""
-        found = self.elements(body)
-        if not found:
+        elements = self.elements(body)
+        if not elements:
             message = "An element could not be located on the page using the given search parameters"
             raise WebDriverError("no such element", message)
-        return found[0]
+        return elements[0]
 
     def elements(self, body: Body) -> list[dict[str, str]]:
         """Return all elements found."""
@@ -221,40 +218,40 @@ class WebDriverService:
 
     def device_info(self, _body: Body) -> dict[str, object]:
         """Return facts about the device."""
-        facts = self._facts
+        model, display = self._model, self._model.screen
         return {
-            "apiVersion": str(facts.sdk),
-            "platformVersion": facts.release,
-            "manufacturer": facts.manufacturer,
-            "model": facts.model,
-            "brand": facts.manufacturer,
-            "realDisplaySize": f"{facts.width}x{facts.height}",
-            "displayDensity": facts.density,
+            "apiVersion": str(model.sdk),
+            "platformVersion": str(model.android),
+            "manufacturer": model.manufacturer,
+            "model": model.model,
+            "brand": model.manufacturer,
+            "realDisplaySize": f"{display.width}x{display.height}",
+            "displayDensity": display.density,
         }
 
     def system_bars(self, _body: Body) -> dict[str, object]:
         """Return the bars of the screen, which belong to no app."""
-        facts = self._facts
-        bar = {"visible": True, "x": 0, "y": 0, "width": facts.width, "height": STATUS_BAR}
-        below = {**bar, "y": facts.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
+        display = self._model.screen
+        bar = {"visible": True, "x": 0, "y": 0, "width": display.width, "height": STATUS_BAR}
+        below = {**bar, "y": display.height - NAVIGATION_BAR, "height": NAVIGATION_BAR}
         return {"statusBar": STATUS_BAR, "status": bar, "navigationBar": below}
 
     def pixel_ratio(self, _body: Body) -> float:
         """Return the number of pixels for each density-independent pixel."""
-        return self._facts.density / 160
+        return self._model.screen.density / 160
 
     def density(self, _body: Body) -> int:
         """Return the density, dots per inch."""
-        return self._facts.density
+        return self._model.screen.density
 
     def size(self, _body: Body) -> dict[str, int]:
         """Return the size of the screen, pixels."""
-        return {"width": self._facts.width, "height": self._facts.height}
+        return {"width": self._model.screen.width, "height": self._model.screen.height}
 
     def alert_text(self, _body: Body) -> str:
         """Return the title of a dialog. Raises WebDriverError if no dialog is shown."""
-        found = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
-        node = at(self._hands.windows(), found[0]) if found else None
+        titles = locate(self._hands.windows(), "xpath", "//*[@resource-id='android:id/alertTitle']")
+        node = at(self._hands.windows(), titles[0]) if titles else None
         if node is None:
             raise WebDriverError("no such alert", "there is no dialog")
         return node.text
@@ -282,7 +279,7 @@ class WebDriverService:
 
 
 def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Callable[..., object]]]:
-    one = "/session/ID/element/([^/]+)"
+    element_path = "/session/ID/element/([^/]+)"
     table: list[tuple[str, str, Callable[..., object]]] = [
         ("GET", "/status", service.status),
         ("GET", "/sessions", service.sessions),
@@ -292,14 +289,14 @@ def _routes(service: WebDriverService) -> list[tuple[str, re.Pattern[str], Calla
         ("POST", "/session/ID/element", service.element),
         ("POST", "/session/ID/elements", service.elements),
         ("GET", "/session/ID/element/active", service.active),
-        ("POST", f"{one}/click", service.click),
-        ("POST", f"{one}/clear", service.clear),
-        ("POST", f"{one}/value", service.value),
-        ("GET", f"{one}/text", service.text),
-        ("GET", f"{one}/name", service.name),
-        ("GET", f"{one}/attribute/([^/]+)", service.attribute),
-        ("GET", f"{one}/(?:rect|location|size)", service.rect),
-        ("GET", f"{one}/screenshot", service.element_screenshot),
+        ("POST", f"{element_path}/click", service.click),
+        ("POST", f"{element_path}/clear", service.clear),
+        ("POST", f"{element_path}/value", service.value),
+        ("GET", f"{element_path}/text", service.text),
+        ("GET", f"{element_path}/name", service.name),
+        ("GET", f"{element_path}/attribute/([^/]+)", service.attribute),
+        ("GET", f"{element_path}/(?:rect|location|size)", service.rect),
+        ("GET", f"{element_path}/screenshot", service.element_screenshot),
         ("POST", "/session/ID/keys", service.keys),
         ("GET", "/session/ID/source", service.source),
         ("GET", "/session/ID/screenshot", service.screenshot),

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,9 @@ from mplab.device.system.files import FileThread
 SHELL_UID = 2000
 """User id ``AID_SHELL`` of adb's shell on a phone that is not rooted."""
 _SHELL_GROUPS = "1004,1007,1011,1015,1028,1078,1079,3001,3002,3003,3006,3009,3011"
+
+_APP_USERS = 1000
+"""Number of users of apps that tools know by name: ``u0_a0``, …."""
 
 _BOOT_SCRIPT = Path(__file__).with_name("boot.sh")
 _BOOT_TIMEOUT_S = 30.0
@@ -103,8 +107,10 @@ class System:
         (etc / "hosts").write_text("127.0.0.1 localhost\n::1 ip6-localhost\n")
         (etc / "resolv.conf").write_text(self._settings.resolv_conf)
         (etc / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
-        (etc / "passwd").write_text("root:x:0:0::/:/system/bin/sh\nshell:x:2000:2000::/:/system/bin/sh\n")
-        (etc / "group").write_text("root:x:0:\nshell:x:2000:\ninet:x:3003:\n")
+        users = {"root": 0, "shell": SHELL_UID, **{f"u0_a{number}": 10000 + number for number in range(_APP_USERS)}}
+        passwd = "".join(f"{name}:x:{uid}:{uid}::/:/system/bin/sh\n" for name, uid in users.items())
+        (etc / "passwd").write_text(passwd)
+        (etc / "group").write_text("".join(f"{name}:x:{gid}:\n" for name, gid in {**users, "inet": 3003}.items()))
         for name, value in self._settings.mptcp_files.items():
             (self._runtime / "mptcp" / name).write_text(value + "\n")
         self._make_folders()
@@ -116,8 +122,8 @@ class System:
 
     def free_data(self) -> tuple[int, int]:
         """Return the free and the total bytes of ``/data``."""
-        found = os.statvfs(self.data)
-        return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+        status = os.statvfs(self.data)
+        return status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
 
     async def boot(self) -> None:
         """Start the system. Raises DeviceError, or TimeoutError if it does not boot in time."""
@@ -213,12 +219,12 @@ class System:
         self._check_up()
         name = "root" if uid == 0 else "shell" if uid == SHELL_UID else f"u0_a{uid - 10000}"
         pipe = asyncio.subprocess.PIPE
-        given = streams or (pipe, pipe, asyncio.subprocess.STDOUT if merged else pipe)
+        descriptors = streams or (pipe, pipe, asyncio.subprocess.STDOUT if merged else pipe)
         return await asyncio.create_subprocess_exec(
             *self.argv(command, uid=uid, terminal=terminal),
-            stdin=given[0],
-            stdout=given[1],
-            stderr=given[2],
+            stdin=descriptors[0],
+            stdout=descriptors[1],
+            stderr=descriptors[2],
             env={**ENVIRONMENT, "USER": name, "LOGNAME": name, "HOSTNAME": self._settings.name, **(env or {})},
             start_new_session=True,
             limit=256 * 1024,
@@ -263,6 +269,12 @@ class System:
                 shutil.chown(self.data / name, SHELL_UID, SHELL_UID)
         for name in ("data", "system", "misc"):
             (self.data / name).chmod(0o771)
+
+
+def kill_group(process: asyncio.subprocess.Process, number: int = signal.SIGKILL) -> None:
+    """Send a signal to a program of `System.spawn` and its children, unless it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _rights(uid: int) -> list[str]:

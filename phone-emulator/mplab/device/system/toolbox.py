@@ -1,14 +1,16 @@
 """Fill the device's ``/system/bin``."""
 
+import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mplab.base.programs import IP, NFT, SS, Program
+from mplab.base.programs import IP, Program
 
 MKSH = Program("mksh", ("mksh",), (), "mksh", "the shell of the emulated device: Android's own")
-BUSYBOX = Program("busybox", ("busybox",), (), "busybox-static", "small commands of the emulated device")
+BUSYBOX = Program("busybox", ("busybox",), (), "busybox-static", "commands of the emulated device that toybox lacks")
+TOYBOX = Program("toybox", ("toybox",), ("--version",), "toybox", "commands of the emulated device: Android's own")
 APPLET = Program(
     "applet",
     (str(Path(__file__).resolve().parents[4] / "build" / "bin" / "applet"),),
@@ -20,45 +22,66 @@ SETPRIV = Program("setpriv", ("setpriv",), ("--version",), "util-linux", "takes 
 PIVOT_ROOT = Program("pivot_root", ("pivot_root",), ("--version",), "util-linux", "the device's root folder")
 NEEDED = (MKSH, BUSYBOX, APPLET, SETPRIV, PIVOT_ROOT, IP)
 
-_TOYBOX_NAMES = (
-    "[ ascii base64 basename bc bzcat cal cat chgrp chmod chown chroot cksum clear cmp comm cp cpio cut dc dd "
-    "diff dirname dmesg dos2unix du echo ed egrep env expand expr factor fallocate false fgrep find flock fold "
-    "free fsync getopt grep groups gunzip gzip head hexdump hostname ifconfig install kill killall less link "
-    "ln logname losetup ls lsof mkdir mkfifo mknod mktemp more mount mountpoint mv nc netcat netstat nice nl "
-    "nohup nproc nsenter od paste patch pgrep pidof ping ping6 pkill printenv printf pwd readlink realpath "
-    "renice rev rm rmdir sed seq setsid sha1sum sha256sum sha512sum md5sum shred sleep sort split stat strings "
-    "stty sum sync tac tail tar tee test time timeout top touch tr traceroute traceroute6 true truncate tty "
-    "umount uname uniq unix2dos unlink unzip uptime usleep uudecode uuencode vi vmstat watch wc which xargs "
-    "xxd yes zcat awk df date "
+_TOOL_NAMES = (
+    "[ ascii base64 basename bc blkid blockdev bzcat cal cat chattr chgrp chmod chown chroot chrt cksum clear "
+    "cmp comm cp cpio cut dc dd devmem df diff dirname dmesg dos2unix du echo ed egrep env expand expr factor "
+    "fallocate false fgrep file find flock fmt fold free fsync getconf getopt grep groups gunzip gzip head "
+    "hexdump hostname iconv ifconfig inotifyd install ionice iotop kill killall less link ln logname losetup ls "
+    "lsattr lsmod lsof lspci lsusb md5sum microcom mkdir mkfifo mknod mkswap mktemp modinfo more mount "
+    "mountpoint mv nc netcat netstat nice nl nohup nproc nsenter od paste patch pgrep pidof ping ping6 pkill "
+    "pmap printenv printf prlimit pwd pwdx readelf readlink realpath renice rev rm rmdir sed seq setsid sha1sum "
+    "sha224sum sha256sum sha384sum sha512sum shred sleep sort split stat strings stty sum swapoff swapon sync "
+    "tac tail tar taskset tee test time timeout top touch tr traceroute traceroute6 true truncate tty umount "
+    "uname uniq unix2dos unlink unshare unzip uptime usleep uudecode uuencode uuidgen vi vmstat watch wc which "
+    "xargs xxd yes zcat awk date getenforce id log ps setenforce whoami "
 )
-_TOYBOX = _TOYBOX_NAMES.split()
-"""Commands that toybox and a few other programs (awk, ping, bc) implement on Android; here busybox does."""
+_TOOLS = _TOOL_NAMES.split()
+"""Commands that toybox and a few other programs (awk, ping, bc) implement on Android.
 
-_REAL = (
-    "ip",
-    "ss",
-    "nft",
-    "iptables",
-    "ip6tables",
-    "iptables-save",
-    "ip6tables-save",
-    "tcpdump",
-    "tc",
-    "sysctl",
-    "ethtool",
-    "curl",
-    "iperf3",
+This machine's toybox serves them; then busybox, which has some that Debian's toybox lacks (dd, diff, expr, tr, …);
+then a program of this machine.
+"""
+_NOT_OF_TOYBOX_NAMES = (
+    "chroot chrt env flock ionice nice nohup nsenter prlimit setsid taskset time timeout unshare watch xargs "
+    "cp install mv"
 )
+_NOT_OF_TOYBOX = _NOT_OF_TOYBOX_NAMES.split()
+"""Commands that differ from those of Android if Debian's toybox serves them.
+
+It runs another of its commands without execve(2): ``setsid sleep`` stays ``setsid`` for ps and pidof. It copies to a
+full disk without an error.
+"""
+
+_REAL_NAMES = "ip ss nft iptables ip6tables iptables-save ip6tables-save tcpdump tc sysctl ethtool curl iperf3"
+_REAL = _REAL_NAMES.split()
 """Programs of this machine that the device also has, if they are installed."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 _TOYBOX_SCRIPT = """#!/system/bin/sh
+# The commands of Android's toybox, wherever they are on this device.
 if [ $# = 0 ]; then echo {names}; exit 0; fi
 case " {names} " in
-  *" $1 "*) exec /system/lib/busybox "$@";;
+  *" $1 "*) exec "$@";;
 esac
 echo "toybox: Unknown command $1 (see \\"toybox --help\\")" >&2
 exit 127
+"""
+_PS = """#!/system/bin/sh
+# Without -o, -f or -l, toybox prints other columns on Android than elsewhere.
+for word; do
+  case $word in -*[oOflZ]*) exec -a ps /system/lib/toybox "$@";; esac
+done
+exec -a ps /system/lib/toybox -o USER,PID,PPID,VSIZE,RSS,WCHAN:16,ADDR,S,NAME "$@"
+"""
+_PS_OF_BUSYBOX = """#!/system/bin/sh
+# toybox's ps -A -o COLUMN,…; other options are ignored. NAME is the whole command line.
+typeset -l columns=user,pid,ppid,vsz,rss,s,name
+while [ $# -gt 0 ]; do
+  case $1 in -*o) columns=$2; shift;; esac
+  shift
+done
+columns=$(echo $columns | /system/lib/busybox sed -E 's/\\b(name|cmd|cmdline)\\b/args/g; s/\\bs\\b/stat/')
+exec /system/lib/busybox ps -o $columns
 """
 _PLAIN_IP = """#!/system/bin/sh
 # This phone's kernel has no Multipath TCP of Linux 5.6 and later, and its ip does not know it.
@@ -88,6 +111,11 @@ esac
 """
 
 
+def programs() -> list[Program]:
+    """Return the programs of this machine that make a device: `NEEDED`, and toybox if the device uses it."""
+    return [*NEEDED, TOYBOX] if _toybox() else [*NEEDED]
+
+
 def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
     """Make ``/system/bin`` (`folder`/bin) and ``/system/lib`` (`folder`/lib).
 
@@ -96,31 +124,40 @@ def fill(folder: Path, *, commands: Iterable[str], mptcp: str) -> None:
         commands: names that the device's own process answers; they take precedence.
         mptcp: Multipath TCP that `ip` knows: ``none``, ``upstream`` or ``out-of-tree``.
     """
-    programs, libraries = folder / "bin", folder / "lib"
-    for made in (programs, libraries):
-        made.mkdir()
-    shutil.copy(MKSH.path().resolve(), programs / "sh")
-    shutil.copy(APPLET.path(), programs / "applet")
-    shutil.copy(BUSYBOX.path().resolve(), libraries / "busybox")
-    applets = set(_applets())
-    for name in _TOYBOX:
-        if name in applets:
-            (programs / name).symlink_to("/system/lib/busybox")
-    _script(programs / "toybox", _TOYBOX_SCRIPT.format(names=" ".join(sorted({*_TOYBOX} & applets))))
-    for name in (*_REAL, *(name for name in _TOYBOX if name not in applets)):
-        if found := shutil.which(name, path=_SYSTEM_PATH):
-            _link(programs / name, Path(found).resolve())
+    binaries, libraries = folder / "bin", folder / "lib"
+    for directory in (binaries, libraries):
+        directory.mkdir()
+    shutil.copy(MKSH.path().resolve(), binaries / "sh")
+    shutil.copy(APPLET.path(), binaries / "applet")
+    for name in (*_REAL, *_TOOLS):
+        if program := shutil.which(name, path=_SYSTEM_PATH):
+            _link(binaries / name, Path(program).resolve())
+    toybox, busybox = _toybox(), BUSYBOX.path()
+    served = {"busybox": (busybox, _served([str(busybox), "--list"]))}
+    if toybox:
+        served["toybox"] = toybox, _served([str(toybox)]) - {*_NOT_OF_TOYBOX}
+    for box, (path, names) in served.items():
+        shutil.copy(path.resolve(), libraries / box)
+        for name in names & {*_TOOLS}:
+            _link(binaries / name, Path("/system/lib", box))
+    _script(binaries / "ps", _PS if toybox else _PS_OF_BUSYBOX)
     if mptcp != "upstream":
-        (programs / "ip").unlink(missing_ok=True)
         multipath = _MULTIPATH if mptcp == "out-of-tree" else ""
-        _script(programs / "ip", _PLAIN_IP.format(ip=IP.path().resolve(), multipath=multipath))
+        _script(binaries / "ip", _PLAIN_IP.format(ip=IP.path().resolve(), multipath=multipath))
     for name in commands:
-        _link(programs / name, Path("applet"))
+        _link(binaries / name, Path("applet"))
+    tools = sorted({*_TOOLS} & {path.name for path in binaries.iterdir()})
+    _script(binaries / "toybox", _TOYBOX_SCRIPT.format(names=" ".join(tools)))
 
 
-def _applets() -> list[str]:
-    done = subprocess.run([str(BUSYBOX.path()), "--list"], capture_output=True, text=True, check=True, timeout=10)
-    return done.stdout.split()
+def _toybox() -> Path | None:
+    """Return this machine's toybox; None without one, or with the environment variable ``MPLAB_TOYBOX=none``."""
+    return None if os.environ.get("MPLAB_TOYBOX") == "none" else TOYBOX.find()
+
+
+def _served(listing: Sequence[str]) -> set[str]:
+    """Return the commands of toybox or busybox, which `listing` prints."""
+    return set(subprocess.run(listing, capture_output=True, text=True, check=True, timeout=10).stdout.split())
 
 
 def _link(path: Path, target: Path) -> None:
@@ -129,8 +166,6 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _script(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)  # it may be a link to a program of this machine
     path.write_text(text)
     path.chmod(0o755)
-
-
-__all__ = ["APPLET", "BUSYBOX", "MKSH", "NEEDED", "NFT", "PIVOT_ROOT", "SETPRIV", "SS", "fill"]

@@ -13,7 +13,7 @@ from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.ui import AppUi, BrowserFactory
 
 if TYPE_CHECKING:
-    from mplab.drivers.ui.tab import DevTools
+    from mplab.base.browser.tab import DevTools
     from mplab.userfiles.app import AndroidApp
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from mplab.base.errors import StepError
-from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
+from mplab.base.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import find_node
 from mplab.drivers.ui.protocol import Ui
 from mplab.format.selector import Selector

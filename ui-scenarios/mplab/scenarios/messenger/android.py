@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
+from mplab.base.hierarchy import Node
 from mplab.drivers.ui import BrowserUi
-from mplab.drivers.ui.hierarchy import Node
 from mplab.drivers.ui.matching import find_nodes
 from mplab.format.selector import Selector
 from mplab.scenarios.base import Context, Session

@@ -12,10 +12,11 @@ from threading import Thread
 from docker.errors import DockerException
 from requests.exceptions import RequestException
 
+from mplab.base.browser.chromium import nss_database
 from mplab.base.endpoints import PORTS
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.nodes import Node
-from mplab.drivers.origin.certificates import KnownAuthority, nss_database
+from mplab.drivers.origin.certificates import KnownAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
 from mplab.drivers.proxy.docker.engine import connect
 from mplab.drivers.proxy.docker.handover import HandedStack

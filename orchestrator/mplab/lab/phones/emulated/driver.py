@@ -84,8 +84,8 @@ class EmulatedPhones(PhoneDriver):
     def programs(self, settings: PhoneFile | None) -> list[Program]:
         """See `PhoneDriver`: the programs of the emulated device, and adb."""
         with deferred("slow to import"):
-            from mplab.device.system.toolbox import NEEDED
-        return [*NEEDED, ADB]
+            from mplab.device.system.toolbox import programs
+        return [*programs(), ADB]
 
     def facts(self, settings: PhoneFile | None) -> PhoneFacts:
         """See `PhoneDriver`. Root is known from the lab file, and the kernel from the phone's model."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mplab.device.android.android import Command
 from mplab.device.android.commands import (
+    agents,
     am,
     cmd,
     display,
@@ -11,8 +12,6 @@ from mplab.device.android.commands import (
     identity,
     log,
     pm,
-    processes,
-    properties,
     settings,
     su,
     touch,
@@ -20,14 +19,13 @@ from mplab.device.android.commands import (
 
 COMMANDS: Mapping[str, Command] = {
     **identity.COMMANDS,
-    **properties.COMMANDS,
     **settings.COMMANDS,
     **su.COMMANDS,
     **log.COMMANDS,
-    **processes.COMMANDS,
     **touch.COMMANDS,
     **display.COMMANDS,
     **pm.COMMANDS,
+    **agents.COMMANDS,
     **am.COMMANDS,
     **cmd.COMMANDS,
     **dumpsys.COMMANDS,

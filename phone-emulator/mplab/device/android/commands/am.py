@@ -4,8 +4,8 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-from mplab.device.android.agents import run_agent
 from mplab.device.android.android import Android, Command
+from mplab.device.android.commands.agents import run_agent
 from mplab.device.calls import Call, CommandError
 
 _WITH_VALUE = {
@@ -79,18 +79,18 @@ async def _start(device: Android, call: Call, words: list[str]) -> int:
     await call.out(f"Starting: {intent.describe()}\n")
     package, _, activity = intent.component.partition("/")
     package = package or intent.package or _handler(device, intent)
-    found = device.state.packages.get(package)
-    if found is None or not found.enabled:
+    app = device.state.packages.get(package)
+    if app is None or not app.enabled:
         return await _unknown(call, intent)
     already = device.processes.pid_of(package) is not None
     try:
-        device.state.screen.start(package, activity or found.info.activity)
+        device.state.screen.start(package, activity or app.info.activity)
     except KeyError:
         return await _unknown(call, intent)
-    if intent.data and hasattr(device.state.screen, "open"):
+    if intent.data:
         device.state.screen.open(package, intent.data)
-    await device.processes.start(found)
-    shown = activity or found.info.activity
+    await device.processes.start(app)
+    shown = activity or app.info.activity
     device.state.log.add("ActivityTaskManager", f"START u0 {{cmp={package}/{shown}}} from uid 2000")
     device.state.log.add("ActivityTaskManager", f"Displayed {package}/{shown}: +412ms")
     if already:
@@ -181,12 +181,12 @@ async def _front(device: Android, call: Call, words: list[str]) -> int:
 async def _service(device: Android, call: Call, words: list[str]) -> int:
     intent = _Intent(words)
     package = intent.component.partition("/")[0] or intent.package
-    found = device.state.packages.get(package)
+    app = device.state.packages.get(package)
     await call.out(f"Starting service: {intent.describe()}\n")
-    if found is None:
+    if app is None:
         await call.err("Error: Not found; no service started.\n")
         return 1
-    await device.processes.start(found)
+    await device.processes.start(app)
     return 0
 
 
@@ -198,12 +198,12 @@ async def _quietly(_device: Android, _call: Call, _words: list[str]) -> int:
 async def _monkey(device: Android, call: Call) -> int:
     words = call.argv[1:]
     name = words[words.index("-p") + 1] if "-p" in words[:-1] else ""
-    found = device.state.packages.get(name)
-    if found is None or not found.info.activity:
+    app = device.state.packages.get(name)
+    if app is None or not app.info.activity:
         await call.err("** No activities found to run, monkey aborted.\n")
         return 251
-    device.state.screen.start(name, found.info.activity)
-    await device.processes.start(found)
+    device.state.screen.start(name, app.info.activity)
+    await device.processes.start(app)
     await call.out("Events injected: 1\n## Network stats: elapsed time=9ms (0ms mobile, 0ms wifi, 9ms not connected)\n")
     return 0
 

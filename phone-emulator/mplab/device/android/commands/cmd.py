@@ -26,30 +26,30 @@ async def _svc(device: Android, call: Call) -> int:
         lines = "".join(f"    {name:<12}{text}\n" for name, text in sorted(_ABOUT.items()))
         await call.err(f"Available commands:\n    help        Show information about the subcommands\n{lines}")
         return 1
-    what, verb = words[0], words[1] if len(words) > 1 else ""
-    if what not in _ABOUT:
-        raise CommandError(f"Invalid command: {what}", 1)
-    if what == "power":
+    service, verb = words[0], words[1] if len(words) > 1 else ""
+    if service not in _ABOUT:
+        raise CommandError(f"Invalid command: {service}", 1)
+    if service == "power":
         return await _power(device, call, words[1:])
     if verb not in {"enable", "disable"}:
-        raise CommandError(f"{_ABOUT[what]}\n\nusage: svc {what} [enable|disable]", 1)
-    switch(device, what, on=verb == "enable")
+        raise CommandError(f"{_ABOUT[service]}\n\nusage: svc {service} [enable|disable]", 1)
+    switch(device, service, on=verb == "enable")
     return 0
 
 
-def switch(device: Android, what: str, *, on: bool) -> None:
-    """Switch a radio on or off: `what` is ``wifi``, ``data`` or ``bluetooth``. Its interface follows after a delay."""
+def switch(device: Android, radio: str, *, on: bool) -> None:
+    """Switch a radio on or off: `radio` is ``wifi``, ``data`` or ``bluetooth``. Its interface follows after a delay."""
     radios, settings_of = device.state.radios, device.state.settings["global"]
-    if what == "wifi":
+    if radio == "wifi":
         radios.wifi = on
         settings_of["wifi_on"] = str(int(on))
-    elif what == "data":
+    elif radio == "data":
         radios.data = on
         settings_of["mobile_data"] = str(int(on))
-    elif what == "bluetooth":
+    elif radio == "bluetooth":
         radios.bluetooth = on
         settings_of["bluetooth_on"] = str(int(on))
-    device.state.log.add("svc", f"{what} {'enabled' if on else 'disabled'}")
+    device.state.log.add("svc", f"{radio} {'enabled' if on else 'disabled'}")
     device.radios.update()
 
 

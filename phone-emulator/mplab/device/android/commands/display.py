@@ -2,13 +2,17 @@
 
 import asyncio
 import contextlib
+import io
 import os
 import re
-import signal
+
+from PIL import Image
 
 from mplab.device.android.android import Android, Command
-from mplab.device.android.picture import film_size, frame_of, picture_of
+from mplab.device.android.state import State
 from mplab.device.calls import Call, CommandError
+from mplab.device.screen.picture import draw
+from mplab.device.system.system import kill_group
 
 _DUMP_PATH = "/sdcard/window_dump.xml"
 _LONGEST_S = 180.0
@@ -81,7 +85,7 @@ async def _screenrecord(device: Android, call: Call) -> int:
     except TimeoutError:
         pass
     except asyncio.CancelledError:
-        _kill(encoder)
+        kill_group(encoder)
         raise
     finally:
         stop.cancel()
@@ -111,11 +115,6 @@ async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
     return err
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
 def _record_options(words: list[str]) -> tuple[dict[str, str], str]:
     options: dict[str, str] = {}
     rest = []
@@ -135,6 +134,38 @@ def _record_options(words: list[str]) -> tuple[dict[str, str], str]:
     if not re.fullmatch(r"\d+(\.\d+)?", options.get("--time-limit", "1")):
         raise CommandError(f"Time limit {options['--time-limit']}s outside acceptable range [1,180]")
     return options, rest[0]
+
+
+_FILM_SCALE = 3
+
+
+def picture_of(state: State) -> bytes:
+    """Return the display as PNG; it is black when off."""
+    buffer = io.BytesIO()
+    _image(state).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def film_size(state: State) -> tuple[int, int]:
+    """Return width and height of a screen recording's frames, pixels; both are even, as H.264 requires."""
+    width, height = _size(state)
+    return width // _FILM_SCALE // 2 * 2, height // _FILM_SCALE // 2 * 2
+
+
+def frame_of(state: State) -> bytes:
+    """Return the display as one frame of a screen recording: RGB, three bytes per pixel."""
+    return _image(state).resize(film_size(state), Image.Resampling.NEAREST).tobytes()
+
+
+def _size(state: State) -> tuple[int, int]:
+    return state.size_override or (state.model.screen.width, state.model.screen.height)
+
+
+def _image(state: State) -> Image.Image:
+    if not state.awake:
+        return Image.new("RGB", _size(state))
+    image = draw(state.screen.windows())
+    return image.resize(_size(state)) if state.size_override else image
 
 
 COMMANDS: dict[str, Command] = {

@@ -1,14 +1,13 @@
 """Answer ``id``, ``uname``, ``date``, ``reboot``, ``getenforce`` and similar commands."""
 
 import asyncio
-import contextlib
 import os
 import re
-import signal
 import time
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError
+from mplab.device.system.system import kill_group
 
 _SHELL_GROUPS = (
     "1004(input),1007(log),1011(adb),1015(sdcard_rw),1028(sdcard_r),1078(ext_data_rw),1079(ext_obb_rw),"
@@ -48,11 +47,11 @@ async def _uname(device: Android, call: Call) -> int:
     machine = os.uname().machine
     build = "#1 SMP PREEMPT Thu Jun 1 00:00:00 UTC 2023"
     parts = {"s": "Linux", "n": "localhost", "r": model.kernel, "v": build, "m": machine, "o": "Toybox"}
-    asked = "".join(word.lstrip("-") for word in call.argv[1:]) or "s"
-    wanted = "snrvmo" if "a" in asked else asked
-    if unknown := set(wanted) - set(parts):
+    letters = "".join(word.lstrip("-") for word in call.argv[1:]) or "s"
+    printed = "snrvmo" if "a" in letters else letters
+    if unknown := set(printed) - set(parts):
         raise CommandError(f"uname: Unknown option '{unknown.pop()}' (see \"uname --help\")")
-    await call.out(" ".join(parts[key] for key in "snrvmo" if key in wanted) + "\n")
+    await call.out(" ".join(parts[key] for key in "snrvmo" if key in printed) + "\n")
     return 0
 
 
@@ -64,10 +63,10 @@ async def _date(device: Android, call: Call) -> int:
     for word in words:
         if word.startswith("+"):
             form = word
-        elif found := _SET_TIME.fullmatch(word):
+        elif match := _SET_TIME.fullmatch(word):
             if not call.root:
                 raise CommandError("date: cannot set date: Operation not permitted")
-            device.state.clock_offset_s = float(found.group(0)[1:]) - time.time()
+            device.state.clock_offset_s = float(match.group(0)[1:]) - time.time()
             now = device.state.now()
     moment = time.gmtime(now)
     fraction = f"{int(now % 1 * 1e9):09d}"
@@ -113,8 +112,7 @@ async def _ping(device: Android, call: Call) -> int:
     try:
         return await process.wait()
     except asyncio.CancelledError:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process)
         raise
 
 

@@ -6,7 +6,7 @@ import re
 import time
 
 from mplab.device.android.android import Android, Command
-from mplab.device.android.log import LogLine
+from mplab.device.android.state import LogLine
 from mplab.device.calls import Call, CommandError
 
 _LEVELS = "VDIWEFS"
@@ -68,11 +68,11 @@ class _Options:
     def _start(self, value: str) -> None:
         if value.isdigit():
             self.last = int(value)
-        elif found := _MOMENT.fullmatch(value):
-            month, day, hour, minute, second = (int(part) for part in found.groups()[:5])
+        elif match := _MOMENT.fullmatch(value):
+            month, day, hour, minute, second = (int(part) for part in match.groups()[:5])
             year = time.gmtime().tm_year
             moment = time.strptime(f"{year} {month} {day} {hour} {minute} {second}", "%Y %m %d %H %M %S")
-            self.since = _seconds(moment) + float(found.group(6) or 0)
+            self.since = _seconds(moment) + float(match.group(6) or 0)
         else:
             try:
                 self.since = float(value)

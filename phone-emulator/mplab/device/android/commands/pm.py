@@ -35,25 +35,25 @@ def _without_user(words: list[str]) -> list[str]:
 
 
 def _named(device: Android, name: str) -> Package:
-    found = device.state.packages.get(name)
-    if found is None:
+    package = device.state.packages.get(name)
+    if package is None:
         raise CommandError(f"Error: package {name} not found", 1)
-    return found
+    return package
 
 
 async def _list(device: Android, call: Call, rest: list[str]) -> int:
-    what, *options = rest or [""]
-    if what == "packages":
+    kind, *options = rest or [""]
+    if kind == "packages":
         await call.out("".join(_package_lines(device, options)))
-    elif what == "features":
+    elif kind == "features":
         names = ("android.hardware.wifi", "android.hardware.telephony", "android.hardware.touchscreen")
         await call.out("".join(f"feature:{name}\n" for name in names))
-    elif what == "users":
+    elif kind == "users":
         await call.out("Users:\n\tUserInfo{0:Owner:c13} running\n")
-    elif what == "instrumentation":
+    elif kind == "instrumentation":
         await call.out("".join(f"instrumentation:{name} (target=android)\n" for name in device.agents if "/" in name))
     else:
-        raise CommandError(f"Error: unknown list type '{what}'", 255)
+        raise CommandError(f"Error: unknown list type '{kind}'", 255)
     return 0
 
 
@@ -77,10 +77,10 @@ def _package_lines(device: Android, options: list[str]) -> list[str]:
 
 
 async def _path(device: Android, call: Call, rest: list[str]) -> int:
-    found = device.state.packages.get(rest[0]) if rest else None
-    if found is None:
+    package = device.state.packages.get(rest[0]) if rest else None
+    if package is None:
         return 1
-    await call.out(f"package:{found.apk}\n")
+    await call.out(f"package:{package.apk}\n")
     return 0
 
 
@@ -182,10 +182,10 @@ async def _create_session(device: Android, call: Call, rest: list[str]) -> int:
 
 
 def _session(device: Android, word: str) -> InstallSession:
-    found = device.state.install_sessions.get(int(word)) if word.isdigit() else None
-    if found is None:
+    session = device.state.install_sessions.get(int(word)) if word.isdigit() else None
+    if session is None:
         raise CommandError(f"Error: java.lang.SecurityException: Caller has no access to session {word}", 255)
-    return found
+    return session
 
 
 async def _write_session(device: Android, call: Call, rest: list[str]) -> int:
@@ -231,26 +231,26 @@ async def _read_file(device: Android, path: str) -> bytes:
 
 async def _uninstall(device: Android, call: Call, rest: list[str]) -> int:
     names = [word for word in rest if not word.startswith("-")]
-    found = device.state.packages.get(names[0]) if names else None
-    if found is None or (found.info.system and "-k" not in rest and not call.root):
+    package = device.state.packages.get(names[0]) if names else None
+    if package is None or (package.info.system and "-k" not in rest and not call.root):
         await call.out("Failure [DELETE_FAILED_INTERNAL_ERROR]\n")
         return 1
-    await device.processes.stop(found.info.name)
-    device.state.screen.clear(found.info.name)
-    del device.state.packages[found.info.name]
+    await device.processes.stop(package.info.name)
+    device.state.screen.clear(package.info.name)
+    del device.state.packages[package.info.name]
     await call.out("Success\n")
     return 0
 
 
 async def _resolve(device: Android, call: Call, rest: list[str]) -> int:
     name = rest[-1] if rest else ""
-    found = device.state.packages.get(name)
-    if found is None or not found.info.activity:
+    package = device.state.packages.get(name)
+    if package is None or not package.info.activity:
         await call.out("No activity found\n")
         return 0
     brief = "--brief" in rest
     priority = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false\n"
-    activity = f"{name}/{found.info.activity}\n"
+    activity = f"{name}/{package.info.activity}\n"
     await call.out(priority + activity if brief else priority + f"  ActivityInfo:\n    name={activity}")
     return 0
 

@@ -1,12 +1,11 @@
 """Answer ``su`` in the dialects of Magisk, SuperSU and AOSP."""
 
 import asyncio
-import contextlib
-import os
 import signal
 
 from mplab.device.android.android import Android, Command
 from mplab.device.calls import Call, CommandError
+from mplab.device.system.system import kill_group
 
 _USERS = {"root": 0, "0": 0, "shell": 2000, "2000": 2000}
 _IGNORED = {"-", "-l", "--login", "-m", "-p", "--preserve-environment", "-mm", "-M", "--mount-master"}
@@ -35,7 +34,7 @@ async def _su(device: Android, call: Call) -> int:
     try:
         code = await process.wait()
     except asyncio.CancelledError:
-        _kill(process, signal.SIGHUP)
+        kill_group(process, signal.SIGHUP)
         raise
     finally:
         passing.cancel()
@@ -70,12 +69,7 @@ def _parse(words: list[str]) -> tuple[int, list[str]]:
 
 async def _pass_signals(call: Call, process: asyncio.subprocess.Process) -> None:
     while True:
-        _kill(process, await call.wait_signal())
-
-
-def _kill(process: asyncio.subprocess.Process, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
+        kill_group(process, await call.wait_signal())
 
 
 COMMANDS: dict[str, Command] = {"su": _su}

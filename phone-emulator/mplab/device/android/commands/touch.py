@@ -4,8 +4,8 @@ import asyncio
 import re
 
 from mplab.device.android.android import Android, Command
-from mplab.device.android.keys import key_name
 from mplab.device.calls import Call, CommandError
+from mplab.device.screen.hands import key_name
 
 _USAGE = "Error: Invalid arguments for command: {verb}\n"
 _SOURCES = {"touchscreen", "keyboard", "mouse", "dpad", "gamepad", "touchpad", "trackball", "stylus"}
@@ -95,9 +95,9 @@ async def _wm(device: Android, call: Call) -> int:
 def _size_of(word: str) -> tuple[int, int] | None:
     if word == "reset":
         return None
-    if not (found := _SIZE.fullmatch(word)):
+    if not (match := _SIZE.fullmatch(word)):
         raise CommandError(f"Error: expected number of pixels, found {word!r}", 255)
-    return int(found.group(1)), int(found.group(2))
+    return int(match.group(1)), int(match.group(2))
 
 
 COMMANDS: dict[str, Command] = {"input": _input, "wm": _wm}

@@ -10,26 +10,28 @@ _OVERHEAT_C = 50
 
 def battery(state: State) -> str:
     """Return the output of ``dumpsys battery``; temperature in tenths of a degree, voltage in mV."""
-    found = state.battery
+    battery = state.battery
     sdk = state.model.sdk
-    charging = found.plugged != "no"
-    status = _STATUS_FULL if charging and found.level == 100 else _STATUS_CHARGING if charging else _STATUS_DISCHARGING
-    health = _HEALTH_OVERHEAT if found.temperature_c > _OVERHEAT_C else _HEALTH_GOOD
+    charging = battery.plugged != "no"
+    status = _STATUS_DISCHARGING
+    if charging:
+        status = _STATUS_FULL if battery.level == 100 else _STATUS_CHARGING
+    health = _HEALTH_OVERHEAT if battery.temperature_c > _OVERHEAT_C else _HEALTH_GOOD
     lines = [
-        f"AC powered: {str(found.plugged == 'ac').lower()}",
-        f"USB powered: {str(found.plugged == 'usb').lower()}",
-        f"Wireless powered: {str(found.plugged == 'wireless').lower()}",
+        f"AC powered: {str(battery.plugged == 'ac').lower()}",
+        f"USB powered: {str(battery.plugged == 'usb').lower()}",
+        f"Wireless powered: {str(battery.plugged == 'wireless').lower()}",
         *(["Dock powered: false"] if sdk >= 33 else []),
         f"Max charging current: {500000 if charging else 0}",
         f"Max charging voltage: {5000000 if charging else 0}",
-        f"Charge counter: {_FULL_CHARGE_UAH * found.level // 100}",
+        f"Charge counter: {_FULL_CHARGE_UAH * battery.level // 100}",
         f"status: {status}",
         f"health: {health}",
         "present: true",
-        f"level: {found.level}",
+        f"level: {battery.level}",
         "scale: 100",
-        f"voltage: {3600 + found.level * 7}",
-        f"temperature: {round(found.temperature_c * 10)}",
+        f"voltage: {3600 + battery.level * 7}",
+        f"temperature: {round(battery.temperature_c * 10)}",
         "technology: Li-ion",
         *(["Charging state: 0", "Charging policy: 0"] if sdk >= 34 else []),
     ]

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
+from mplab.base.hierarchy import Node
 from mplab.drivers.ui import AppUi
-from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import ParametersT, Scenario

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mplab.base.hierarchy import Node
 from mplab.drivers.ui import Ui
-from mplab.drivers.ui.hierarchy import Node
 from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
 

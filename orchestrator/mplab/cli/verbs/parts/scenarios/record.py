@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from mplab.base.errors import DeviceError, InputError
+from mplab.base.hierarchy import Node, parse_hierarchy
 from mplab.cli.output import err, out
 from mplab.drivers.ui.android import Automation, AutomationError
-from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import package_of
 from mplab.drivers.ui.recording import candidates, described, replaced, section, ways_to
 from mplab.drivers.ui.uiautomator2 import UiAutomator2, phone_at

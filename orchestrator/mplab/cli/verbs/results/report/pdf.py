@@ -4,11 +4,11 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mplab.base.browser.chromium import printing_switches
 from mplab.base.errors import MplabError
 from mplab.base.files import replace
 from mplab.base.programs import CHROMIUM
 from mplab.cli.output import check_folder
-from mplab.drivers.ui.browser import printing_switches
 
 _TIMEOUT_S = 120.0
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from mplab.base.browser import Event
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
-from mplab.drivers.ui.protocol import Event
-from mplab.drivers.ui.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
 
 _HOST = "localhost"
 """Host name in requests; browsers refuse other names, as protection against DNS rebinding."""

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 
 import websocket
 
-from mplab.drivers.ui.protocol import Event
+from mplab.base.browser import Event
 
 CONNECT_TIMEOUT_S = 10.0
 _MAX_EVENTS = 200_000

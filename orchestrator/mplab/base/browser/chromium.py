@@ -1,12 +1,14 @@
-"""Start the phone's Chromium: a wrapper that enters the phone, and switches that suppress background traffic."""
+"""Start the phone's Chromium: a wrapper that enters the phone, switches against background traffic, trusted CAs."""
 
 import os
 import shlex
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mplab.base.programs import CHROMIUM
+from mplab.base.errors import LabNotReadyError
+from mplab.base.programs import CERTUTIL, CHROMIUM
 
 PHONE_SCREEN = (412, 915)
 PREFERENCES = {
@@ -48,6 +50,7 @@ BY_PIPE = "--remote-debugging-pipe"
 BY_PORT = "--remote-debugging-port=0"
 """Switch that lets the browser choose a free loopback port and write it to `PORT_FILE` in its profile folder."""
 PORT_FILE = "DevToolsActivePort"
+_CERTUTIL_TIMEOUT_S = 30.0
 
 
 def switches(profile: Path, *, muted: bool = True, driven: str = BY_PIPE) -> list[str]:
@@ -127,3 +130,27 @@ class Wrapper:
         except (OSError, ValueError, IndexError):
             return None
         return None if state in "ZX" else pid
+
+
+def nss_database(directory: Path, ca_pem: Path) -> Path:
+    """Make an NSS database in `directory` that trusts `ca_pem` as authority for servers; return the folder.
+
+    Chromium uses the database in ``$HOME/.pki/nssdb``.
+
+    Raises:
+        LabNotReadyError: certutil is missing or failed.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    database = f"sql:{directory}"
+    _certutil("-N", "-d", database, "--empty-password")
+    _certutil("-A", "-d", database, "-n", "mplab lab authority", "-t", "C,,", "-i", str(ca_pem))
+    return directory
+
+
+def _certutil(*arguments: str) -> None:
+    argv = [str(CERTUTIL.path()), *arguments]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_CERTUTIL_TIMEOUT_S, check=False
+    )
+    if done.returncode != 0:
+        raise LabNotReadyError(f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}")
