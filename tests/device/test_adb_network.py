@@ -7,7 +7,7 @@ import pytest
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.out_of_tree import OutOfTreeSettings, set_out_of_tree, use_of
+from mplab.drivers.phone.adb.kernel import OutOfTreeSettings, set_out_of_tree, use_of
 from mplab.drivers.phone.adb.radios import Radios, parse_types, type_bits
 from mplab.drivers.phone.adb.routing import Routing
 

@@ -14,8 +14,7 @@ from PIL import Image
 from mplab.base.errors import DeviceError
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.film import Film
-from mplab.drivers.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
+from mplab.drivers.phone.adb.screen import Film, LogCut, ScreenRecording, hierarchy, screenshot
 from mplab.drivers.ui.hierarchy import parse_hierarchy
 
 

@@ -14,12 +14,12 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import default_lock_directory
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.openwrt.router import Router
-from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.protocol import Selector
 from mplab.drivers.shaper.tc.readback import Settings
-from mplab.drivers.shaper.tc.shell import PlaceError
+from mplab.drivers.shaper.tc.shell import MachineError
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.path import PathCondition
@@ -108,11 +108,11 @@ def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hol
         ssh.run("rmmod sch_cake")
         cake.rename(cake.with_suffix(".off"))
         try:
-            with pytest.raises(PlaceError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
+            with pytest.raises(MachineError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
                 held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
             assert "mplab" not in ssh.run("/sbin/tc qdisc show").stdout
             held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
-            with pytest.raises(PlaceError, match=r"refused at .*nothing of it stays"):
+            with pytest.raises(MachineError, match=r"refused at .*nothing of it stays"):
                 held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
             assert netem_up(held)["delay"] == 60000
             assert rtt_ms(router) == pytest.approx(120, rel=0.2)
@@ -246,7 +246,7 @@ def test_flow_offload_and_radio_are_switched_and_switched_back(
             assert ssh.run("uci get wireless.default_radio0.ssid").stdout == "it's mplab\n"
             held.set_radio(RadioFile.model_validate({"enabled": False}))
             assert "vec0: <BROADCAST,MULTICAST>" in ssh.run("ip link show vec0").stdout
-            with pytest.raises(PlaceError, match=r"no wireless\.radio7"):
+            with pytest.raises(MachineError, match=r"no wireless\.radio7"):
                 held.set_radio(RadioFile.model_validate({"device": "radio7", "channel": 1}))
         assert found_on(router) == before
     finally:
@@ -318,7 +318,7 @@ def test_ssh_dropped_while_shaping(router: StandInRouter, hold: Hold) -> None:
         held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         router.unplug()
         try:
-            with pytest.raises(PlaceError, match=r"router wifi: .*lost while shaping"):
+            with pytest.raises(MachineError, match=r"router wifi: .*lost while shaping"):
                 held.hold.check_alive()
         finally:
             router.plug_in()
@@ -335,10 +335,10 @@ def test_rebooted_in_the_middle_and_on_purpose(router: StandInRouter, hold: Hold
         assert held.shaping.state() == {}
         held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         ssh.connect()
-        with contextlib.suppress(PlaceError):  # the router closes the connection first
+        with contextlib.suppress(MachineError):  # the router closes the connection first
             ssh.run("reboot")
         router.wait_for_ssh()
-        with pytest.raises(PlaceError, match="rebooted in the middle: nothing is shaped any more"):
+        with pytest.raises(MachineError, match="rebooted in the middle: nothing is shaped any more"):
             held.hold.check_alive()
         held.shaping.unshape("one")
 

@@ -11,13 +11,12 @@ from mplab.base.paths import INTERFACES
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.film import Film
 from mplab.drivers.phone.adb.probe import WITHOUT_ROOT
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.readiness import check_ready, default_thresholds, prepare
 from mplab.drivers.phone.adb.recovery import Recovery
 from mplab.drivers.phone.adb.routing import Routing
-from mplab.drivers.phone.adb.screen import LogCut
+from mplab.drivers.phone.adb.screen import Film, LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script

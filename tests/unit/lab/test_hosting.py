@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.handover import VARIABLE, HandedStack
+from mplab.drivers.proxy.docker.handover import VARIABLE, HostedStack
 from mplab.drivers.proxy.docker.hosting import profiles_of
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.hosting import hosted, prepared
@@ -56,8 +56,8 @@ def test_an_engine_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(LabNotReadyError, match="was handed none"):
-        HandedStack.received()
-    given = HandedStack(
+        HostedStack.received()
+    given = HostedStack(
         "unix:///run/docker.sock",
         "mplab",
         "/state",
@@ -70,6 +70,6 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     inherited = given.inherited()
     assert inherited.descriptors == (3, 4, 5)
     monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
-    assert HandedStack.received() == given
+    assert HostedStack.received() == given
     assert given.changed_since({"containers": given.facts}) == ""
     assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from mplab.drivers.origin.cache import build_sites
 from mplab.drivers.origin.generate import share_out
-from mplab.drivers.origin.kept import build_sites
 from mplab.drivers.origin.page import OBJECTS_ELEMENT
 from mplab.format.sites import BuiltSite, SiteIndex, load_sites
 

@@ -17,8 +17,7 @@ from mplab.drivers.transport import DRIVERS, AgentSettings, Evidence, make_trans
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.transport.mpflex.driver import LOOKS
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions, policy_names
-from mplab.drivers.transport.mpflex.session import session_summary
-from mplab.drivers.transport.mpflex.transport import Mpflex, Scheme, read_scheme
+from mplab.drivers.transport.mpflex.transport import Mpflex, Scheme, read_scheme, session_summary
 from mplab.drivers.transport.protocol import Transport
 from mplab.format.agentlog import ActiveCheck
 from mplab.lab import topology

@@ -7,7 +7,7 @@ import pytest
 from mplab.base.outages import Disturbances, Outage
 from mplab.base.undo import UndoStack
 from mplab.drivers.transport import Evidence, make_transport
-from mplab.drivers.transport.mptcp.options import MptcpOptions
+from mplab.drivers.transport.mptcp.transport import MptcpOptions
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
 BOTH = ["10.64.1.2", "10.64.2.2"]

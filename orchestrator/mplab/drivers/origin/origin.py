@@ -10,12 +10,12 @@ from typing import Protocol
 
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
+from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
+from mplab.drivers.origin import Host
+from mplab.drivers.origin.cache import DEFAULT_SEED, build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
-from mplab.drivers.origin.files import build_files
-from mplab.drivers.origin.host import Host, ServerProcess
-from mplab.drivers.origin.kept import DEFAULT_SEED, build_sites
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 
 CACHE_DIR = CHECKOUT / "build" / "origin"
@@ -74,7 +74,7 @@ class Origin:
         self._upstream = upstream
         self._host: Host
         self._logs: Path
-        self._running: dict[str, tuple[ServerProcess, Path]] = {}
+        self._running: dict[str, tuple[MachineProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
 
@@ -218,7 +218,7 @@ class Origin:
         return directory
 
 
-def _check_running(name: str, process: ServerProcess, log: Path) -> None:
+def _check_running(name: str, process: MachineProcess, log: Path) -> None:
     if (code := process.poll()) is not None:
         raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
 

@@ -11,7 +11,7 @@ from mplab.base.machine import MachineProcess
 from mplab.base.programs import MPFLEX
 from mplab.base.ready import wait_ready
 from mplab.drivers.phone import Phone
-from mplab.drivers.phone.names import by_our_names
+from mplab.drivers.phone.protocol import by_our_names
 from mplab.drivers.transport.protocol import AgentSettings
 from mplab.drivers.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
 from mplab.format.agentlog import ActiveCheck, LogRecord, PathRecord

@@ -10,9 +10,8 @@ from typing import NoReturn, Protocol
 from mplab.base.errors import StepError
 from mplab.drivers.ui.dialogs import Dialog
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
-from mplab.drivers.ui.matching import find_node, package_of, title_of
+from mplab.drivers.ui.matching import find_node, package_of, selector_name, title_of
 from mplab.drivers.ui.protocol import AppState
-from mplab.drivers.ui.selectors import selector_name
 from mplab.format.selector import Selector
 
 _POLL_S = 0.1

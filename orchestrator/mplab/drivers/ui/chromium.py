@@ -17,8 +17,8 @@ from urllib3.exceptions import HTTPError
 from mplab.base.errors import StepError
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
+from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState, Event, Json
-from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
 

@@ -13,8 +13,8 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
+from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState, Event
-from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.session import Answer, SessionError
 from mplab.format.selector import Selector
 

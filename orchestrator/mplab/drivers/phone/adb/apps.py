@@ -44,7 +44,7 @@ class Apps:
         target = f"/data/local/tmp/{apk.name}"
         self._phone.push(apk, target)
         try:
-            self._told(
+            self._run_checked(
                 f"pm install -r -d -g {shlex.quote(target)}", f"{apk.name} was not installed", good="Success",
                 timeout_s=_INSTALL_TIMEOUT_S,
             )  # fmt: skip
@@ -53,17 +53,17 @@ class Apps:
 
     def clear(self, package: str) -> None:
         """Delete the app's stored data. Raises DeviceError when the phone refuses."""
-        self._told(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
+        self._run_checked(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
 
     def grant(self, package: str, *permissions: str) -> None:
         """Grant permissions to an app (``android.permission.CAMERA``). Raises DeviceError when the phone refuses."""
         for permission in permissions:
             command = f"pm grant {shlex.quote(package)} {shlex.quote(permission)}"
-            self._told(command, f"{package} was not granted {permission}")
+            self._run_checked(command, f"{package} was not granted {permission}")
 
     def force_stop(self, package: str) -> None:
         """Stop the app. Raises DeviceError when the phone refuses."""
-        self._told(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
+        self._run_checked(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
 
     def provide(self, package: str, apk: Path | None, grant: Sequence[str] = ()) -> None:
         """Install an app and grant its permissions until the phone is released.
@@ -89,7 +89,7 @@ class Apps:
             self.install(apk)
             others = self._packages() - there - {package}
             for other in others:
-                self._told(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
+                self._run_checked(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
             if others:
                 raise LabNotReadyError(f"{label}: {apk} is the app {', '.join(sorted(others))}, not {package}")
         allowed = self._allowed(package)
@@ -119,10 +119,10 @@ class Apps:
         text = self._phone.script(f"dumpsys package {STORE}").stdout
         back = "enable" if _CHOSEN.search(text) else "default-state"
         self._phone.register(f"{self._phone.label}: Google Play", f"pm {back} --user 0 {STORE}")
-        self._told(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
+        self._run_checked(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
         return True
 
-    def _told(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
+    def _run_checked(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
         done = self._phone.script(command, check=False, timeout_s=timeout_s)
         said = (done.stdout + done.stderr).strip()
         if done.exit_code != 0 or good not in said or said.startswith("Error"):

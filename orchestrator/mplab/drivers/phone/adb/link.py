@@ -3,6 +3,7 @@
 import contextlib
 import re
 import time
+from collections.abc import Mapping
 
 import adbutils
 
@@ -165,3 +166,17 @@ def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT
                 f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
             )
         time.sleep(_POLL_S)
+
+
+_MARK = "=mplab="
+
+
+def asking(commands: Mapping[str, str]) -> str:
+    """Return a script that runs all `commands` (name → command line); their standard error is discarded."""
+    return "; ".join(f"echo {_MARK}{name}; ({command}) 2>/dev/null" for name, command in commands.items())
+
+
+def split_answers(text: str) -> dict[str, str]:
+    """Split the output of an `asking` script: return name of command → its output."""
+    parts = re.split(rf"^{_MARK}(\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))

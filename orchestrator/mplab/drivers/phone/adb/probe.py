@@ -9,7 +9,7 @@ from mplab.drivers.phone.adb.apps import Apps
 from mplab.drivers.phone.adb.kernel import read_kernel
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.programs import BROUGHT
-from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, look
+from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, measure_readiness
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.protocol import PhoneIdentity
 from mplab.drivers.phone.settings import ReadyFile
@@ -89,7 +89,7 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
         programs=programs,
         captures=captures,
         uncontrolled=() if phone.rooted else WITHOUT_ROOT,
-        readiness=look(phone, thresholds or default_thresholds(), apps),
+        readiness=measure_readiness(phone, thresholds or default_thresholds(), apps),
     )
 
 

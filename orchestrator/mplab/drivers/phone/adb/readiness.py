@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.clock import ClockOffset, measure_clock
-from mplab.drivers.phone.adb.condition import Condition, read_condition
+from mplab.drivers.phone.adb.condition import ClockOffset, Condition, measure_clock, read_condition
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.settings import ReadyFile
@@ -71,7 +70,7 @@ def prepare(phone: AdbPhone) -> None:
     Apps(phone).stop_updates()
 
 
-def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
+def measure_readiness(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
     """Measure whether a phone is ready.
 
     Args:
@@ -99,12 +98,12 @@ def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None 
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Return the result of `look`; refuse a phone that is not ready.
+    """Return the result of `measure_readiness`; refuse a phone that is not ready.
 
     Raises:
         DeviceError: the phone is not ready (the message has every reason), or was lost.
     """
-    found = look(phone, thresholds, apps)
+    found = measure_readiness(phone, thresholds, apps)
     if found.problems:
         raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
     return found

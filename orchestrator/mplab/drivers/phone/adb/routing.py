@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
-from mplab.drivers.phone.systemudp import accept_system_udp
+from mplab.drivers.phone.routes import accept_system_udp
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from mplab.drivers.proxy.docker.stack import StackFacts
 
 VARIABLE = "MPLAB_CONTAINERS"
-"""Environment variable that carries a `HandedStack` into the lab, as JSON."""
+"""Environment variable that carries a `HostedStack` into the lab, as JSON."""
 
 HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
 """Node → service whose container holds the network namespace that replaces the node's."""
 
 
 @dataclass(frozen=True)
-class HandedStack:
-    """`HandedOver` for a running stack.
+class HostedStack:
+    """`HostedResources` for a running stack.
 
     Attributes:
         url: URL of the engine, valid inside the lab.
@@ -44,13 +44,13 @@ class HandedStack:
     networks: Mapping[str, int] = field(default_factory=dict)
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
-        """See `HandedOver`: compares the ids of mplab's images."""
+        """See `HostedResources`: compares the ids of mplab's images."""
         before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
         changed = sorted(name for name, image in before.items() if now.get(name) != image)
         return f"the images {', '.join(changed)}" if changed else ""
 
     def inherited(self) -> Inherited:
-        """See `HandedOver`."""
+        """See `HostedResources`."""
         descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
         return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
 

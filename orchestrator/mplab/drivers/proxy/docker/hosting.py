@@ -2,15 +2,17 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from docker.models.containers import Container
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
 from mplab.drivers.proxy.docker.engine import connected
-from mplab.drivers.proxy.docker.handover import HOLDERS, HandedStack
-from mplab.drivers.proxy.docker.namespaces import open_network
+from mplab.drivers.proxy.docker.handover import HOLDERS, HostedStack
 from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.takeover import exclusive, taken_over
 from mplab.drivers.proxy.docker.watch import Watch
 from mplab.drivers.proxy.driver import HostSettings
 
@@ -28,10 +30,10 @@ def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]
 
 
 @contextmanager
-def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HandedStack]:
+def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HostedStack]:
     """See `ProxyDriver.host`."""
     stack = _stack(settings, host)
-    with exclusive(stack, run_id=run_id), borrowed(stack), ExitStack() as opened:
+    with exclusive(stack, run_id=run_id), taken_over(stack), ExitStack() as opened:
         yield _hand_over(stack, opened, wired=host.wired)
 
 
@@ -66,7 +68,7 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
     return tuple(name for name in PROFILES if name in wanted)
 
 
-def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
+def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedStack:
     """Return the description of the running stack for the lab.
 
     Args:
@@ -92,7 +94,7 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedS
     made = stack.last_rendered()
     if made is None:
         raise LabNotReadyError(f"{stack.directory}: the containers' configurations are gone")
-    return HandedStack(
+    return HostedStack(
         url,
         stack.settings.project,
         str(stack.directory),
@@ -101,4 +103,32 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedS
         stack.describe(made),
         socket,
         networks,
+    )
+
+
+_PROC = Path("/proc")
+
+
+def open_network(container: Container, service: str) -> int:
+    """Return a file descriptor of a container's network namespace.
+
+    A process of the container is found by its control group. The engine's process ids are wrong on this machine when
+    the engine runs in its own PID namespace.
+
+    Args:
+        container: a running container.
+        service: name of the container in messages.
+
+    Raises:
+        LabNotReadyError: this machine sees no process of the container.
+    """
+    for process in _PROC.iterdir():
+        if process.name.isdigit():
+            # The process has just ended, or belongs to another user.
+            with suppress(OSError):
+                if str(container.id) in (process / "cgroup").read_text():
+                    return os.open(process / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)
+    raise LabNotReadyError(
+        f"no process of the container of {service} is seen here: the engine is on another machine, or hidden; the "
+        "virtual phone needs one on this machine"
     )

@@ -18,7 +18,7 @@ from mplab.base.nodes import Node
 from mplab.drivers.origin.certificates import KnownAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
 from mplab.drivers.proxy.docker.engine import connect
-from mplab.drivers.proxy.docker.handover import HandedStack
+from mplab.drivers.proxy.docker.handover import HostedStack
 from mplab.drivers.proxy.docker.layout import InImages
 from mplab.drivers.proxy.docker.proxy import DockerProxy
 from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
@@ -34,7 +34,7 @@ from mplab.format.sites import delay_by_prefix
 def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
     """Return the servers of a lab as running containers. Raises LabNotReadyError when none were handed over."""
     kind = ContainerServers if lab.interface else FarServers
-    return kind(settings, lab, HandedStack.received())
+    return kind(settings, lab, HostedStack.received())
 
 
 class ContainerServers:
@@ -49,7 +49,7 @@ class ContainerServers:
         LabNotReadyError: the containers' configurations are missing.
     """
 
-    def __init__(self, settings: DockerProxyFile, lab: ServerSettings, given: HandedStack) -> None:
+    def __init__(self, settings: DockerProxyFile, lab: ServerSettings, given: HostedStack) -> None:
         self._lab = lab
         self._internet = tuple(settings.internet.proxy_rules()) if settings.internet is not None else ()
         self._given = given

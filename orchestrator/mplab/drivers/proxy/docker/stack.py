@@ -207,7 +207,7 @@ class DockerStack:
         Args:
             renew: see `prepare`.
             build: see `prepare`.
-            remember: store the settings (`up_with`): a run that borrows the stack then restores it afterwards.
+            remember: store the settings (`up_with`): a run that takes the stack over then restores it afterwards.
 
         Raises:
             LabNotReadyError: the stack cannot be started, or a service does not answer within two minutes.

@@ -8,8 +8,7 @@ from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.findings import Finding, Level
 from mplab.drivers.shaper.driver import MachineDriver, MachineState, Settings
 from mplab.drivers.shaper.tc import guard
-from mplab.drivers.shaper.tc.capabilities import look
-from mplab.drivers.shaper.tc.check import check_shaping
+from mplab.drivers.shaper.tc.capabilities import check_shaping, find_capabilities
 from mplab.drivers.shaper.tc.shell import ShellT, connected
 from mplab.format.abilities import Abilities
 from mplab.userfiles.machines import ShapingMachine
@@ -89,7 +88,7 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         if held.owner:
             remedy = f"mplab router restore {lab_file} --router {machine.name}"
             yield Finding(f"{what}: in use", "warning", str(held), remedy)
-        yield from check_shaping(look(shell, machine.interfaces), what)
+        yield from check_shaping(find_capabilities(shell, machine.interfaces), what)
         if shell.script("command -v ethtool", check=False).exit_code != 0:
             yield Finding(
                 f"{what}: ethtool",

@@ -1,10 +1,11 @@
-"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers."""
+"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers; report them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.findings import Finding
 from mplab.drivers.shaper.tc.shell import Shell, quote
 from mplab.format.direction import Direction
 
@@ -223,7 +224,7 @@ class Capabilities:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
 
 
-def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
+def find_capabilities(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
     """Find the abilities of a machine; no change remains on it."""
     attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
     return parse_capabilities(
@@ -311,3 +312,28 @@ def wanted_for(directions: Sequence[Direction]) -> list[str]:
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})
+
+
+_OPTIONAL = {
+    "codel": "queues with CoDel",
+    "fq_codel": "queues with FQ-CoDel",
+    "cake": "queues with CAKE",
+    "normal": "jitter with a normal distribution",
+    "pareto": "jitter with a Pareto distribution",
+    "paretonormal": "jitter with a Pareto-normal distribution",
+}
+
+
+def check_shaping(found: Capabilities, what: str) -> Iterator[Finding]:
+    """Yield findings about the shaping abilities of a machine; `what` is its name in messages."""
+    problems = list(found.problems())
+    for problem in problems:
+        yield Finding(f"{what}: shaping", "missing", problem, "see the message")
+    for warning in found.warnings():
+        yield Finding(f"{what}: shaping", "warning", warning, "its rate and delay come on top of the requested ones")
+    if not problems:
+        tiny = " (tc-tiny)" if found.tiny else ""
+        yield Finding(f"{what}: shaping", "ok", f"htb, netem, ifb; {found.tc_version}{tiny}")
+    for name, purpose in _OPTIONAL.items():
+        if found.tc and name not in found.can and "netem" in found.can:
+            yield Finding(f"{what}: {name}", "warning", f"no {purpose}", found.remedy(name))

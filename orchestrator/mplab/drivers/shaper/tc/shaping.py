@@ -9,7 +9,7 @@ from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
-from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
+from mplab.drivers.shaper.tc.shell import MachineError, NotHeldError
 from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
@@ -61,7 +61,7 @@ class Shaping:
         try:
             shown = self._hold.change(script, f"shaping of {selector}", lines)
             self._compare(target, shown, put_back)
-        except PlaceError:
+        except MachineError:
             if before is None:
                 del self._targets[key]
             else:
@@ -87,7 +87,7 @@ class Shaping:
         """Compare the output of the show lines with the requested condition.
 
         Raises:
-            PlaceError: they differ; the script `put_back` has restored the previous state.
+            MachineError: they differ; the script `put_back` has restored the previous state.
         """
         shaped = parse_shown(shown, [*target.devices])
         problems = []
@@ -102,7 +102,7 @@ class Shaping:
                 problems.append(f"no filter to {device}")
         if problems:
             self._hold.change(put_back, "putting it back")
-            raise PlaceError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
+            raise MachineError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
 
     def _show_lines(self, targets: Sequence[Target]) -> list[str]:
         return self._scripts.show_lines(_devices(targets), [target.selector.interface for target in targets])

@@ -13,15 +13,15 @@ COMMAND_TIMEOUT_S = 30.0
 _END = "mplab-script-ended"
 
 
-class PlaceError(DeviceError):
+class MachineError(DeviceError):
     """A router, server or phone did not apply a command, or can no longer be reached."""
 
 
-class NotHeldError(PlaceError):
+class NotHeldError(MachineError):
     """This run no longer holds the machine (dead-man's switch or reboot), so none of its conditions is applied."""
 
 
-class ConnectionLostError(PlaceError):
+class ConnectionLostError(MachineError):
     """The machine no longer answers over an existing connection."""
 
 
@@ -56,7 +56,7 @@ class Shell(Protocol):
 
         Raises:
             ConnectionLostError: the connection is lost, or the script did not end within `timeout_s`.
-            PlaceError: the shell is not connected; with `check`: the script failed.
+            MachineError: the shell is not connected; with `check`: the script failed.
         """
 
     def close(self) -> None:
@@ -86,9 +86,9 @@ def whole_script(text: str, arguments: Sequence[str]) -> str:
 
 
 def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
-    """Return `done` unchanged. Raises PlaceError when its exit code is not 0."""
+    """Return `done` unchanged. Raises MachineError when its exit code is not 0."""
     if done.exit_code != 0:
-        raise PlaceError(
+        raise MachineError(
             name,
             "a command failed",
             command=(command,),
@@ -131,7 +131,7 @@ class CommandShell:
         self._alive = True
         try:
             uid = self.script("id -u").stdout.strip()
-        except PlaceError as error:
+        except MachineError as error:
             self._alive = False
             raise LabNotReadyError(
                 f"{self.name} ({self.where}): no shell: {str(error).removeprefix(f'{self.name}: ')}"
@@ -145,7 +145,7 @@ class CommandShell:
     ) -> CommandResult:
         """See `Shell`."""
         if not self._alive:
-            raise PlaceError(self.name, "not connected")
+            raise MachineError(self.name, "not connected")
         whole = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
         try:
             done = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)

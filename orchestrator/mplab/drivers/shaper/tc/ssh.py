@@ -13,7 +13,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
-from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, PlaceError, check_result, whole_script
+from mplab.drivers.shaper.tc.shell import (
+    COMMAND_TIMEOUT_S,
+    ConnectionLostError,
+    MachineError,
+    check_result,
+    whole_script,
+)
 from mplab.userfiles.machine_fields import SshFile
 
 CONNECT_TIMEOUT_S = 10.0
@@ -127,15 +133,15 @@ class SshConnection:
 
         Raises:
             ConnectionLostError: the connection is lost, or the command did not end in time.
-            PlaceError: not connected or, with `check`, the command failed.
+            MachineError: not connected or, with `check`, the command failed.
         """
         client = self._client
         if client is None:
-            raise PlaceError(self.name, "not connected")
+            raise MachineError(self.name, "not connected")
         try:
             transport = client.get_transport()
             if transport is None:
-                raise PlaceError(self.name, "not connected")
+                raise MachineError(self.name, "not connected")
             channel = _open(transport, command, timeout_s)
             try:
                 done = _exchange(channel, stdin.encode(), timeout_s)

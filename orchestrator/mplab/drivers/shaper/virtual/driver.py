@@ -11,7 +11,7 @@ from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import InsideDriver, Wiring
-from mplab.drivers.shaper.openwrt.settings import RadioFile
+from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.virtual.image import kernel_release
 from mplab.userfiles.machine_fields import DeadMan, MachineFile

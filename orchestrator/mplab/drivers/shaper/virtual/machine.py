@@ -36,13 +36,13 @@ class VirtualMachine:
         self._log = log
         self._process: NodeProcess | None = None
         self._stopping = threading.Event()
-        self._keeper = threading.Thread(target=self._keep, name=f"{name} power", daemon=True)
+        self._restarter = threading.Thread(target=self._restart, name=f"{name} power", daemon=True)
         self._given_up = False
 
     def start(self) -> None:
         """Boot the machine."""
         self._process = self._boot()
-        self._keeper.start()
+        self._restarter.start()
 
     def _boot(self) -> NodeProcess:
         # Its memory is a file in this folder, in the lab's own tmpfs.
@@ -51,7 +51,7 @@ class VirtualMachine:
             env["LD_PRELOAD"] = str(UML_XSTATE)
         return self._node.spawn(self._argv, log=self._log, env=env)
 
-    def _keep(self) -> None:
+    def _restart(self) -> None:
         short_lives = 0
         while self._process is not None:
             booted = time.monotonic()
@@ -74,7 +74,7 @@ class VirtualMachine:
         self._stopping.set()
         if self._process is not None:
             self._process.stop(_STOP_S)
-            self._keeper.join()
+            self._restarter.join()
 
 
 def _argv(root: Path, ports: Sequence[Port]) -> list[str]:

@@ -19,7 +19,7 @@ from mplab.base.programs import ETHTOOL
 from mplab.drivers.shaper.driver import Wiring
 from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.driver import DRIVER as OPENWRT
-from mplab.drivers.shaper.openwrt.settings import RouterFile
+from mplab.drivers.shaper.openwrt.driver import RouterFile
 from mplab.drivers.shaper.tc.ssh import SshConnection, fingerprint
 from mplab.drivers.shaper.virtual.driver import VirtualRouterFile
 from mplab.drivers.shaper.virtual.image import Port, build

@@ -9,9 +9,14 @@ from pydantic import BaseModel
 from mplab.base.findings import Finding
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.transport import Transport, TransportDriver, options_as
-from mplab.drivers.transport.mptcp.options import MptcpOptions
-from mplab.drivers.transport.mptcp.phones import NO_SECOND_SUBFLOW, cell_problem_of, note_of, problem_of
-from mplab.drivers.transport.mptcp.transport import Mptcp
+from mplab.drivers.transport.mptcp.transport import (
+    NO_SECOND_SUBFLOW,
+    Mptcp,
+    MptcpOptions,
+    cell_problem_of,
+    note_of,
+    problem_of,
+)
 
 _ENABLED = Path("/proc/sys/net/mptcp/enabled")
 
