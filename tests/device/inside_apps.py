@@ -35,7 +35,7 @@ from mplab.drivers.services import RunningServices, load_service
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.lab.catalog import load_android_scenario
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base import Context
@@ -100,7 +100,7 @@ def run(
             observe=observe,
             screenshots=cell_dir / "screenshots",
         )
-        return UiAutomator2Factory(lab.phone.adb, settings, lab.phone.name)()
+        return uiautomator2_session(lab.phone.adb, settings, lab.phone.name)
 
     def no_browser(**_options: Any) -> Any:
         raise MplabError("an Android scenario opens no browser on the phone")

@@ -15,7 +15,7 @@ from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.recovery import Patience, Recovery
 from mplab.drivers.phone.adb.root import Root
 from mplab.drivers.ui.android import AndroidSettings
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 
 from .conftest import quick_device, wait_until
 
@@ -118,14 +118,14 @@ def test_rung_ui_agent(phone: AdbPhone, device: Device, tmp_path: Path) -> None:
     """Let the UI server of another adb connection hold the screen, which connecting again does not end."""
     with AdbServer(tmp_path) as other:
         Link(other, device.address).connect()
-        with UiAutomator2Factory(other.client.device(device.address), AndroidSettings())() as ui:
+        with uiautomator2_session(other.client.device(device.address), AndroidSettings()) as ui:
             ui.hierarchy()
             found = Recovery(phone, lambda: not device.state()["agents"], patience=QUICK).recover("it is stuck")
     assert (found.rung, found.tried) == ("ui agent", ("reconnect", "ui agent"))
 
 
 def test_ui_agent_that_dies_is_started_again(phone: AdbPhone, device: Device) -> None:
-    with UiAutomator2Factory(phone.adb, AndroidSettings(), "one")() as ui:
+    with uiautomator2_session(phone.adb, AndroidSettings(), "one") as ui:
         ui.hierarchy()
         assert device.fault("agent")["killed"]
         found = Recovery(phone, lambda: "<" in ui.hierarchy(), patience=QUICK).recover("the screen does not answer")

@@ -10,7 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from mplab.base.endpoints import Listener
-from mplab.base.nodes import Node
 from mplab.base.outages import Disturbances, Outage
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.transport import DRIVERS, AgentSettings, Evidence, make_transport, names, transport_named
@@ -104,7 +103,7 @@ def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
 def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "", http: str = "") -> dict[str, Any]:
     (folder / "secret").write_text("00")
     Agent(
-        phone=NetnsPhone(Node("phone", 1), INTERFACES, gateways={}, directory=folder / "phone"),
+        phone=NetnsPhone("phone", 1, interfaces=INTERFACES, gateways={}, directory=folder / "phone"),
         settings=settings,
         endpoints=replace(topology.endpoints(), app_proxy=app_proxy, app_http_proxy=http),
         secret_file=folder / "secret",

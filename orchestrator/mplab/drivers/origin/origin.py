@@ -13,7 +13,7 @@ from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
 from mplab.drivers.origin import Host
-from mplab.drivers.origin.cache import DEFAULT_SEED, build_files, build_sites
+from mplab.drivers.origin.cache import build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
@@ -47,7 +47,6 @@ class Origin:
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
         cache: folder in which generated content is kept.
-        seed: seed of the generated sites.
         additions: additional host names and servers, or None.
         installed: translates paths and programs of this machine into those of the host that runs the servers.
         valid_for: validity of the certificates.
@@ -59,7 +58,6 @@ class Origin:
         directory: Path,
         *,
         cache: Path = CACHE_DIR,
-        seed: int = DEFAULT_SEED,
         additions: Additions | None = None,
         installed: Installed = LOCAL,
         valid_for: timedelta = VALID_FOR,
@@ -67,7 +65,6 @@ class Origin:
     ) -> None:
         self.directory = directory
         self._cache = cache
-        self._seed = seed
         self._additions = additions
         self._installed = installed
         self._valid_for = valid_for
@@ -110,7 +107,7 @@ class Origin:
     def prepare(self) -> None:
         """Generate missing sites and files; write certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._index = build_sites(self._cache, self._seed)
+        self._index = build_sites(self._cache)
         files = build_files(self._cache)
         self._authority = LabAuthority(self.directory / "certificates", valid_for=self._valid_for)
         certificates = {

@@ -1,7 +1,6 @@
 """Sound card of the virtual phone: PulseAudio with one null sink, and a recorder of its output."""
 
 import array
-import contextlib
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from mplab.base.errors import DeviceError
+from mplab.base.errors import DeviceError, last_words
 from mplab.base.programs import Program
 
 PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
@@ -35,7 +34,6 @@ _BLOCK = 4096
 _SAMPLE_BYTES = 2
 _FULL_SCALE = 32768
 _MOST_LOST_S = 1.0
-_TAIL_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ class SoundCard:
             self._check_alive()
             if time.monotonic() > deadline:
                 problem = f"the sound card was not ready within {_READY_TIMEOUT_S:g} s: {what} is missing"
-                raise DeviceError("phone", problem, stderr=self._last_words())
+                raise DeviceError("phone", problem, stderr=last_words(self._log))
             time.sleep(_POLL_S)
 
     def _check_alive(self) -> None:
@@ -188,12 +186,7 @@ class SoundCard:
             code = process.poll()
             if code is not None:
                 problem = f"the sound card has ended ({code})"
-                raise DeviceError("phone", problem, exit_code_found=code, stderr=self._last_words())
-
-    def _last_words(self) -> str:
-        with contextlib.suppress(OSError):
-            return self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
-        return ""
+                raise DeviceError("phone", problem, exit_code_found=code, stderr=last_words(self._log))
 
 
 class _Recorder(threading.Thread):

@@ -1,4 +1,4 @@
-"""`Shaper` for a phone with two shapers: a booted router or other machine for some paths, the link emulator for the rest."""
+"""`Shaper` for a phone with two shapers: a booted router or other machine, and the link emulator for other paths."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager

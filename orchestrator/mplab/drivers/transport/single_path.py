@@ -31,10 +31,7 @@ class SinglePathTcp(Transport):
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the interface the phone's default route, for datagrams; the agent's sockets are bound to it anyway."""
-        undo.register(
-            "phone: default route over WiFi",
-            lambda: phone.prefer(WLAN),
-        )
+        undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         phone.prefer(self._device)
 
     def agent_settings(self) -> AgentSettings:

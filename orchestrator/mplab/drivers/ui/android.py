@@ -9,6 +9,7 @@ from typing import NoReturn, Protocol
 
 from mplab.base.errors import StepError
 from mplab.drivers.ui.dialogs import Dialog
+from mplab.drivers.ui.evidence import keep_step
 from mplab.drivers.ui.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.matching import find_node, package_of, selector_name, title_of
 from mplab.drivers.ui.protocol import AppState
@@ -277,11 +278,8 @@ class AndroidUi:
             self._fail(what, error)
 
     def _fail(self, what: str, error: AutomationError) -> NoReturn:
-        kept = ""
-        if self._settings.screenshots is not None:
-            path = self._settings.screenshots / f"step-{self._step_number:02}.png"
-            kept = f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
-        raise StepError(f"{self._automation.device}: {what}: {error}{kept}") from error
+        remark = keep_step(self, self._settings.screenshots, self._step_number)
+        raise StepError(f"{self._automation.device}: {what}: {error}{remark}") from error
 
 
 def _has_focus(windows: Sequence[Node]) -> bool:

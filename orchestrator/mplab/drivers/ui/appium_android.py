@@ -164,22 +164,10 @@ def _explained(what: str) -> Iterator[None]:
         raise AutomationError(f"{what}: {text.strip().splitlines()[0][:300]}") from error
 
 
-@dataclass(frozen=True)
-class AppiumAndroidFactory:
-    """Factory for sessions with the apps of one phone.
+def appium_session(phone: AppiumPhone, settings: AndroidSettings) -> contextlib.AbstractContextManager[AndroidUi]:
+    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
 
-    Attributes:
-        phone: addresses of the phone.
-        settings: settings of each session.
+    Raises:
+        StepError: the session did not start.
     """
-
-    phone: AppiumPhone
-    settings: AndroidSettings
-
-    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
-
-        Raises:
-            StepError: the session did not start.
-        """
-        return android_session(self.phone.device, lambda: AppiumAutomation(self.phone), self.settings)
+    return android_session(phone.device, lambda: AppiumAutomation(phone), settings)

@@ -17,6 +17,7 @@ from urllib3.exceptions import HTTPError
 from mplab.base.errors import StepError
 from mplab.drivers.ui.browser import Wrapper
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
+from mplab.drivers.ui.evidence import keep_step
 from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState, Event, Json
 from mplab.drivers.ui.state import chromium_state
@@ -190,15 +191,8 @@ class ChromiumUi:
             raise StepError(f"browser: {what}: chromedriver has ended") from error
         if self.browser_pid is None:
             raise StepError(f"browser: {what}: the browser has ended") from error
-        kept = self._keep_step()
-        raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
-
-    def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; return a remark for the message."""
-        if self._screenshots is None:
-            return ""
-        path = self._screenshots / f"step-{self._step_number:02}.png"
-        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+        remark = keep_step(self, self._screenshots, self._step_number)
+        raise StepError(f"browser: {what}: {_first_line(error)}{remark}") from error
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
         locators = [locator(one) for one in selector.alternatives]

@@ -52,10 +52,9 @@ class ChromiumUiFactory:
     keys: Path | None = None
     console: ConsoleLog | None = None
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[ChromiumUi]:
-        """Return a browser with a new profile for the duration of a context.
+    @contextlib.contextmanager
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> Iterator[ChromiumUi]:
+        """Yield a browser with a new profile for the duration of a context.
 
         Args:
             switches: additional command line switches.
@@ -64,10 +63,6 @@ class ChromiumUiFactory:
         Raises:
             StepError: the session did not start in two attempts.
         """
-        return self._session(switches, sound)
-
-    @contextlib.contextmanager
-    def _session(self, further: Sequence[str], sound: str) -> Iterator[ChromiumUi]:
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="browser-", dir=self.directory))
         try:
@@ -82,7 +77,7 @@ class ChromiumUiFactory:
                 init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
             )
             try:
-                driver, profile, port = self._create(folder, wrapper, config, further, muted=not sound)
+                driver, profile, port = self._create(folder, wrapper, config, switches, muted=not sound)
                 ui = ChromiumUi(
                     driver,
                     config=config,

@@ -13,6 +13,7 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
+from mplab.drivers.ui.evidence import keep_step
 from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState, Event
 from mplab.drivers.ui.session import Answer, SessionError
@@ -192,14 +193,8 @@ class FirefoxUi:
     def _fail(self, what: str, error: SessionError) -> NoReturn:
         if not self._alive():
             raise StepError(f"browser: {what}: the browser has ended") from error
-        raise StepError(f"browser: {what}: {error}{self._keep_step()}") from error
-
-    def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; return a remark for the message."""
-        if self._screenshots is None:
-            return ""
-        path = self._screenshots / f"step-{self._step_number:02}.png"
-        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+        remark = keep_step(self, self._screenshots, self._step_number)
+        raise StepError(f"browser: {what}: {error}{remark}") from error
 
     def _take_events(self) -> None:
         """Receive all events that the browser has sent. Raises SessionError when it does not answer."""

@@ -101,10 +101,9 @@ class FirefoxUiFactory:
     keys: Path | None = None
     console: ConsoleLog | None = None
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[FirefoxUi]:
-        """Return a browser with a new profile for the duration of a context.
+    @contextlib.contextmanager
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> Iterator[FirefoxUi]:
+        """Yield a browser with a new profile for the duration of a context.
 
         Args:
             switches: additional command line arguments.
@@ -116,15 +115,11 @@ class FirefoxUiFactory:
         """
         if sound:
             raise StepError("browser: Firefox plays to no sound card: what is heard is recorded from Chromium")
-        return self._session(switches)
-
-    @contextlib.contextmanager
-    def _session(self, further: Sequence[str]) -> Iterator[FirefoxUi]:
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="firefox-", dir=self.directory))
         try:
             profile = write_profile(folder / "profile", self.home / ".pki" / "nssdb")
-            process = self._start(folder, profile, further)
+            process = self._start(folder, profile, switches)
             try:
                 with self._connect(process, folder / "firefox.log") as session:
                     try:

@@ -3,7 +3,6 @@
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import adbutils
 import uiautomator2
@@ -154,25 +153,17 @@ def _explained(what: str) -> Iterator[None]:
         raise AutomationError(f"{what}: {text[:300]}") from error
 
 
-@dataclass(frozen=True)
-class UiAutomator2Factory:
-    """Factory for sessions with the apps of one phone.
+def uiautomator2_session(
+    phone: adbutils.AdbDevice, settings: AndroidSettings, name: str = ""
+) -> contextlib.AbstractContextManager[AndroidUi]:
+    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
 
-    Attributes:
+    Args:
         phone: the phone at its adb server.
-        settings: settings of each session.
+        settings: settings of the session.
         name: name of the phone in messages; "": its serial.
+
+    Raises:
+        StepError: the session did not start.
     """
-
-    phone: adbutils.AdbDevice
-    settings: AndroidSettings
-    name: str = ""
-
-    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
-
-        Raises:
-            StepError: the session did not start.
-        """
-        device = self.name or self.phone.serial
-        return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)
+    return android_session(name or phone.serial, lambda: UiAutomator2(phone, name), settings)

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from mplab.base.undo import UndoJournal
 from mplab.drivers.phone.adb.phone import AdbPhone, AdbSettings
 from mplab.drivers.phone.adb.server import AdbServer, default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile, AndroidPhoneFile
@@ -39,19 +38,15 @@ def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
 
 
 @contextlib.contextmanager
-def open_phone(
-    name: str, file: AdbPhoneFile, *, home: Path | None = None, journal: UndoJournal | None = None
-) -> Iterator[AdbPhone]:
+def open_phone(name: str, file: AdbPhoneFile) -> Iterator[AdbPhone]:
     """Open a phone with a separate adb server for the duration of the context.
 
     Args:
         name: name of the phone in the lab.
         file: entry of the phone in the lab file.
-        home: see `adb_server`.
-        journal: stores the undo of changes on the phone, for the case that this process is killed.
 
     Raises:
         LabNotReadyError, DeviceError: the phone cannot be used; the message states the reason.
     """
-    with adb_server(home) as server, AdbPhone(name, server, settings_of(file), journal=journal) as phone:
+    with adb_server() as server, AdbPhone(name, server, settings_of(file)) as phone:
         yield phone

@@ -1,4 +1,4 @@
-"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios; measure its clock's offset.
+"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios; measure its clock offset.
 
 One command on the phone reads all values of the condition; parsing has no side effects.
 """
@@ -116,7 +116,7 @@ class ClockOffset:
     reads: int
 
 
-def measure_clock(link: Link, reads: int = _READS) -> ClockOffset:
+def measure_clock(link: Link) -> ClockOffset:
     """Measure the offset of the phone's clock from several reads.
 
     Each answer is compared with the host time in the middle between request and answer.
@@ -125,7 +125,7 @@ def measure_clock(link: Link, reads: int = _READS) -> ClockOffset:
         DeviceError: the phone printed no time, or is lost.
     """
     offsets, times = [], []
-    for _ in range(reads):
+    for _ in range(_READS):
         asked = time.time()
         said = link.run("date +%s.%N", timeout_s=10).stdout.decode(errors="replace").strip()
         answered = time.time()
@@ -134,4 +134,4 @@ def measure_clock(link: Link, reads: int = _READS) -> ClockOffset:
         except ValueError:
             raise DeviceError(link.label, f"'date +%s.%N' says {said!r}, no time") from None
         times.append(answered - asked)
-    return ClockOffset(statistics.median(offsets), statistics.median(times) / 2, reads)
+    return ClockOffset(statistics.median(offsets), statistics.median(times) / 2, _READS)

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TypedDict
 
 from ruamel.yaml import YAML
@@ -43,18 +42,18 @@ class _Service(TypedDict):
     image: str
 
 
-def profiles(file: Path = FILE) -> list[str]:
+def profiles() -> list[str]:
     """Return all profiles of the compose file, in its order."""
-    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
+    services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
 
 
-def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
+def one_for_each_image(chosen: Sequence[str]) -> list[str]:
     """Return one service for each image that the profiles `chosen` use.
 
     Services share images, so building all services would build images repeatedly.
     """
-    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
+    services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
     found: dict[str, str] = {}
     for name, service in services.items():
         if not set(chosen).isdisjoint(service["profiles"]):
@@ -62,9 +61,9 @@ def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
     return list(found.values())
 
 
-def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
+def default_settings() -> dict[str, str]:
     """Read the variables in ``.env``."""
-    lines = [line.strip() for line in file.read_text().splitlines()]
+    lines = [line.strip() for line in ENV_FILE.read_text().splitlines()]
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 

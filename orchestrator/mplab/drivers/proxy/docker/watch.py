@@ -1,7 +1,7 @@
 """Detect containers of a stack that have ended or were replaced since the start of a cell."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypedDict, cast
@@ -63,14 +63,8 @@ class Watch:
             raise DeviceError("engine", f"it does not answer any more: {error}") from error
         return {str(container.labels[SERVICE_LABEL]): container for container in found}
 
-    def begin(self, *, again: Callable[[Container], object] = lambda container: container.start()) -> list[str]:
+    def begin(self) -> None:
         """Start every container that does not run, and record the state of all containers for `problems`.
-
-        Args:
-            again: starts a container that has ended.
-
-        Returns:
-            The services that were started again.
 
         Raises:
             DeviceError: a container is missing or does not start, or a network namespace is lost.
@@ -84,14 +78,13 @@ class Watch:
         ended = {name: container for name, container in found.items() if not _runs(container)}
         for name, container in ended.items():
             try:
-                again(container)
+                container.start()
             except (DockerException, RequestException) as error:
                 raise DeviceError(name, f"its container cannot be started again: {error}") from error
         for name, container in found.items():
             self._wait(name, container, healthy=name in ended)
         self._before = {name: _seen(container) for name, container in found.items()}
         self._since = time.time()
-        return sorted(ended)
 
     def _wait(self, name: str, container: Container, *, healthy: bool) -> None:
         deadline = time.monotonic() + _BACK_TIMEOUT_S

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mplab.base.configs import write_private
 from mplab.base.counters import parse_netstat
-from mplab.base.endpoints import PORTS, Endpoints
+from mplab.base.endpoints import PORTS
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.programs import MPFLEX
@@ -26,35 +26,16 @@ class ProcessProxy:
 
     Args:
         node: node to run in.
-        directory: private folder for its configuration.
-        logs: host folder for ``proxy.jsonl`` (connections) and ``proxy.log`` (its output).
+        lab: settings from the lab.
         secret_file: file with the secret that agent and proxy share.
-        congestion_control: algorithm for every socket towards the phone.
-        interface: interface of the node towards the phone.
-        endpoints: addresses to listen at.
         ports: ports of the origin's services, in addition to `WEB_PORTS`.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        *,
-        directory: Path,
-        logs: Path,
-        secret_file: Path,
-        congestion_control: str,
-        interface: str,
-        endpoints: Endpoints,
-        ports: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, node: Node, lab: ServerSettings, *, secret_file: Path, ports: Sequence[int]) -> None:
         self._node = node
-        self._directory = directory
-        self._logs = logs
-        self._log_file = logs / "proxy.jsonl"
+        self._lab = lab
+        self._log_file = lab.logs / "proxy.jsonl"
         self._secret_file = secret_file
-        self._congestion_control = congestion_control
-        self._interface = interface
-        self._endpoints = endpoints
         self._ports = ports
         self._session: SessionSettings = {}
         self._process: NodeProcess | None = None
@@ -62,31 +43,31 @@ class ProcessProxy:
     @property
     def capture_point(self) -> CapturePoint:
         """The interface towards the phone."""
-        return CapturePoint(self._node, self._interface, "proxy.pcapng")
+        return CapturePoint(self._node, self._lab.interface, "proxy.pcapng")
 
     def start(self) -> None:
         """Start the proxy and wait until it listens. Raises DeviceError when it does not become ready."""
-        config = self._directory / "proxy.json"
+        config = self._lab.directory / "proxy.json"
         config.write_text(
             json.dumps(
                 proxy_settings(
                     listen=self._listen(),
                     secret_file=str(self._secret_file),
                     ports=self._ports,
-                    congestion_control=self._congestion_control,
+                    congestion_control=self._lab.congestion_control,
                     log=str(self._log_file),
                     session=self._session,
                 )
             )
         )
-        log = self._logs / "proxy.log"
+        log = self._lab.logs / "proxy.log"
         before = log.stat().st_size if log.exists() else 0
         self._process = self._node.spawn([str(MPFLEX.path()), "proxy", "--config", str(config)], log=log)
         wait_ready(self._process, log, name="mpflex proxy", since=before)
 
     def _listen(self) -> dict[str, str]:
         kernel_mptcp = Path("/proc/sys/net/mptcp/enabled").exists()
-        return {name: self._endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
+        return {name: self._lab.endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
 
     def stop(self) -> None:
         """Stop the proxy."""
@@ -118,7 +99,7 @@ class ProcessProxy:
     def check_alive(self) -> None:
         """Raise DeviceError when the proxy has ended unexpectedly."""
         if self._process is not None and (code := self._process.poll()) is not None:
-            words = last_words(self._logs / "proxy.log")
+            words = last_words(self._lab.logs / "proxy.log")
             raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
 
     def log_end(self) -> int:
@@ -163,16 +144,7 @@ class ProcessServers:
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
         self.services = RunningServices(lab.services, directory=lab.directory / "services", host=nodes["origin"])
         self.origin = Origin(lab.directory / "origin", additions=self.services)
-        self.proxy = ProcessProxy(
-            nodes["proxy"],
-            directory=lab.directory,
-            logs=lab.logs,
-            secret_file=self.secret_file,
-            congestion_control=lab.congestion_control,
-            interface=lab.interface,
-            endpoints=lab.endpoints,
-            ports=self.services.ports,
-        )
+        self.proxy = ProcessProxy(nodes["proxy"], lab, secret_file=self.secret_file, ports=self.services.ports)
         self.origin.prepare()
         self._stack.callback(self.origin.stop)
         self.origin.start(nodes["origin"], logs=lab.logs)

@@ -103,10 +103,7 @@ class Mptcp(Transport):
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the primary interface the default route, and add one MPTCP endpoint per interface."""
-        undo.register(
-            "phone: default route over WiFi",
-            lambda: phone.prefer(WLAN),
-        )
+        undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         undo.register(
             "phone: no MPTCP endpoints",
             lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),

@@ -123,9 +123,12 @@ class VirtualLab(BaseLab):
         self.shaper = self._make_shaper(emulator)
 
     def _make_phone(self) -> Phone:
+        node = self.nodes["phone"]
         return NetnsPhone(
-            self.nodes["phone"],
-            topology.PHONE_INTERFACES,
+            node.name,
+            node.pid,
+            node.holder,
+            interfaces=topology.PHONE_INTERFACES,
             gateways=topology.GATEWAYS,
             directory=SCRATCH / "phone",
         )
