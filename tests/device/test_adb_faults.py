@@ -77,7 +77,7 @@ def test_lost_in_the_middle(phone: AdbPhone, device: Device, tmp_path: Path) -> 
     time.sleep(0.3)
     device.fault("offline")
     thread.join(10)
-    assert str(failed[0]).startswith(f"one ({device.address}): was lost meanwhile: adb says: ")
+    assert str(failed[0]).startswith(f"one ({device.address}): was lost: adb says: ")
     assert process.wait(10) == 255
     with pytest.raises(DeviceError, match=rf"one \({device.address}\): .*adb says: "):
         phone.shell(["true"])
@@ -91,7 +91,7 @@ def test_lost_in_the_middle(phone: AdbPhone, device: Device, tmp_path: Path) -> 
 def test_root_withdrawn(phone: AdbPhone, device: Device) -> None:
     assert phone.root is Root.SU_C
     device.fault("root-withdrawn")
-    message = rf"one \({device.address}\): root was withdrawn \('su -c' works no more\): allow it again"
+    message = rf"one \({device.address}\): root was withdrawn \('su -c' no longer works\): allow it again"
     with pytest.raises(DeviceError, match=message):
         phone.sysctl({"net.ipv4.ip_forward": 1})
     device.fault("clear")
@@ -109,7 +109,7 @@ def test_adb_root_and_back(server: AdbServer, device: Device) -> None:
 def test_root_that_was_asked_for_and_is_not_there(server: AdbServer) -> None:
     with (
         Device(DeviceSettings(phone="android-16", apps=False)) as plain,
-        pytest.raises(LabNotReadyError, match=r"'root: su' was asked for, and su gives none"),
+        pytest.raises(LabNotReadyError, match=r"'root: su' is set, but su gives no root access"),
     ):
         AdbPhone("plain", server, AdbSettings(serial=plain.address, root="su")).__enter__()
 

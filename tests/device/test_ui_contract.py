@@ -112,7 +112,7 @@ def ui(session: AndroidUi, adb: Adb, device: Device, observed: list[dict[str, An
 
 
 def test_what_is_opened_is_not_clean_any_more(ui: AndroidUi) -> None:
-    with pytest.raises(StepError, match="it was not just cleared"):
+    with pytest.raises(StepError, match="the app was not cleared"):
         ui.state()
 
 

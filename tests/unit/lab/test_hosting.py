@@ -35,13 +35,13 @@ def test_a_lab_without_containers_needs_nothing() -> None:
 def test_the_engine_of_a_virtual_phone_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("DOCKER_HOST", "ssh://lab@proxy.example.org")
-    with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone is wired to"):
+    with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone needs"):
         prepared(lab(tmp_path), congestion_control="cubic", services=[])
 
 
 def test_an_ordinary_user_is_told_to_be_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(LabNotReadyError, match="wired to containers by root alone"):
+    with pytest.raises(LabNotReadyError, match="only root can wire a virtual phone to containers"):
         prepared(lab(tmp_path, "unix:///run/docker.sock"), congestion_control="cubic", services=[])
 
 
@@ -55,7 +55,7 @@ def test_an_engine_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(LabNotReadyError, match="was handed none"):
+    with pytest.raises(LabNotReadyError, match="has no running containers"):
         HostedStack.received()
     given = HostedStack(
         "unix:///run/docker.sock",

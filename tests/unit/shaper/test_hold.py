@@ -96,7 +96,7 @@ def test_what_was_given_back_by_itself_is_known_to_be_lost_when_that_was_seen(
     before = held.seems_lost
     shutil.rmtree(tmp_path / "router-wifi")
     for _ in range(2):
-        with pytest.raises(MachineError, match="router wifi: has taken the shaping back by itself"):
+        with pytest.raises(MachineError, match="router wifi: has removed all shaping itself"):
             held.check_alive()
     assert (before, held.seems_lost) == (False, True)
     held.stop_beating()

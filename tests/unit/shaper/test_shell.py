@@ -48,7 +48,7 @@ def test_no_answer_in_time(shell: CommandShell) -> None:
     [
         (["/no/such/adb", "shell"], r"phone one \(/no/such/adb shell\): no shell: cannot be run: .*No such file"),
         (["sh", "-c", "echo 'device not found' >&2; exit 1"], "no shell: the shell ended before .*device not found"),
-        (["unshare", "--user"], "user 65534 is not root, who alone may shape"),
+        (["unshare", "--user"], "user 65534 is not root, and only root can shape"),
     ],
 )
 def test_what_is_no_root_shell_is_refused(argv: list[str], message: str) -> None:

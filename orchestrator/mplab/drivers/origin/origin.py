@@ -79,14 +79,14 @@ class Origin:
     def index(self) -> SiteIndex:
         """The generated sites. Raises RuntimeError before `prepare`."""
         if self._index is None:
-            raise RuntimeError("origin: prepare() comes first")
+            raise RuntimeError("origin: call prepare() first")
         return self._index
 
     @property
     def authority(self) -> LabAuthority:
         """The lab's certificate authority. Raises RuntimeError before `prepare`."""
         if self._authority is None:
-            raise RuntimeError("origin: prepare() comes first")
+            raise RuntimeError("origin: call prepare() first")
         return self._authority
 
     @property

@@ -180,7 +180,9 @@ class PhoneInterface:
         self._kept.clear()
         found = self.read()
         if found != self._original:
-            raise DeviceError(self._phone.name, f"{self._device} is {found} and was {self._original}")
+            raise DeviceError(
+                self._phone.name, f"{self._device} was not restored: it is {found}, and was {self._original}"
+            )
 
     def _ip(self, *arguments: str) -> str:
         return self._phone.shell([self._phone.program(IP), *arguments], timeout_s=_COMMAND_TIMEOUT_S).stdout

@@ -61,7 +61,7 @@ class AttachedShaper:
         """
         if core_rtt_ms:
             raise LabNotReadyError(
-                f"{self._phone}: a round-trip time behind the proxy cannot be added by what is in front of it"
+                f"{self._phone}: the shapers of this lab file cannot add a round-trip time behind the proxy"
             )
         for machine in self._held():
             machine.renew()
@@ -85,7 +85,7 @@ class AttachedShaper:
         """
         if interface not in self._machines:
             machines = ", ".join(sorted(self._machines))
-            raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {machines}")
+            raise LabNotReadyError(f"{self._phone}: no machine of the lab file shapes {interface}, only {machines}")
         machine, selector = self._machines[interface]
         machine.shaping.shape(
             self._key(interface),

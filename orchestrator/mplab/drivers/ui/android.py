@@ -217,7 +217,8 @@ class AndroidUi:
             StepError: the state is unknown, because the apps were not cleared, or an app was opened.
         """
         if not self._settings.fresh or self.opened:
-            raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
+            problem = "the stored state of the app is unknown: the app was not cleared, or was opened since"
+            raise StepError(f"{self._automation.device}: {problem}")
         return AppState(0, 0, 0, 0, 0)
 
     def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> Node:

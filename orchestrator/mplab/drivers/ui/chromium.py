@@ -161,7 +161,7 @@ class ChromiumUi:
 
     def state(self) -> AppState:
         """Return the browser's stored state: cookies, cached objects, service workers, storage."""
-        with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
+        with self._step("reading the browser's stored state", _STEP_TIMEOUT_S):
             return chromium_state(self._profile, self._devtools)
 
     def _devtools(self, method: str, parameters: Mapping[str, object]) -> Json:

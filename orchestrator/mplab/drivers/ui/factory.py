@@ -107,7 +107,7 @@ class ChromiumUiFactory:
             StepError: Chromium does not run, or no attempt made a session.
         """
         if not CHROMIUM.version():  # ChromeDriver would wait long for a browser that exits at once
-            raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
+            raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: it prints no version")
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"

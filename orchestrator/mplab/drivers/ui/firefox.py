@@ -170,7 +170,7 @@ class FirefoxUi:
 
     def state(self) -> AppState:
         """Return the browser's stored state: cookies by BiDi, the rest from the files of its profile."""
-        with self._step("looking at what the browser has kept"):
+        with self._step("reading the browser's stored state"):
             cookies = self._session.command("storage.getCookies")["cookies"]
         origins = [path for path in self._profile.glob("storage/default/*") if path.name.startswith("http")]
         workers = self._profile / "serviceworker.txt"

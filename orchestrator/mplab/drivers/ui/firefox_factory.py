@@ -114,7 +114,7 @@ class FirefoxUiFactory:
             LabNotReadyError: Firefox is not installed.
         """
         if sound:
-            raise StepError("browser: Firefox plays to no sound card: what is heard is recorded from Chromium")
+            raise StepError("browser: sound cannot be recorded from Firefox. Use Chromium")
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="firefox-", dir=self.directory))
         try:
@@ -195,4 +195,4 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

@@ -46,7 +46,9 @@ def _is(node: Node, way: Selector) -> bool:
         case "contains":
             return way.value in node.text or way.value in node.description
         case _:
-            raise StepError(f"{way.by} {way.value!r}: apps on Android have no such thing; use id, text or description")
+            raise StepError(
+                f"{way.by} {way.value!r}: not possible in apps on Android. Use id, text, description or contains"
+            )
 
 
 def title_of(windows: Sequence[Node]) -> str:

@@ -102,13 +102,13 @@ class UiAutomator2:
 
     def version_of(self, package: str) -> str:
         """Return the version of an app; ``?`` when unknown."""
-        with _explained(f"asking for {package}"):
+        with _explained(f"reading the version of {package}"):
             info = self._phone.app_info(package)
         return str(info.version_name) if info else "?"
 
     def describe(self) -> str:
         """Return model and system: ``Pixel 7, Android 13``."""
-        with _explained("asking what phone it is"):
+        with _explained("reading the phone's model"):
             return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
 
     def _am(self, arguments: Sequence[str], what: str) -> None:

@@ -132,6 +132,6 @@ def measure_clock(link: Link) -> ClockOffset:
         try:
             offsets.append(float(said) - (asked + answered) / 2)
         except ValueError:
-            raise DeviceError(link.label, f"'date +%s.%N' says {said!r}, no time") from None
+            raise DeviceError(link.label, f"'date +%s.%N' printed {said!r}, which is no time") from None
         times.append(answered - asked)
     return ClockOffset(statistics.median(offsets), statistics.median(times) / 2, _READS)

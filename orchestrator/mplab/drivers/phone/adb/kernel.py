@@ -136,10 +136,10 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
     if kernel.kind != "out-of-tree":
         raise LabNotReadyError(f"{phone.label}: its kernel has no out-of-tree Multipath TCP ({kernel.kind})")
     if not phone.rooted:
-        raise LabNotReadyError(f"{phone.label}: Multipath TCP can be set on a rooted phone alone")
+        raise LabNotReadyError(f"{phone.label}: Multipath TCP can be set only on a rooted phone")
     if settings.uses and not kernel.multipath:
         raise LabNotReadyError(
-            f"{phone.label}: its ip does not know 'ip link set dev … multipath': bring one that does"
+            f"{phone.label}: its ip does not know 'ip link set dev … multipath': install one that does"
         )
     wanted = {"mptcp_enabled": "1", "mptcp_path_manager": settings.path_manager}
     if "mptcp_scheduler" in kernel.sysctls or settings.scheduler != "default":
@@ -158,7 +158,7 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
     if wrong := [
         f"{name} is {found.get(name)}, not {value}" for name, value in wanted.items() if found.get(name) != value
     ]:
-        raise DeviceError(phone.label, f"its kernel did not take it: {'; '.join(wrong)}")
+        raise DeviceError(phone.label, f"its kernel did not apply a setting: {'; '.join(wrong)}")
 
 
 def use_of(flags: int) -> Use:

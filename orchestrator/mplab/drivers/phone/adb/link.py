@@ -104,7 +104,7 @@ class Link:
             text = f"no answer within {timeout_s:g} s"
             raise DeviceError(self.label, text, command=(command,)) from error
         except wire.LostError as error:
-            raise DeviceError(self.label, f"was lost meanwhile: {self.whereabouts()}", command=(command,)) from error
+            raise DeviceError(self.label, f"was lost: {self.whereabouts()}", command=(command,)) from error
         except FAILURES as error:
             raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
 

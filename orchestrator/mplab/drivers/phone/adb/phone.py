@@ -244,7 +244,9 @@ class AdbPhone:
         The phone is asked only if `exit_code`, that of a failed command, is typical of missing permission.
         """
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
-            text = f"root was withdrawn ('{self.root.value}' works no more): allow it again in the phone's root manager"
+            text = (
+                f"root was withdrawn ('{self.root.value}' no longer works): allow it again in the phone's root manager"
+            )
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:

@@ -20,8 +20,8 @@ WITHOUT_ROOT = (
     "transparent redirect of the apps' TCP: only apps that can use a proxy go through the agent",
     "default route and policy routing",
     "kernel parameters: congestion control, Multipath TCP",
-    "IPv6: apps may use it beside the transport",
-    "QUIC (443/udp): apps may use it beside the transport",
+    "IPv6: apps may use it in addition to the transport",
+    "QUIC (443/udp): apps may use it in addition to the transport",
     "captures on the phone's interfaces",
 )
 """Conditions that mplab cannot control on a phone without root."""

@@ -24,7 +24,7 @@ class Quarantined:
     def refusal(self, label: str) -> LabNotReadyError:
         """Return the error that refuses the use of this phone; `label` is its name in messages."""
         return LabNotReadyError(
-            f"{label}: in quarantine since {self.since}: {self.reason}. Look at it, then run "
+            f"{label}: in quarantine since {self.since}: {self.reason}. Check the phone, then run "
             f"'mplab phone release {self.serial}'"
         )
 

@@ -97,9 +97,7 @@ class Radios:
         self._phone.register(f"{self._phone.label}: allowed network types", f"{command} {before:b}")
         self._phone.script(f"{command} {wanted:b}")
         if (found := self.allowed(slot)) != wanted:
-            raise DeviceError(
-                self._phone.label, f"{generation} was asked for: network types {wanted:b}, and there are {found:b}"
-            )
+            raise DeviceError(self._phone.label, f"{generation}: network types {wanted:b} requested, {found:b} set")
 
     def allowed(self, slot: int = 0) -> int:
         """Return the allowed network types as bits: ``NETWORK_TYPE_*`` n is bit n - 1.

@@ -131,7 +131,7 @@ def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
     if found.awake is False:
         problems.append("its screen is off")
     if found.locked:
-        problems.append("its screen is locked: take its PIN, pattern or password away")
+        problems.append("its screen is locked: remove its PIN, pattern or password")
     if found.airplane:
         problems.append("it is in airplane mode")
     if asked.sim and not found.sim_ready:

@@ -100,8 +100,8 @@ class Recovery:
         if link.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() != b"1":
             return "it has not booted"
         if not still_root(link, self._phone.root):
-            return f"root was withdrawn ('{self._phone.root.value}' works no more)"
-        return "" if self._works() else "it does not do its part"
+            return f"root was withdrawn ('{self._phone.root.value}' no longer works)"
+        return "" if self._works() else "the check of its work failed"
 
     def _reconnect(self) -> None:
         self._phone.link.reconnect(self._patience.reconnect_s)

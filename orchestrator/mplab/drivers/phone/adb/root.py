@@ -62,7 +62,7 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
     if wish != "auto":
         asked = "su" if wish == "su" else "'adb root'"
         raise LabNotReadyError(
-            f"{link.label}: 'root: {wish}' was asked for, and {asked} gives none: see docs/phones.md"
+            f"{link.label}: 'root: {wish}' is set, but {asked} gives no root access. See docs/phones.md"
         )
     return Root.NONE
 

@@ -56,7 +56,7 @@ class Routing:
         tables = {role: self._table(device) for role, device in self._phone.devices.items()}
         role = INTERFACES[path]
         if not tables.get(role):
-            raise DeviceError(self._phone.label, f"{path} has no default route of its own: is it up?")
+            raise DeviceError(self._phone.label, f"{path} has no default route. Is its interface up?")
         undo = "".join(f"while ip rule del priority {n} 2>/dev/null; do :; done\n" for n in (_BY_SOURCE, _DEFAULT))
         if not self._default_kept:
             self._phone.register(f"{self._phone.label}: default route", undo + "true")
@@ -71,7 +71,7 @@ class Routing:
         device = self._phone.devices[role]
         if (found := self.default_device()) != device:
             raise DeviceError(
-                self._phone.label, f"the default route is by {found or 'nothing'}, {device} was asked for"
+                self._phone.label, f"the default route uses {found or 'no interface'}, {device} was requested"
             )
 
     def default_device(self) -> str:
@@ -132,7 +132,7 @@ class Routing:
 
     def _needs_root(self, what: str) -> None:
         if not self._phone.rooted:
-            raise DeviceError(self._phone.label, f"{what} can be changed on a rooted phone alone")
+            raise DeviceError(self._phone.label, f"{what} can be changed only on a rooted phone")
 
 
 def _rule(program: str) -> str:

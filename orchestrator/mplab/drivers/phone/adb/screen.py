@@ -103,7 +103,7 @@ class LogCut:
         self._phone = phone
         self._since = phone.link.run("date +%s.%N").stdout.decode().strip()[:-6]
         if not self._since.replace(".", "").isdigit():
-            raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
+            raise DeviceError(phone.label, f"'date +%s.%N' printed {self._since!r}, which is no time")
 
     def save(self, target: Path) -> None:
         """Save the log from the creation of this object until now. Its times are Unix seconds of the phone's clock.

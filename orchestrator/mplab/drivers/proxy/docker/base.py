@@ -61,10 +61,10 @@ def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
     Raises:
         LabNotReadyError: `image` is a digest, or mmdebstrap is missing or failed.
     """
-    why = f"{image} is not in the engine, no registry gave it ({because})" if because else f"{image} is to be made"
+    why = f"{image} is not in the engine, no registry gave it ({because})" if because else f"{image} must be made"
     if "@" in image:
         raise LabNotReadyError(
-            f"{why}, and what a digest names cannot be made from packages: take debian:bookworm-slim"
+            f"{why}, and an image with a digest cannot be made from packages. Use debian:bookworm-slim"
         )
     if MMDEBSTRAP.find() is None:
         raise LabNotReadyError(f"{why}, and mmdebstrap, which makes it from packages, is missing; {MMDEBSTRAP.remedy}")

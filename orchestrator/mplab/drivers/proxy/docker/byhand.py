@@ -78,17 +78,17 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
             volumes=_content(client, stack.settings.project),
         )
     except ImageNotFound:
-        yield Check("kernel", False, f"it is asked by a container of {stack.image('net')}, which is missing")
+        yield Check("kernel", False, f"not checked: the image {stack.image('net')} is missing")
         if stack.url.startswith("unix://") and ALLOWED.exists():  # its kernel is this machine's
             yield _congestion_control(stack, ALLOWED.read_text())
         return
     except APIError as error:
-        yield Check("kernel", False, f"it could not be asked: {error}")
+        yield Check("kernel", False, f"not checked: {error}")
         return
     after = time.time()
     mptcp, allowed, clock, disk = answer.decode().splitlines()
     on = mptcp == "1"
-    yield Check("MPTCP", on, "on" if on else "the server's kernel has none (5.6 or newer), or net.mptcp.enabled is 0")
+    yield Check("MPTCP", on, "on" if on else "off: the server's kernel is older than 5.6, or net.mptcp.enabled is 0")
     yield _congestion_control(stack, allowed)
     off_s = max(before - float(clock), float(clock) - after, 0.0)
     hint = f"{off_s:.1f} s off this machine's: let both keep time by NTP"

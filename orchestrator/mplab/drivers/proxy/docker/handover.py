@@ -59,5 +59,5 @@ class HostedStack:
         """Return the stack handed to this process. Raises LabNotReadyError when no stack was handed over."""
         text = os.environ.get(VARIABLE)
         if text is None:
-            raise LabNotReadyError("a lab with containers was handed none: they are started outside of it")
+            raise LabNotReadyError("the lab has no running containers: they must be started before it, outside of it")
         return cls(**json.loads(text))

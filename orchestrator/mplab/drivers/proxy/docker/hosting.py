@@ -48,10 +48,10 @@ def _stack(settings: DockerProxyFile, host: HostSettings) -> DockerStack:
 def _check_wires(stack: DockerStack) -> None:
     """Raise LabNotReadyError when the virtual phone cannot be wired to the containers."""
     if os.geteuid() != 0:
-        raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
+        raise LabNotReadyError("only root can wire a virtual phone to containers. Run as root, or without --lab")
     if not stack.url.startswith(LOCAL_ENGINE):  # from DOCKER_HOST; a lab file with such a URL is refused earlier
         raise LabNotReadyError(
-            f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
+            f"engine {stack.url}: a virtual phone needs containers of this machine's engine: unix:///…"
         )
 
 
@@ -129,6 +129,6 @@ def open_network(container: Container, service: str) -> int:
                 if str(container.id) in (process / "cgroup").read_text():
                     return os.open(process / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)
     raise LabNotReadyError(
-        f"no process of the container of {service} is seen here: the engine is on another machine, or hidden; the "
-        "virtual phone needs one on this machine"
+        f"no process of the container of {service} is on this machine: the engine is on another one, or hidden. A "
+        "virtual phone needs an engine on this machine"
     )

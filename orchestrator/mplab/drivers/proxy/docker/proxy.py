@@ -240,7 +240,7 @@ class DockerProxy:
         try:
             code, output = self._container(service).exec_run(list(argv))
         except (DockerException, RequestException) as error:
-            raise DeviceError(service, f"cannot be asked: {error}", command=argv) from error
+            raise DeviceError(service, f"a command could not be run: {error}", command=argv) from error
         text = output.decode(errors="replace") if isinstance(output, bytes) else ""
         if code != 0:
             raise DeviceError(service, "a command failed", command=argv, exit_code_found=code, stderr=text)

@@ -51,15 +51,19 @@ class DockerProxyFile(ProxyFile):
 
     driver: Literal["docker"] = Field("docker", description="Containers of a Docker engine.")
     engine: Annotated[str, BeforeValidator(_parse_engine)] | None = Field(
-        None, description="Of which engine: unix:///…, ssh://user@host; without it, DOCKER_HOST or this machine's."
+        None, description="URL of the engine: unix:///…, ssh://user@host; default: DOCKER_HOST or this machine's."
     )
     project: Annotated[str, BeforeValidator(_parse_project)] = Field(
         "mplab", description="Name of the compose project."
     )
-    profiles: list[Literal[PROFILES]] = Field(["proxy", "origin", "dns"], min_length=1, description="What is started.")  # type: ignore[valid-type]
-    signal: list[Address] = Field(default_factory=list, max_length=8, description="What MPTCP advertises to phones.")
+    profiles: list[Literal[PROFILES]] = Field(
+        ["proxy", "origin", "dns"], min_length=1, description="Profiles to start."
+    )  # type: ignore[valid-type]
+    signal: list[Address] = Field(
+        default_factory=list, max_length=8, description="Addresses that MPTCP advertises to phones."
+    )
     congestion_control: Literal["cubic", "reno", "bbr", "system"] = Field(
-        "cubic", description="Of the proxy's sockets towards phones; system: what its kernel has."
+        "cubic", description="Of the proxy's sockets towards phones; system: that of its kernel."
     )
 
     @model_validator(mode="after")
@@ -67,7 +71,7 @@ class DockerProxyFile(ProxyFile):
         for what in ("profiles", "listen", "signal"):
             given = getattr(self, what)
             if len(set(given)) < len(given):
-                raise ValueError(f"{what}: something stands there twice")
+                raise ValueError(f"{what}: an entry is listed twice")
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
@@ -75,8 +79,8 @@ class DockerProxyFile(ProxyFile):
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""
         return "engine", (
-            f"engine '{self.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
-            f"which are those of this machine's engine alone: 'unix:///…'; a phone with {others} can use any"
+            f"engine '{self.engine}': the virtual phone {phone} uses the network namespaces of the containers, which "
+            f"only an engine of this machine has: 'unix:///…'. A phone with {others} can use any engine"
         )
 
     @property

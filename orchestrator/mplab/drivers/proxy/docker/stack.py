@@ -314,7 +314,7 @@ class DockerStack:
         why = "its memory was not enough" if first.out_of_memory else first.health or first.state
         said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
         last = " | ".join(said)
-        return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
+        return f"{first.service} does not start ({why}); last lines of its log: {last or 'none'}"
 
 
 def not_allowed(wanted: str, allowed: Sequence[str]) -> str:

@@ -39,8 +39,9 @@ def taken_over(stack: DockerStack) -> Iterator[None]:
     before = stack.up_with()
     if before is None and (running := [state.service for state in stack.status()]):
         raise LabNotReadyError(
-            f"containers of the project {stack.settings.project} run already, and nobody here knows how they were "
-            f"started ({', '.join(running)}): end them by 'mplab proxy down', or choose another project"
+            f"containers of the project {stack.settings.project} already run, and 'mplab proxy up' on this "
+            f"machine did not start them ({', '.join(running)}). Stop them by 'mplab proxy down', or choose another "
+            "project"
         )
     # Written before the first change, so that the next process can restore the state if this one is killed.
     write_private(_note(stack), json.dumps({"before": before and asdict(before)}))

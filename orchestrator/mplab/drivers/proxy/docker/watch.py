@@ -74,7 +74,9 @@ class Watch:
             raise DeviceError("engine", f"the container of {', '.join(gone)} is gone; was the stack taken down?")
         lost = [name for name in self._before if _holds(name) and _seen(found[name]) != self._before[name]]
         if lost:
-            raise DeviceError("engine", f"{lost[0]} has ended, and the network that it held with it: begin a new run")
+            raise DeviceError(
+                "engine", f"{lost[0]} has ended, and with it the network namespace that it held. Start a new run"
+            )
         ended = {name: container for name, container in found.items() if not _runs(container)}
         for name, container in ended.items():
             try:

@@ -87,7 +87,7 @@ class AdbShell:
         """See `Shell`."""
         self._phone.link.connect()
         if not self._phone.rooted:
-            raise LabNotReadyError(f"{self.name} ({self.where}): it is not rooted, and root alone may shape")
+            raise LabNotReadyError(f"{self.name} ({self.where}): not rooted, and only root can shape")
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True

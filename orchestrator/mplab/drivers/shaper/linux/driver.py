@@ -22,10 +22,10 @@ class ServerFile(SshFile):
     """One Linux server: the proxy's host, or any other that forwards the phones' packets."""
 
     driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
-    host: Host = Field("", description="Name or address; without it, this machine.")
+    host: Host = Field("", description="Name or address; default: this machine.")
     sudo: bool = Field(False, description="The user becomes root by 'sudo -n'.")
     interface: InterfaceName = Field(description="The server's interface towards the phones.")
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
+    dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
 
     @property
     def shaped_interface(self) -> str:
@@ -35,7 +35,7 @@ class ServerFile(SshFile):
     @model_validator(mode="after")
     def _ssh_needs_a_host(self) -> Self:
         if not self.host and (given := sorted(self.model_fields_set & set(_OF_SSH))):
-            raise ValueError(f"{', '.join(given)}: of SSH, but there is no 'host': without it, this machine is meant")
+            raise ValueError(f"{', '.join(given)}: only for SSH, and there is no 'host'. Add 'host', or remove them")
         return self
 
 

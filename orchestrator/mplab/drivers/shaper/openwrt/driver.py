@@ -47,10 +47,10 @@ class RouterFile(SshFile):
     host: Host = Field(description="Name or address.")
     interface: InterfaceName = Field(description="The router's interface towards the phones.")
     flow_offload: Literal["refuse", "switch-off"] = Field(
-        "refuse", description="When the router forwards past its queues: do not use it so, or switch that off."
+        "refuse", description="If its flow offload bypasses the queues: refuse the router, or switch flow offload off."
     )
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
-    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
+    dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
+    radio: RadioFile | None = Field(None, description="Its WiFi while mplab holds it.")
 
     @property
     def shaped_interface(self) -> str:
@@ -149,8 +149,8 @@ def _offload(found: Capabilities, what: str, settings: RouterFile) -> Iterator[F
     if settings.flow_offload == "switch-off":
         yield Finding(f"{what}: flow offload", "warning", f"on ({options}); switched off while mplab shapes")
     else:
-        remedy = "switch it off there, or 'flow_offload: switch-off' in the lab file"
-        yield Finding(f"{what}: flow offload", "missing", f"on ({options}): packets pass the queues by", remedy)
+        remedy = "switch it off on the router, or set 'flow_offload: switch-off' in the lab file"
+        yield Finding(f"{what}: flow offload", "missing", f"on ({options}): packets bypass the queues", remedy)
 
 
 def _radio(ssh: "SshConnection", what: str, radio: RadioFile) -> Iterator[Finding]:

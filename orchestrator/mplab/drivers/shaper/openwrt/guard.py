@@ -71,7 +71,7 @@ def show(ssh: "SshConnection") -> GuardState:
     found = ssh.script(_SHOW, *INSTALLED).stdout
     if "lacks=md5sum" in found:
         raise LabNotReadyError(
-            f"{ssh.name}: no md5sum on it, by which mplab compares what is installed: it belongs to OpenWrt's busybox"
+            f"{ssh.name}: no md5sum, with which mplab compares the installed files. It is a part of OpenWrt's busybox"
         )
     files = dict(re.findall(r"^file=(\S+) (\w+)$", found, re.MULTILINE))
     held = holder(ssh, STATE)
@@ -127,7 +127,7 @@ def remove(ssh: "SshConnection") -> bool:
     """
     before = show(ssh)
     if before.owner:
-        raise LabNotReadyError(f"{ssh.name}: held by {before.owner}: end that first ('mplab router restore')")
+        raise LabNotReadyError(f"{ssh.name}: held by {before.owner}. Run 'mplab router restore' first")
     if not before.files:
         return False
     script = """
@@ -145,4 +145,6 @@ def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
         what = "another version of the dead-man's switch is" if found.files else "no dead-man's switch is"
         raise LabNotReadyError(f"{ssh.name}: {what} installed: run 'mplab router install {lab_word}'")
     if not found.running:
-        raise LabNotReadyError(f"{ssh.name}: its dead-man's switch does not run: /etc/init.d/mplab-guard start")
+        raise LabNotReadyError(
+            f"{ssh.name}: its dead-man's switch does not run. Start it: /etc/init.d/mplab-guard start"
+        )

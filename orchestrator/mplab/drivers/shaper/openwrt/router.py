@@ -69,8 +69,8 @@ class Router(TcMachine):
         options = ", ".join(self.found.offloads)
         if self.settings.flow_offload == "refuse":
             raise LabNotReadyError(
-                f"{self.name}: {options} of its firewall lets packets pass the queues by: switch it off there, or let "
-                "mplab do that: 'flow_offload: switch-off' in the lab file"
+                f"{self.name}: {options} of its firewall lets packets bypass the queues. Switch it off on the router, "
+                "or set 'flow_offload: switch-off' in the lab file"
             )
         self._refuse_staged("firewall")
         names = [f"{_OFFLOAD}{option}" for option in self.found.offloads]

@@ -23,9 +23,10 @@ class PhoneShellFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     command: list[str] = Field(
-        min_length=1, description="Opens a root shell, to be given 'sh': [adb, -s, SERIAL, shell, su, -c]."
+        min_length=1,
+        description="Command line that runs 'sh', appended to it, as root: [adb, -s, SERIAL, shell, su, -c].",
     )
-    dead_man: DeadMan = Field(15.0, description="Silence after which it takes all shaping back.")
+    dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):

@@ -51,14 +51,14 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
         with connected(self.shell(label, settings)) as shell:
             done = guard.call(shell, self.state_directory, "restore", token, check=False)
         if done.exit_code not in {0, guard.NOT_OURS}:
-            raise LabNotReadyError(done.stderr.strip() or f"{label}: not given back: exit code {done.exit_code}")
+            raise LabNotReadyError(done.stderr.strip() or f"{label}: not released: exit code {done.exit_code}")
 
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
         """See `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
             done = guard.call(shell, self.state_directory, "restore", check=False)
         if done.exit_code != 0:
-            raise LabNotReadyError(f"{machine.label}: not everything could be taken back: {done.stderr.strip()}")
+            raise LabNotReadyError(f"{machine.label}: a change could not be undone: {done.stderr.strip()}")
 
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
         """See `MachineDriver`."""
@@ -93,6 +93,6 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
             yield Finding(
                 f"{what}: ethtool",
                 self.without_ethtool,
-                "not there: packets that the kernel puts together are delayed and lost as one",
+                "not installed: packets that the kernel joins are delayed and lost as one",
                 "install the package ethtool" if self.without_ethtool == "missing" else "",
             )

@@ -169,18 +169,20 @@ class Capabilities:
         """Yield reasons why the machine cannot shape at all, each with a remedy."""
         if not self.tc:
             how = "opkg install tc-full (or: apk add tc-full)" if self.openwrt else "the package iproute2"
-            yield f"no tc of iproute2 on it: install it: {how}"
+            yield f"no tc of iproute2. Install it: {how}"
             return
         for what in _NEEDED:
             if what in self.cannot:
                 yield self.remedy(what)
         for interface in self.missing_interfaces:
-            yield f"it has no interface {interface}: see 'ip link' there"
+            yield f"no interface {interface}. Run 'ip link' on the machine to list them"
         for interface, qdisc in self.foreign.items():
             if interface not in self.shared:
-                yield f"{interface} has a qdisc of somebody else ({qdisc}): switch that off (sqm? qosify?)"
+                yield f"{interface} has a qdisc of another program ({qdisc}). Switch that program off (sqm? qosify?)"
         for interface, qdisc in self.limiting.items() if self.openwrt else ():
-            yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+            yield (
+                f"{interface} has a root qdisc of another program that shapes ({qdisc}). Switch that program off (sqm?)"
+            )
 
     def warnings(self) -> list[str]:
         """Return reasons why the machine may not apply conditions exactly: root qdiscs of other programs.
@@ -330,7 +332,7 @@ def check_shaping(found: Capabilities, what: str) -> Iterator[Finding]:
     for problem in problems:
         yield Finding(f"{what}: shaping", "missing", problem, "see the message")
     for warning in found.warnings():
-        yield Finding(f"{what}: shaping", "warning", warning, "its rate and delay come on top of the requested ones")
+        yield Finding(f"{what}: shaping", "warning", warning, "its rate and delay add to the requested ones")
     if not problems:
         tiny = " (tc-tiny)" if found.tiny else ""
         yield Finding(f"{what}: shaping", "ok", f"htb, netem, ifb; {found.tc_version}{tiny}")

@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 _BEATS_PER_LIMIT = 4
 _NO_LONGER_OURS = 77
-_REBOOTED = "was rebooted in the middle: nothing is shaped any more"
+_REBOOTED = "was rebooted while it shaped: nothing is shaped any more"
 
 
 class Hold:
@@ -77,7 +77,7 @@ class Hold:
             raise LabNotReadyError(f"{self.name}: {why}. Free some space there, then try again")
         if done.exit_code != 0:
             raise MachineError(
-                self.name, "what an earlier run has left could not be taken back", stderr=done.stderr or done.stdout
+                self.name, "changes of an earlier run could not be undone", stderr=done.stderr or done.stdout
             )
         note = self.note_undo(guard.KERNEL_UNDO_NAME, guard.release_script(self.owner))
         claimed = self.shell.script(f"{note}\n{guard.claim_script(self.owner, self.name)}", check=False)
@@ -110,7 +110,7 @@ class Hold:
             done = self._guard("restore", self.owner)
         if done.exit_code not in {0, guard.NOT_OURS}:
             raise MachineError(
-                self.name, "something could not be taken back", exit_code_found=done.exit_code, stderr=done.stderr
+                self.name, "a change could not be undone", exit_code_found=done.exit_code, stderr=done.stderr
             )
         self._given_back = True
 
@@ -178,7 +178,7 @@ class Hold:
         if self._boot_now() != self._boot:
             return _REBOOTED
         limit = f"{self._dead_man_s:g} s"
-        return f"has taken the shaping back by itself: it had not heard from us for {limit} (dead-man's switch)"
+        return f"has removed all shaping itself: no heartbeat for {limit} (dead-man's switch)"
 
     def _explain_loss(self) -> None:
         """Reconnect to find out whether the machine was rebooted, is lost, or only lost its connection.
@@ -234,7 +234,7 @@ class Hold:
             where = f" at '{lines[int(match[1]) - 1]}'" if match and int(match[1]) <= len(lines) else ""
             raise MachineError(
                 self.name,
-                f"{what} was refused{where}, nothing of it stays",
+                f"{what} was refused{where}, all of it was undone",
                 exit_code_found=done.exit_code,
                 stderr=done.stderr or done.stdout,
             )

@@ -135,7 +135,7 @@ class TcMachine:
         try:
             self.restore()
         except (DeviceError, LabNotReadyError) as error:
-            _log.error("not given back", machine=self.name, error=str(error))
+            _log.error("not released", machine=self.name, error=str(error))
 
     def restore(self) -> None:
         """Undo all changes; reconnect when the connection is lost.
@@ -210,8 +210,8 @@ class LinuxHost(LinuxMachine):
         check_root(self.shell)
         if self.shell.script("command -v ethtool", check=False).exit_code != 0:
             raise LabNotReadyError(
-                f"{self.name}: no ethtool on it, which keeps the kernel from putting packets together: install the "
-                "package ethtool"
+                f"{self.name}: no ethtool, with which mplab stops the kernel from joining packets. Install the package "
+                "ethtool"
             )
 
 
@@ -231,4 +231,4 @@ def check_root(shell: Shell) -> None:
     """Raise LabNotReadyError when a shell is not a root shell."""
     uid = shell.script("id -u").stdout.strip()
     if uid != "0":
-        raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, who alone may shape")
+        raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, and only root can shape")

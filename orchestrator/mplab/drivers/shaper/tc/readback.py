@@ -121,14 +121,14 @@ def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> lis
     if found.rate_bps is None:
         problems.append("no htb class")
     elif abs(found.rate_bps - rate_bps) > rate_bps * 1e-3:
-        problems.append(f"rate {found.rate_bps:g} bit/s, {rate_bps:g} asked")
+        problems.append(f"rate {found.rate_bps:g} bit/s, {rate_bps:g} requested")
     for handle, text in asked.items():
         kind, _, options = text.partition(" ")
         qdisc = found.qdiscs.get(handle)
         if qdisc is None:
             problems.append(f"no {kind} {handle}")
         elif qdisc.kind != kind:
-            problems.append(f"{qdisc.kind} {handle}, {kind} asked")
+            problems.append(f"{qdisc.kind} {handle}, {kind} requested")
         else:
             problems += [f"{kind} {text}" for text in _differ(parse_options(options), qdisc.settings)]
     return problems
@@ -137,7 +137,7 @@ def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> lis
 def _differ(asked: Settings, found: Settings) -> list[str]:
     """Compare with tolerances: the kernel rounds times to 64 ns and shares to 2⁻³², and tc prints few digits."""
     return [
-        f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
+        f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} requested"
         for name in sorted({*asked, *found})
         if name in asked or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
         if abs(found.get(name, 0.0) - asked.get(name, 0.0))

@@ -138,7 +138,7 @@ class CommandShell:
             ) from error
         if uid != "0":
             self._alive = False
-            raise LabNotReadyError(f"{self.name} ({self.where}): user {uid} is not root, who alone may shape")
+            raise LabNotReadyError(f"{self.name} ({self.where}): user {uid} is not root, and only root can shape")
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True

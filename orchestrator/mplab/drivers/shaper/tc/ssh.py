@@ -97,8 +97,9 @@ class SshConnection:
             case paramiko.BadHostKeyException():
                 expected, found = fingerprint(error.expected_key), fingerprint(error.key)
                 return (
-                    f"wrong host key: {found} found, {expected} known. If the router was installed anew, take its old "
-                    f"key out of {settings.known_hosts or '~/.ssh/known_hosts'}; else somebody is in between"
+                    f"wrong host key: {found} found, {expected} known. If the router was installed again, remove its "
+                    f"old key from {settings.known_hosts or '~/.ssh/known_hosts'}. Otherwise, another machine "
+                    "answers in its place"
                 )
             case paramiko.AuthenticationException() if settings.key:
                 return (
@@ -111,7 +112,7 @@ class SshConnection:
                     f"public half of one to {_AUTHORIZED}, or name another with 'key' in the lab file"
                 )
             case paramiko.ssh_exception.IncompatiblePeer():
-                return f"its SSH server is too old: {error}. OpenWrt 21.02 is the first that is new enough"
+                return f"its SSH server is too old: {error}. Use OpenWrt 21.02 or later"
             case FileNotFoundError():
                 return f"no such file: {error.filename}"
             case paramiko.SSHException() if str(error) == _NO_KEY:

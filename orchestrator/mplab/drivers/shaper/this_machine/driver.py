@@ -25,7 +25,9 @@ class ThisMachineFile(MachineFile):
         description="Its interface towards the phones: the radio, or a port of the bridge."
     )
     sudo: bool = Field(False, description="mplab's user becomes root by 'sudo -n'.")
-    dead_man: DeadMan = Field(15.0, description="Silence of mplab after which a background shell takes all back.")
+    dead_man: DeadMan = Field(
+        15.0, description="Time without heartbeat after which a background shell removes all shaping."
+    )
 
     @property
     def shaped_interface(self) -> str:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class VirtualRouterFile(MachineFile):
     """A router that a lab boots in place of its node ``router``; the lab knows its address."""
 
-    driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
-    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")
-    dead_man: DeadMan = Field(60.0, description="Silence after which it takes all shaping back.")
-    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
+    driver: Literal["virtual"] = Field(description="A small virtual machine, controlled like a router with OpenWrt.")
+    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="See the driver openwrt.")
+    dead_man: DeadMan = Field(60.0, description="Time without heartbeat after which it removes all shaping.")
+    radio: RadioFile | None = Field(None, description="Its WiFi while mplab holds it.")
 
 
 class Virtual(InsideDriver[VirtualRouterFile]):

@@ -124,7 +124,7 @@ def new_host_key(root: Path) -> str:
     made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found = re.search(r"^(ssh-ed25519 \S+)", made, re.MULTILINE)
     if found is None:
-        raise LabNotReadyError(f"dropbearkey made no key that can be read: {made.strip()}")
+        raise LabNotReadyError(f"dropbearkey printed no public key: {made.strip()}")
     return found[1]
 
 

@@ -83,7 +83,7 @@ class Mpflex(Transport):
     def check_active(self, active: ActiveCheck) -> list[str]:
         """Return reasons why the test session is not as requested: no MPFlex, a missing path, wrong encryption."""
         if active.get("transport") != "mpflex":
-            return [f"the test connection was {active.get('transport')}, mpflex was asked"]
+            return [f"the test connection was {active.get('transport')}, mpflex was requested"]
         reasons = [
             f"the test session had no path on {device}"
             for device in self._interfaces
@@ -92,7 +92,7 @@ class Mpflex(Transport):
         if reasons or not active.get("ok"):
             reasons.append(f"the test session failed: {active.get('error')}")
         if bool(active.get("plain")) != self._options.plain:
-            reasons.append("the paths were {}, {} were asked".format(*_privacy(plain=self._options.plain)))
+            reasons.append("the paths were {}, {} were requested".format(*_privacy(plain=self._options.plain)))
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
@@ -156,7 +156,7 @@ class Mpflex(Transport):
         """Return why the policy was not in force, or which connections violated it."""
         read = [event for event in evidence.log if event["event"] == "policy"]
         if not read:
-            return [f"the agent read no policy, {self._options.policy} was asked"]
+            return [f"the agent read no policy, {self._options.policy} was requested"]
         reasons = [f"the policy was not in force: {event['error']}" for event in read if event.get("error")]
         streams = [event for event in evidence.log if event["event"] == "connection" and event.get("scheme")]
         if not streams:
@@ -185,10 +185,10 @@ class Mpflex(Transport):
         because a path that stalls or ends is set up again. Negotiated Multipath TCP is always a reason.
         """
         if any(row["kind"] == "mptcp" for row in evidence.connections):
-            return ["Multipath TCP was negotiated, mpflex was asked"]
+            return ["Multipath TCP was negotiated, mpflex was requested"]
         begun = Counter(flow["interface"] for flow in evidence.subflows)
         return [
-            f"{begun[device]} TCP connections to the proxy began on {device}, one path was asked"
+            f"{begun[device]} TCP connections to the proxy began on {device}, one path was requested"
             for device in self._interfaces
             if begun[device] != 1
             and not (begun[device] and (device in evidence.disturbances.devices or _may_stall(device, evidence)))

@@ -44,8 +44,8 @@ class MptcpDriver(TransportDriver):
         if kernel is None or kernel.kind == "upstream":
             return ""
         patched = f"{kernel.kind} {kernel.version}"
-        other = f", only that of a kernel {patched}: proxies would not understand it" if kernel.kind != "none" else ""
-        return f"has no Multipath TCP of Linux 5.6{other}"
+        other = f", only the {patched} one, which proxies do not support" if kernel.kind != "none" else ""
+        return f"has no Multipath TCP of Linux 5.6 or later{other}"
 
     def check(self) -> Iterator[Finding]:
         """See `TransportDriver`: checks the kernel, and opens an MPTCP socket."""

@@ -55,7 +55,7 @@ def cell_problem_of(kernel: KernelMptcp) -> str:
     The proxy implements only RFC 8684, not the older protocol of the patches of multipath-tcp.org.
     """
     if kernel.kind == "out-of-tree":
-        return f"its kernel has that of the patches {kernel.version}".rstrip() + ", which proxies would not understand"
+        return f"its kernel has the patches {kernel.version}".rstrip() + ", which proxies do not support"
     return problem_of(kernel, rooted=True)
 
 
@@ -135,7 +135,7 @@ class Mptcp(Transport):
     def check_active(self, active: ActiveCheck) -> list[str]:
         """Return reasons why the test connection was not MPTCP with a subflow from every interface."""
         if not active.get("mptcp"):
-            return ["the test connection was plain TCP, Multipath TCP was asked"]
+            return ["the test connection was plain TCP, Multipath TCP was requested"]
         missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
         return [f"the test connection had no subflow on {device}" for device in missing]
 
