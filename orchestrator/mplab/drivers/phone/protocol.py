@@ -82,12 +82,12 @@ def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
         devices: mplab's name → the phone's name; see `Phone.devices`.
     """
     ours = {device: name for name, device in devices.items()}
-    found: dict[str, object] = dict(record)
+    translated: dict[str, object] = dict(record)
     for key in ("interface", "device"):
-        if isinstance(value := found.get(key), str):
-            found[key] = ours.get(value, value)
-    if isinstance(paths := found.get("paths"), list):
-        found["paths"] = [
+        if isinstance(value := translated.get(key), str):
+            translated[key] = ours.get(value, value)
+    if isinstance(paths := translated.get("paths"), list):
+        translated["paths"] = [
             by_our_names(path, devices) if isinstance(path, dict) else ours.get(path, path) for path in paths
         ]
-    return cast("_Record", found)
+    return cast("_Record", translated)

@@ -29,10 +29,10 @@ PermissionName = Annotated[
 ]
 
 
-def _parse_apk(found: object) -> object:
-    if isinstance(found, str) and (found.startswith(("/", "~")) and found.endswith(".apk")):
-        return found
-    raise ValueError(f"apk {found!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
+def _parse_apk(value: object) -> object:
+    if isinstance(value, str) and (value.startswith(("/", "~")) and value.endswith(".apk")):
+        return value
+    raise ValueError(f"apk {value!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
 
 
 Apk = Annotated[str, BeforeValidator(_parse_apk)]

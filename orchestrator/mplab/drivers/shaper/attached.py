@@ -107,12 +107,12 @@ class AttachedShaper:
         """Map interface → machine, selector, and the conditions that the kernel of the machine reports."""
         self.check_alive()
         states = {machine.name: machine.shaping.state() for machine, _ in self._machines.values()}
-        found: dict[str, ShapedPath] = {}
+        paths: dict[str, ShapedPath] = {}
         for interface, (machine, _) in self._machines.items():
-            found[interface] = {"where": machine.name}
+            paths[interface] = {"where": machine.name}
             if (state := states[machine.name].get(self._key(interface))) is not None:
-                found[interface] |= {"of": state["of"], "up": state["up"], "down": state["down"]}
-        return found
+                paths[interface] |= {"of": state["of"], "up": state["up"], "down": state["down"]}
+        return paths
 
     def where(self, interface: str) -> str:
         """Return the name of a path's machine for reports: ``server proxy (tc)``; or ``not shaped``."""

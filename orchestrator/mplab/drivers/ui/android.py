@@ -222,15 +222,15 @@ class AndroidUi:
         return AppState(0, 0, 0, 0, 0)
 
     def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> Node:
-        found: list[Node] = []
+        matches: list[Node] = []
 
         def there(windows: Sequence[Node]) -> bool:
             node = find_node(windows, selector)
-            found[:] = [node] if node else []
+            matches[:] = [node] if node else []
             return node is not None and (not enabled or "enabled" in node.flags)
 
-        self._until(there, timeout_s, lambda: "there, but not enabled" if found else "not there")
-        return found[0]
+        self._until(there, timeout_s, lambda: "there, but not enabled" if matches else "not there")
+        return matches[0]
 
     def _until(
         self, holds: Callable[[Sequence[Node]], bool], timeout_s: float, problem: str | Callable[[], str]
@@ -271,16 +271,16 @@ class AndroidUi:
         return f"; in front is {package or 'nothing'}: {title_of(windows)!r}"
 
     @contextlib.contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, action: str) -> Iterator[None]:
         self._step_number += 1
         try:
             yield
         except AutomationError as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: AutomationError) -> NoReturn:
+    def _fail(self, action: str, error: AutomationError) -> NoReturn:
         remark = keep_step(self, self._settings.screenshots, self._step_number)
-        raise StepError(f"{self._automation.device}: {what}: {error}{remark}") from error
+        raise StepError(f"{self._automation.device}: {action}: {error}{remark}") from error
 
 
 def _has_focus(windows: Sequence[Node]) -> bool:

@@ -126,8 +126,8 @@ class AppiumAutomation:
         """Delete the stored data of an app."""
         self._mobile(f"clearing {package}", "clearApp", appId=package)
 
-    def _mobile(self, what: str, command: str, **arguments: object) -> None:
-        with _explained(what):
+    def _mobile(self, action: str, command: str, **arguments: object) -> None:
+        with _explained(action):
             self._driver.execute_script(f"mobile: {command}", arguments)
 
 
@@ -156,12 +156,12 @@ def capabilities(phone: AppiumPhone) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
         text = (error.msg if isinstance(error, WebDriverException) else str(error)) or type(error).__name__
-        raise AutomationError(f"{what}: {text.strip().splitlines()[0][:300]}") from error
+        raise AutomationError(f"{action}: {text.strip().splitlines()[0][:300]}") from error
 
 
 def appium_session(phone: AppiumPhone, settings: AndroidSettings) -> contextlib.AbstractContextManager[AndroidUi]:

@@ -169,8 +169,8 @@ class ChromiumUi:
         executor: Any = self._driver.command_executor
         executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
         answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
-        found: Json = answer["value"]
-        return found
+        result: Json = answer["value"]
+        return result
 
     @property
     def browser_pid(self) -> int | None:
@@ -178,32 +178,32 @@ class ChromiumUi:
         return self._wrapper.browser_pid()
 
     @contextlib.contextmanager
-    def _step(self, what: str, timeout_s: float) -> Iterator[None]:
+    def _step(self, action: str, timeout_s: float) -> Iterator[None]:
         self._step_number += 1
         self._config.timeout = timeout_s + _ANSWER_MARGIN_S
         try:
             yield
         except FAILURES as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: Exception) -> NoReturn:
+    def _fail(self, action: str, error: Exception) -> NoReturn:
         if not _listens(self._driver_port):  # checked first, because the browser ends with its driver
-            raise StepError(f"browser: {what}: chromedriver has ended") from error
+            raise StepError(f"browser: {action}: chromedriver has ended") from error
         if self.browser_pid is None:
-            raise StepError(f"browser: {what}: the browser has ended") from error
+            raise StepError(f"browser: {action}: the browser has ended") from error
         remark = keep_step(self, self._screenshots, self._step_number)
-        raise StepError(f"browser: {what}: {_first_line(error)}{remark}") from error
+        raise StepError(f"browser: {action}: {_first_line(error)}{remark}") from error
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        locators = [locator(one) for one in selector.alternatives]
+        locators = [locator(alternative) for alternative in selector.alternatives]
         deadline = time.monotonic() + timeout_s
         while True:
-            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
-            element = next((item for item in found if not visible or item.is_displayed()), None)
+            elements = [element for by, value in locators for element in self._driver.find_elements(by, value)]
+            element = next((item for item in elements if not visible or item.is_displayed()), None)
             if element is not None:
                 return element
             if time.monotonic() > deadline:
-                state = "there, but not visible" if found else "not there"
+                state = "there, but not visible" if elements else "not there"
                 raise WebDriverException(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 

@@ -104,12 +104,12 @@ def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = A
     """
     argv = [str(node), str(appium_dir / "har.mjs")]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             argv, input=json.dumps(events), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StepError(f"har: {' '.join(argv)}: {error}") from error
-    if done.returncode != 0:
-        raise StepError(f"har: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()[-300:]}")
-    har: dict[str, Any] = json.loads(done.stdout)
+    if result.returncode != 0:
+        raise StepError(f"har: {' '.join(argv)} failed ({result.returncode}): {result.stderr.strip()[-300:]}")
+    har: dict[str, Any] = json.loads(result.stdout)
     return har

@@ -99,7 +99,7 @@ class ChromiumUiFactory:
             _remove(folder)
 
     def _create(
-        self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
+        self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, switches: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path, int]:
         """Return a session, its profile, and the port of its ChromeDriver.
 
@@ -111,12 +111,12 @@ class ChromiumUiFactory:
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"
-            asked = capabilities(wrapper.path, profile, further, muted=muted)
-            options = AppiumOptions().load_capabilities(asked)
+            requested = capabilities(wrapper.path, profile, switches, muted=muted)
+            options = AppiumOptions().load_capabilities(requested)
             config.timeout = _SESSION_TIMEOUT_S
             try:
                 driver = Remote(command_executor=self.server_url, options=options, client_config=config)
-                return driver, profile, asked["appium:chromedriverPort"]
+                return driver, profile, requested["appium:chromedriverPort"]
             except FAILURES as error:
                 problem = str(error).strip().splitlines()[0]
                 _kill(wrapper)

@@ -179,22 +179,24 @@ class FirefoxUi:
             cached_objects=sum(b":http" in _bytes(path) for path in self._profile.glob("cache2/entries/*")),
             service_workers=workers.read_text(errors="replace").count("http") if workers.exists() else 0,
             storage_origins=len(origins),
-            storage_bytes=sum(path.stat().st_size for one in origins for path in one.rglob("*") if path.is_file()),
+            storage_bytes=sum(
+                path.stat().st_size for origin in origins for path in origin.rglob("*") if path.is_file()
+            ),
         )
 
     @contextlib.contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, action: str) -> Iterator[None]:
         self._step_number += 1
         try:
             yield
         except SessionError as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: SessionError) -> NoReturn:
+    def _fail(self, action: str, error: SessionError) -> NoReturn:
         if not self._alive():
-            raise StepError(f"browser: {what}: the browser has ended") from error
+            raise StepError(f"browser: {action}: the browser has ended") from error
         remark = keep_step(self, self._screenshots, self._step_number)
-        raise StepError(f"browser: {what}: {error}{remark}") from error
+        raise StepError(f"browser: {action}: {error}{remark}") from error
 
     def _take_events(self) -> None:
         """Receive all events that the browser has sent. Raises SessionError when it does not answer."""
@@ -216,13 +218,13 @@ class FirefoxUi:
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
         deadline = time.monotonic() + timeout_s
         while True:
-            found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
-            elements = [{"sharedId": node["sharedId"]} for node in found]
-            element = next((one for one in elements if not visible or self._call(_BOX, one)), None)
+            nodes = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
+            elements = [{"sharedId": node["sharedId"]} for node in nodes]
+            element = next((candidate for candidate in elements if not visible or self._call(_BOX, candidate)), None)
             if element is not None:
                 return element
             if time.monotonic() > deadline:
-                state = "there, but not visible" if found else "not there"
+                state = "there, but not visible" if nodes else "not there"
                 raise SessionError(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 

@@ -19,9 +19,9 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     for way in selector.alternatives:
-        found = next((node for node in nodes if _is(node, way)), None)
-        if found is not None:
-            return found
+        match = next((node for node in nodes if _is(node, way)), None)
+        if match is not None:
+            return match
     return None
 
 

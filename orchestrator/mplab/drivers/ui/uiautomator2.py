@@ -111,15 +111,15 @@ class UiAutomator2:
         with _explained("reading the phone's model"):
             return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
 
-    def _am(self, arguments: Sequence[str], what: str) -> None:
-        self._shell(["am", *arguments], what, bad="Error")
+    def _am(self, arguments: Sequence[str], action: str) -> None:
+        self._shell(["am", *arguments], action, bad="Error")
 
-    def _shell(self, argv: Sequence[str], what: str, *, good: str = "", bad: str = "") -> None:
-        with _explained(what):
+    def _shell(self, argv: Sequence[str], action: str, *, good: str = "", bad: str = "") -> None:
+        with _explained(action):
             answer = self._client.shell(list(argv))
         output = str(answer.output).strip()
         if answer.exit_code != 0 or good not in output or (bad and bad in output):
-            raise AutomationError(f"{what}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
+            raise AutomationError(f"{action}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
 
 
 def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
@@ -145,12 +145,12 @@ def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
 
 
 @contextlib.contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise AutomationError(f"{what}: {text[:300]}") from error
+        raise AutomationError(f"{action}: {text[:300]}") from error
 
 
 def uiautomator2_session(

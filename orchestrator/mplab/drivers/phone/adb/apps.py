@@ -28,8 +28,8 @@ class Apps:
         """Return the app's ``versionName``; "" when it is not installed. Raises DeviceError when the phone is lost."""
         name = shlex.quote(package)
         text = self._phone.link.run(f"pm path {name} >/dev/null && dumpsys package {name}").stdout
-        found = _VERSION.search(text.decode(errors="replace"))
-        return found[1].strip() if found else ""
+        match = _VERSION.search(text.decode(errors="replace"))
+        return match[1].strip() if match else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
         """Map each package in `packages` to its installed version, or "". Raises DeviceError when the phone is lost."""
@@ -80,28 +80,28 @@ class Apps:
             DeviceError: the phone refused a command.
         """
         label, name = self._phone.label, shlex.quote(package)
-        there, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
-        if package not in there:
+        installed, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
+        if package not in installed:
             if apk is None or not apk.is_file():
-                what = f"there is no file {apk}" if apk is not None else "the lab file names no 'apk'"
-                raise LabNotReadyError(f"{label}: {package} is not installed, and {what}")
+                problem = f"there is no file {apk}" if apk is not None else "the lab file names no 'apk'"
+                raise LabNotReadyError(f"{label}: {package} is not installed, and {problem}")
             self._phone.register(f"{label}: {package} is installed", f"{before}pm uninstall {name}")
             self.install(apk)
-            others = self._packages() - there - {package}
+            others = self._packages() - installed - {package}
             for other in others:
                 self._run_checked(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
             if others:
                 raise LabNotReadyError(f"{label}: {apk} is the app {', '.join(sorted(others))}, not {package}")
         allowed = self._allowed(package)
         for permission in grant:
-            if package in there and permission not in allowed:
+            if package in installed and permission not in allowed:
                 back = f"{before}pm revoke {name} {shlex.quote(permission)}"
                 self._phone.register(f"{label}: {package} is allowed {permission}", back)
             self.grant(package, permission)
 
     def _packages(self) -> set[str]:
-        said = self._phone.script("pm list packages").stdout
-        return {line.removeprefix("package:").strip() for line in said.splitlines() if line.startswith("package:")}
+        listing = self._phone.script("pm list packages").stdout
+        return {line.removeprefix("package:").strip() for line in listing.splitlines() if line.startswith("package:")}
 
     def _allowed(self, package: str) -> set[str]:
         """Return the permissions that the app has been granted."""
@@ -123,10 +123,10 @@ class Apps:
         return True
 
     def _run_checked(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
-        done = self._phone.script(command, check=False, timeout_s=timeout_s)
-        said = (done.stdout + done.stderr).strip()
-        if done.exit_code != 0 or good not in said or said.startswith("Error"):
-            self._phone.check_root(done.exit_code)
+        result = self._phone.script(command, check=False, timeout_s=timeout_s)
+        output = (result.stdout + result.stderr).strip()
+        if result.exit_code != 0 or good not in output or output.startswith("Error"):
+            self._phone.check_root(result.exit_code)
             raise DeviceError(
-                self._phone.label, problem, command=(command,), exit_code_found=done.exit_code, stderr=said
+                self._phone.label, problem, command=(command,), exit_code_found=result.exit_code, stderr=output
             )

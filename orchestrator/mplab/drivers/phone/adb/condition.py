@@ -86,8 +86,8 @@ def parse_condition(answers: Mapping[str, str]) -> Condition:
 
 
 def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return int(found[1]) if found else None
+    match = re.search(pattern, text, re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def _traffic(text: str) -> dict[str, int]:
@@ -126,12 +126,12 @@ def measure_clock(link: Link) -> ClockOffset:
     """
     offsets, times = [], []
     for _ in range(_READS):
-        asked = time.time()
-        said = link.run("date +%s.%N", timeout_s=10).stdout.decode(errors="replace").strip()
+        sent = time.time()
+        output = link.run("date +%s.%N", timeout_s=10).stdout.decode(errors="replace").strip()
         answered = time.time()
         try:
-            offsets.append(float(said) - (asked + answered) / 2)
+            offsets.append(float(output) - (sent + answered) / 2)
         except ValueError:
-            raise DeviceError(link.label, f"'date +%s.%N' printed {said!r}, which is no time") from None
-        times.append(answered - asked)
+            raise DeviceError(link.label, f"'date +%s.%N' printed {output!r}, which is no time") from None
+        times.append(answered - sent)
     return ClockOffset(statistics.median(offsets), statistics.median(times) / 2, _READS)

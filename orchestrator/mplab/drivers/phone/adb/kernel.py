@@ -79,9 +79,9 @@ def keep_mptcp(phone: AdbPhone) -> None:
     Raises:
         DeviceError: the phone is lost.
     """
-    found = phone.script(_LOOK, check=False)
-    if found.exit_code == 0:
-        phone.register(f"{phone.label}: MPTCP", undo_script(found.stdout))
+    settings = phone.script(_LOOK, check=False)
+    if settings.exit_code == 0:
+        phone.register(f"{phone.label}: MPTCP", undo_script(settings.stdout))
 
 
 def undo_script(shown: str) -> str:
@@ -154,9 +154,9 @@ def set_out_of_tree(phone: AdbPhone, settings: OutOfTreeSettings) -> None:
         _write(phone, _NDIFFPORTS, before, str(settings.subflows))
     for role, use in settings.uses.items():
         _set_use(phone, role, use)
-    found = read_kernel(phone).sysctls
+    sysctls = read_kernel(phone).sysctls
     if wrong := [
-        f"{name} is {found.get(name)}, not {value}" for name, value in wanted.items() if found.get(name) != value
+        f"{name} is {sysctls.get(name)}, not {value}" for name, value in wanted.items() if sysctls.get(name) != value
     ]:
         raise DeviceError(phone.label, f"its kernel did not apply a setting: {'; '.join(wrong)}")
 

@@ -153,14 +153,16 @@ def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            found = [info.serial for info in server.client.list()]
+            serials = [info.serial for info in server.client.list()]
         except FAILURES as error:
             raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
-        if len(found) == 1:
-            return str(found[0])
-        if found:
-            listed = ", ".join(sorted(found))
-            raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
+        if len(serials) == 1:
+            return str(serials[0])
+        if serials:
+            listed = ", ".join(sorted(serials))
+            raise LabNotReadyError(
+                f"{name}: several phones and no serial: choose one, 'serial: {serials[0]}'; {listed}"
+            )
         if time.monotonic() > deadline:
             raise LabNotReadyError(
                 f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"

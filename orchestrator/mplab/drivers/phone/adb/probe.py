@@ -94,13 +94,13 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
 
 
 def _programs(phone: AdbPhone) -> dict[str, str]:
-    found = {}
+    paths = {}
     for program in (MPFLEX, MPTRACE, CURL):
-        found[program.name] = _where(phone, program)
-    said = phone.script("; ".join(f"command -v {name} || echo -" for name in _TOOLS), check=False).stdout
-    for name, where in zip(_TOOLS, said.splitlines(), strict=False):
-        found[name] = where if where.startswith("/") else "not there"
-    return found
+        paths[program.name] = _where(phone, program)
+    output = phone.script("; ".join(f"command -v {name} || echo -" for name in _TOOLS), check=False).stdout
+    for name, where in zip(_TOOLS, output.splitlines(), strict=False):
+        paths[name] = where if where.startswith("/") else "not there"
+    return paths
 
 
 def _where(phone: AdbPhone, program: Program) -> str:

@@ -140,7 +140,7 @@ class Recovery:
     def _answers(self, before: bytes) -> bool:
         """Return True while the phone answers and has not rebooted; `before` is its boot id before the reboot."""
         try:
-            done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
+            output = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:
             return False
-        return done.stdout == before
+        return output.stdout == before

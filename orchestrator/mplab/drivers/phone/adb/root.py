@@ -82,8 +82,8 @@ def give_up_adb_root(link: Link) -> None:
 
 
 def _is_root(link: Link, dialect: Root) -> bool:
-    done = link.run(dialect.line("id -u"), timeout_s=_SU_TIMEOUT_S)
-    return done.exit_code == 0 and done.stdout.strip() == b"0"
+    result = link.run(dialect.line("id -u"), timeout_s=_SU_TIMEOUT_S)
+    return result.exit_code == 0 and result.stdout.strip() == b"0"
 
 
 def _restart_adbd(link: Link, service: str) -> bool:

@@ -24,12 +24,12 @@ _STOP_TIMEOUT_S = 15.0
 
 def screenshot(phone: AdbPhone, target: Path) -> None:
     """Save the screen as PNG. Raises DeviceError when the phone gives no picture."""
-    done = phone.link.run("screencap -p", timeout_s=30)
-    if done.exit_code != 0 or not done.stdout.startswith(b"\x89PNG"):
-        said = done.stderr.decode(errors="replace")
-        raise DeviceError(phone.label, "no screenshot", exit_code_found=done.exit_code, stderr=said)
+    result = phone.link.run("screencap -p", timeout_s=30)
+    if result.exit_code != 0 or not result.stdout.startswith(b"\x89PNG"):
+        errors = result.stderr.decode(errors="replace")
+        raise DeviceError(phone.label, "no screenshot", exit_code_found=result.exit_code, stderr=errors)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(done.stdout)
+    target.write_bytes(result.stdout)
 
 
 def hierarchy(phone: AdbPhone) -> str:
@@ -39,11 +39,11 @@ def hierarchy(phone: AdbPhone) -> str:
         DeviceError: there is no tree, e.g. because another automation uses the phone's accessibility service.
     """
     path = f"/data/local/tmp/{_TREE_FILE}"
-    done = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
-    text = done.stdout.decode(errors="replace")
-    if done.exit_code != 0 or "<hierarchy" not in text:
-        said = done.stderr.decode(errors="replace") or text
-        raise DeviceError(phone.label, "no element tree", exit_code_found=done.exit_code, stderr=said)
+    result = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
+    text = result.stdout.decode(errors="replace")
+    if result.exit_code != 0 or "<hierarchy" not in text:
+        errors = result.stderr.decode(errors="replace") or text
+        raise DeviceError(phone.label, "no element tree", exit_code_found=result.exit_code, stderr=errors)
     begin = text.find("<?xml")
     return text[begin if begin >= 0 else text.index("<hierarchy") :]
 
@@ -83,8 +83,8 @@ class ScreenRecording:
         if code is None:
             code = self._process.stop()
         if self._phone.shell(["test", "-s", self._path], check=False).exit_code != 0:
-            said = self._log.read_text(errors="replace")
-            raise DeviceError(self._phone.label, "no screen recording", exit_code_found=code, stderr=said)
+            output = self._log.read_text(errors="replace")
+            raise DeviceError(self._phone.label, "no screen recording", exit_code_found=code, stderr=output)
         self._phone.pull(self._path, target)
         self._phone.shell(["rm", "-f", self._path], check=False)
 
@@ -111,12 +111,12 @@ class LogCut:
         Raises:
             DeviceError: the phone gives no log.
         """
-        done = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
-        if done.exit_code != 0:
-            said = done.stderr.decode(errors="replace")
-            raise DeviceError(self._phone.label, "no log", exit_code_found=done.exit_code, stderr=said)
+        result = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
+        if result.exit_code != 0:
+            errors = result.stderr.decode(errors="replace")
+            raise DeviceError(self._phone.label, "no log", exit_code_found=result.exit_code, stderr=errors)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(done.stdout)
+        target.write_bytes(result.stdout)
 
 
 _POLL_S = 0.2

@@ -97,11 +97,11 @@ def _make_archive(archive: Path) -> None:
             *(SUITE, str(partial), *map(str, sources)),
         ]
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False)
+            result = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired as error:
             raise LabNotReadyError(f"mmdebstrap is not done after {_BUILD_TIMEOUT_S:g} s") from error
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        if result.returncode != 0:
+            last = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
             raise LabNotReadyError(f"mmdebstrap cannot make the base image: {last}")
         shutil.move(partial, archive)
 

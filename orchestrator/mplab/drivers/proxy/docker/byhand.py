@@ -99,9 +99,9 @@ def _kernel(client: DockerClient, stack: DockerStack) -> Iterator[Check]:
 
 
 def _congestion_control(stack: DockerStack, allowed: str) -> Check:
-    wanted = stack.settings.congestion_control
-    problem = not_allowed(wanted, allowed.split())
-    return Check("congestion control", not problem, problem or wanted or "the system's")
+    requested = stack.settings.congestion_control
+    problem = not_allowed(requested, allowed.split())
+    return Check("congestion control", not problem, problem or requested or "the system's")
 
 
 def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
@@ -110,8 +110,8 @@ def _content(client: DockerClient, project: str) -> dict[str, dict[str, str]]:
     Docker would make a missing volume if it were mounted.
     """
     name = f"{project}_content"
-    there = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))
-    return {name: {"bind": "/mnt", "mode": "ro"}} if there else {}
+    exists = any(volume.name == name for volume in client.volumes.list(filters={"name": name}))
+    return {name: {"bind": "/mnt", "mode": "ro"}} if exists else {}
 
 
 def _services(stack: DockerStack) -> Iterator[Check]:
@@ -119,9 +119,9 @@ def _services(stack: DockerStack) -> Iterator[Check]:
     bad = [f"{state.service} ({state.health or state.state})" for state in states if not state.well]
     well = f"{len(states)} run and answer" if states else "none runs"
     yield Check("services", not bad, ", ".join(bad) or well)
-    made = stack.last_rendered()
-    if made is not None:
-        days = (made.expires - time.time()) / _DAY_S
+    configuration = stack.last_rendered()
+    if configuration is not None:
+        days = (configuration.expires - time.time()) / _DAY_S
         hint = f"valid for {days:.0f} days"
         yield Check("certificates", days > 0, hint if days > 0 else "out of date: 'mplab proxy up' makes new ones")
 

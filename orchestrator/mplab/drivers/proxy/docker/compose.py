@@ -54,11 +54,11 @@ def one_for_each_image(chosen: Sequence[str]) -> list[str]:
     Services share images, so building all services would build images repeatedly.
     """
     services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
-    found: dict[str, str] = {}
+    service_of: dict[str, str] = {}
     for name, service in services.items():
         if not set(chosen).isdisjoint(service["profiles"]):
-            found.setdefault(service["image"], name)
-    return list(found.values())
+            service_of.setdefault(service["image"], name)
+    return list(service_of.values())
 
 
 def default_settings() -> dict[str, str]:
@@ -77,8 +77,8 @@ def compose_command() -> tuple[str, ...]:
     for command in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(command[0]) is None:
             continue
-        done = subprocess.run([*command, "version"], capture_output=True, text=True, timeout=30, check=False)
-        if done.returncode == 0:
+        result = subprocess.run([*command, "version"], capture_output=True, text=True, timeout=30, check=False)
+        if result.returncode == 0:
             return command
     raise LabNotReadyError(
         "neither 'docker compose' nor 'docker-compose' was found; install it: apt-get install docker-compose"
@@ -141,21 +141,21 @@ def _run(argv: Sequence[str], environment: Mapping[str, str], say: Callable[[str
 def _no_buildx() -> bool:
     if shutil.which("docker") is None:
         return True
-    done = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
-    return done.returncode != 0
+    result = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
+    return result.returncode != 0
 
 
 def why_failed(output: str) -> str:
     """Explain the output of a failed Compose call in one sentence."""
-    if found := _TAKEN.search(output):
-        bind = found["bind"] or found["listen"]
+    if match := _TAKEN.search(output):
+        bind = match["bind"] or match["listen"]
         return f"port {bind} is taken by another program; end it, or choose other addresses (listen, .env)"
-    if found := _NO_ADDRESS.search(output):
-        return f"{found['address']} is no address of the engine's host; 'listen' names the addresses of that server"
+    if match := _NO_ADDRESS.search(output):
+        return f"{match['address']} is no address of the engine's host; 'listen' names the addresses of that server"
     if _OVERLAP.search(output):
         return "a network of the lab is taken on the engine's host; choose MPLAB_FRONT_1 and MPLAB_FRONT_2 (.env)"
-    if found := _NO_VOLUME.search(output):
-        return f"the volume {found['volume']} is not there; 'mplab proxy prepare' makes it"
+    if match := _NO_VOLUME.search(output):
+        return f"the volume {match['volume']} is not there; 'mplab proxy prepare' makes it"
     if _NO_REGISTRY.search(output):
         return f"an image is missing and no registry gave it: {_last(output)}; 'mplab proxy prepare' builds all images"
     return f"compose: {_last(output)}"

@@ -81,18 +81,18 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedS
     """
     url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
-        found = Watch(client, stack.settings.project).containers()
+        containers = Watch(client, stack.settings.project).containers()
         for node, service in HOLDERS.items() if wired else ():
-            networks[node] = open_network(found[service], service)
+            networks[node] = open_network(containers[service], service)
             opened.callback(os.close, networks[node])
-        holder = str(found[HOLDERS["proxy"]].id)
+        holder = str(containers[HOLDERS["proxy"]].id)
     if wired:
         # A lab has its own /run; this descriptor is its only access to the engine's socket.
         socket = os.open(stack.url.removeprefix(LOCAL_ENGINE), os.O_PATH | os.O_CLOEXEC)
         opened.callback(os.close, socket)
         url = f"unix:///proc/self/fd/{socket}"
-    made = stack.last_rendered()
-    if made is None:
+    configuration = stack.last_rendered()
+    if configuration is None:
         raise LabNotReadyError(f"{stack.directory}: the containers' configurations are gone")
     return HostedStack(
         url,
@@ -100,7 +100,7 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedS
         str(stack.directory),
         holder,
         {name: stack.image(name) for name in ("net", "capture")},
-        stack.describe(made),
+        stack.describe(configuration),
         socket,
         networks,
     )

@@ -34,16 +34,16 @@ _ENGINE = re.compile(r"unix:///\S+|ssh://[A-Za-z0-9._@:\[\]-]+|tcp://[A-Za-z0-9.
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
-def _parse_engine(found: object) -> str:
-    if isinstance(found, str) and _ENGINE.fullmatch(found):
-        return found
-    raise ValueError(f"engine {show(found)}: 'unix:///path', 'ssh://user@host' or 'tcp://host:port' is needed")
+def _parse_engine(value: object) -> str:
+    if isinstance(value, str) and _ENGINE.fullmatch(value):
+        return value
+    raise ValueError(f"engine {show(value)}: 'unix:///path', 'ssh://user@host' or 'tcp://host:port' is needed")
 
 
-def _parse_project(found: object) -> str:
-    if isinstance(found, str) and _PROJECT.fullmatch(found):
-        return found
-    raise ValueError(f"project {show(found)}: small letters, digits, '-' and '_' are needed, like 'mplab'")
+def _parse_project(value: object) -> str:
+    if isinstance(value, str) and _PROJECT.fullmatch(value):
+        return value
+    raise ValueError(f"project {show(value)}: small letters, digits, '-' and '_' are needed, like 'mplab'")
 
 
 class DockerProxyFile(ProxyFile):
@@ -56,9 +56,9 @@ class DockerProxyFile(ProxyFile):
     project: Annotated[str, BeforeValidator(_parse_project)] = Field(
         "mplab", description="Name of the compose project."
     )
-    profiles: list[Literal[PROFILES]] = Field(
+    profiles: list[Literal[PROFILES]] = Field(  # type: ignore[valid-type]
         ["proxy", "origin", "dns"], min_length=1, description="Profiles to start."
-    )  # type: ignore[valid-type]
+    )
     signal: list[Address] = Field(
         default_factory=list, max_length=8, description="Addresses that MPTCP advertises to phones."
     )
@@ -68,10 +68,10 @@ class DockerProxyFile(ProxyFile):
 
     @model_validator(mode="after")
     def _nothing_twice(self) -> Self:
-        for what in ("profiles", "listen", "signal"):
-            given = getattr(self, what)
-            if len(set(given)) < len(given):
-                raise ValueError(f"{what}: an entry is listed twice")
+        for key in ("profiles", "listen", "signal"):
+            entries = getattr(self, key)
+            if len(set(entries)) < len(entries):
+                raise ValueError(f"{key}: an entry is listed twice")
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:

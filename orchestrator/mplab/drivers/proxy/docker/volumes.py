@@ -124,8 +124,8 @@ def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
     for place, root in sorted(places.items()):
         for path in [root, *sorted(root.rglob("*"))]:
             if path.is_file():
-                found = path.stat()
-                digest.update(f"{place} {path.relative_to(root)} {found.st_size} {found.st_mtime_ns}\n".encode())
+                status = path.stat()
+                digest.update(f"{place} {path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 

@@ -94,10 +94,10 @@ class AdbShell:
     ) -> CommandResult:
         """See `Shell`."""
         try:
-            done = self._phone.shell(["sh"], stdin=whole_script(text, arguments), timeout_s=timeout_s, check=False)
+            result = self._phone.shell(["sh"], stdin=whole_script(text, arguments), timeout_s=timeout_s, check=False)
         except DeviceError as error:
             raise ConnectionLostError(self.name, str(error)) from error
-        return check_result(self.name, done, "a script") if check else done
+        return check_result(self.name, result, "a script") if check else result
 
     def close(self) -> None:
         """Do nothing: the adb connection belongs to the run and stays open."""

@@ -85,9 +85,9 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
 
     def install(self, machine: ShapingMachine[RouterFile]) -> str:
         """Install the dead-man's switch; return a sentence about it."""
-        done = "the dead-man's switch is installed and runs"
+        sentence = "the dead-man's switch is installed and runs"
         with connected(self.shell(machine.label, machine.settings)) as ssh:
-            return done if guard.install(ssh) else f"{done} already"
+            return sentence if guard.install(ssh) else f"{sentence} already"
 
     def remove(self, machine: ShapingMachine[RouterFile]) -> str:
         """Remove the dead-man's switch; return a sentence about it."""
@@ -112,53 +112,53 @@ class OpenWrt(TcDriver[RouterFile, "SshConnection"]):
 
 def check_router(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
     """Yield findings about a router over a connected `ssh`. Raises MplabError when the router no longer answers."""
-    what, settings, interfaces = machine.label, machine.settings, machine.interfaces
-    yield Finding(what, "ok", f"{ssh.where} answers, its host key is the known one")
+    label, settings, interfaces = machine.label, machine.settings, machine.interfaces
+    yield Finding(label, "ok", f"{ssh.where} answers, its host key is the known one")
     yield from _guard(ssh, machine, lab_file)
-    found = find_capabilities(ssh, interfaces, openwrt=True)
-    yield from check_shaping(found, what)
-    yield from _offload(found, what, settings)
+    capabilities = find_capabilities(ssh, interfaces, openwrt=True)
+    yield from check_shaping(capabilities, label)
+    yield from _offload(capabilities, label, settings)
     for warning in parse_offloads(ssh.script(SHOW).stdout, interfaces).warnings(openwrt=True):
-        yield Finding(f"{what}: GRO", "warning", warning, "see the message")
+        yield Finding(f"{label}: GRO", "warning", warning, "see the message")
     if settings.radio is not None:
-        yield from _radio(ssh, what, settings.radio)
+        yield from _radio(ssh, label, settings.radio)
     yield from _phones(ssh, machine)
 
 
 def _guard(ssh: "SshConnection", machine: ShapingMachine[RouterFile], lab_file: str) -> Iterator[Finding]:
-    state, what = guard.show(ssh), machine.label
+    state, label = guard.show(ssh), machine.label
     remedy = f"mplab router install {lab_file} --router {machine.name}"
     if not state.installed:
-        found = "another version is installed" if state.files else "not installed"
-        yield Finding(f"{what}: dead-man's switch", "missing", found, remedy)
+        result = "another version is installed" if state.files else "not installed"
+        yield Finding(f"{label}: dead-man's switch", "missing", result, remedy)
     elif not state.running or not state.enabled:
-        yield Finding(f"{what}: dead-man's switch", "missing", "installed, but not running or not enabled", remedy)
+        yield Finding(f"{label}: dead-man's switch", "missing", "installed, but not running or not enabled", remedy)
     else:
-        yield Finding(f"{what}: dead-man's switch", "ok", "installed, runs, and is started at boot")
+        yield Finding(f"{label}: dead-man's switch", "ok", "installed, runs, and is started at boot")
     if state.owner:
-        found = f"held by {state.owner}, last heard {state.silent_s} s ago"
+        result = f"held by {state.owner}, last heard {state.silent_s} s ago"
         remedy = f"wait, or: mplab router restore {lab_file} --router {machine.name}"
-        yield Finding(f"{what}: in use", "warning", found, remedy)
+        yield Finding(f"{label}: in use", "warning", result, remedy)
 
 
-def _offload(found: Capabilities, what: str, settings: RouterFile) -> Iterator[Finding]:
-    if not found.offloads:
-        yield Finding(f"{what}: flow offload", "ok", "off: every packet passes the queues")
+def _offload(capabilities: Capabilities, label: str, settings: RouterFile) -> Iterator[Finding]:
+    if not capabilities.offloads:
+        yield Finding(f"{label}: flow offload", "ok", "off: every packet passes the queues")
         return
-    options = ", ".join(found.offloads)
+    options = ", ".join(capabilities.offloads)
     if settings.flow_offload == "switch-off":
-        yield Finding(f"{what}: flow offload", "warning", f"on ({options}); switched off while mplab shapes")
+        yield Finding(f"{label}: flow offload", "warning", f"on ({options}); switched off while mplab shapes")
     else:
         remedy = "switch it off on the router, or set 'flow_offload: switch-off' in the lab file"
-        yield Finding(f"{what}: flow offload", "missing", f"on ({options}): packets bypass the queues", remedy)
+        yield Finding(f"{label}: flow offload", "missing", f"on ({options}): packets bypass the queues", remedy)
 
 
-def _radio(ssh: "SshConnection", what: str, radio: RadioFile) -> Iterator[Finding]:
+def _radio(ssh: "SshConnection", label: str, radio: RadioFile) -> Iterator[Finding]:
     for section in (radio.device, radio.network):
-        there = ssh.run(f"uci -q get {quote(f'wireless.{section}')}", check=False).exit_code == 0
-        level: Level = "ok" if there else "missing"
-        found = f"wireless.{section} is {'there' if there else 'not in its configuration'}"
-        yield Finding(f"{what}: radio", level, found, "" if there else "see 'uci show wireless' there")
+        exists = ssh.run(f"uci -q get {quote(f'wireless.{section}')}", check=False).exit_code == 0
+        level: Level = "ok" if exists else "missing"
+        result = f"wireless.{section} is {'there' if exists else 'not in its configuration'}"
+        yield Finding(f"{label}: radio", level, result, "" if exists else "see 'uci show wireless' there")
 
 
 def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterator[Finding]:
@@ -167,9 +167,9 @@ def _phones(ssh: "SshConnection", machine: ShapingMachine[RouterFile]) -> Iterat
     for path in machine.paths:
         if path.address:
             known = path.address.lower() in neighbours
-            found = f"{path.address} is {'known' if known else 'not known'} to {machine.label}"
+            result = f"{path.address} is {'known' if known else 'not known'} to {machine.label}"
             remedy = "" if known else "is the phone connected, and is this its address there (random MAC addresses?)"
-            yield Finding(f"phone {path.phone}: {path.interface}", "ok" if known else "warning", found, remedy)
+            yield Finding(f"phone {path.phone}: {path.interface}", "ok" if known else "warning", result, remedy)
 
 
 DRIVER = OpenWrt()

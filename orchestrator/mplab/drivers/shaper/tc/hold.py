@@ -68,16 +68,16 @@ class Hold:
         """
         self._given_back = False
         watch = [guard.SCRIPT.read_text(encoding="utf-8")] if self._watches_itself else []
-        done = self._guard("take", self.owner, f"{self._dead_man_s:.0f}", *watch)
-        if done.exit_code == guard.NOT_OURS:
+        result = self._guard("take", self.owner, f"{self._dead_man_s:.0f}", *watch)
+        if result.exit_code == guard.NOT_OURS:
             holder = guard.holder(self.shell, self.state_directory)
             raise LabNotReadyError(f"{self.name}: {holder}: {guard.WAIT}")
-        if done.exit_code == guard.NOT_WRITABLE:
-            why = done.stderr.strip().rpartition("\n")[2]
+        if result.exit_code == guard.NOT_WRITABLE:
+            why = result.stderr.strip().rpartition("\n")[2]
             raise LabNotReadyError(f"{self.name}: {why}. Free some space there, then try again")
-        if done.exit_code != 0:
+        if result.exit_code != 0:
             raise MachineError(
-                self.name, "changes of an earlier run could not be undone", stderr=done.stderr or done.stdout
+                self.name, "changes of an earlier run could not be undone", stderr=result.stderr or result.stdout
             )
         note = self.note_undo(guard.KERNEL_UNDO_NAME, guard.release_script(self.owner))
         claimed = self.shell.script(f"{note}\n{guard.claim_script(self.owner, self.name)}", check=False)
@@ -104,13 +104,13 @@ class Hold:
         if self._given_back:
             return
         try:
-            done = self._guard("restore", self.owner)
+            result = self._guard("restore", self.owner)
         except MachineError:  # connection lost: try once more over a new one
             self.shell.connect()
-            done = self._guard("restore", self.owner)
-        if done.exit_code not in {0, guard.NOT_OURS}:
+            result = self._guard("restore", self.owner)
+        if result.exit_code not in {0, guard.NOT_OURS}:
             raise MachineError(
-                self.name, "a change could not be undone", exit_code_found=done.exit_code, stderr=done.stderr
+                self.name, "a change could not be undone", exit_code_found=result.exit_code, stderr=result.stderr
             )
         self._given_back = True
 
@@ -141,12 +141,12 @@ class Hold:
                 return
 
     def _check_held(self) -> None:
-        done = self._guard("beat", self.owner)
-        if done.exit_code == guard.NOT_OURS:
+        result = self._guard("beat", self.owner)
+        if result.exit_code == guard.NOT_OURS:
             raise NotHeldError(self.name, self._why_not_ours())
-        if done.exit_code != 0:
-            raise MachineError(self.name, "the heartbeat failed", stderr=done.stderr)
-        if guard.STARTED_AGAIN in done.stdout:
+        if result.exit_code != 0:
+            raise MachineError(self.name, "the heartbeat failed", stderr=result.stderr)
+        if guard.STARTED_AGAIN in result.stdout:
             _log.warning("its dead-man's switch had died and was started again", machine=self.name)
 
     # --- Why it was lost ------------------------------------------------------------------------------------------
@@ -210,12 +210,12 @@ class Hold:
         file = f"{self.state_directory}/undo.d/{name}"
         return f"printf '%s' {quote(script)} >{file}.new && mv {file}.new {file} || return 1"
 
-    def change(self, script: str, what: str, lines: Sequence[str] = ()) -> str:
+    def change(self, script: str, change_name: str, lines: Sequence[str] = ()) -> str:
         """Run a script that changes the machine, but only if this run still holds it; return the output.
 
         Args:
             script: script that first stores its undo (`note_undo`).
-            what: name of the change for the error message.
+            change_name: name of the change for the error message.
             lines: lines of the tc batch in the script, so that the error can show the refused line.
 
         Raises:
@@ -226,16 +226,16 @@ class Hold:
             f"owner=; read -r _ owner 2>/dev/null <{self.state_directory}/owner; "
             f'[ "$owner" = {quote(self.owner)} ] || return {_NO_LONGER_OURS}'
         )
-        done = self.shell.script(f"{ours}\n{script}", check=False)
-        if done.exit_code == _NO_LONGER_OURS:
+        result = self.shell.script(f"{ours}\n{script}", check=False)
+        if result.exit_code == _NO_LONGER_OURS:
             raise NotHeldError(self.name, self._why_not_ours())
-        if done.exit_code != 0:
-            match = re.search(r"Command failed \S+:(\d+)", done.stderr)
+        if result.exit_code != 0:
+            match = re.search(r"Command failed \S+:(\d+)", result.stderr)
             where = f" at '{lines[int(match[1]) - 1]}'" if match and int(match[1]) <= len(lines) else ""
             raise MachineError(
                 self.name,
-                f"{what} was refused{where}, all of it was undone",
-                exit_code_found=done.exit_code,
-                stderr=done.stderr or done.stdout,
+                f"{change_name} was refused{where}, all of it was undone",
+                exit_code_found=result.exit_code,
+                stderr=result.stderr or result.stdout,
             )
-        return done.stdout
+        return result.stdout

@@ -92,12 +92,12 @@ class Shaping:
         shaped = parse_shown(shown, [*target.devices])
         problems = []
         for device, direction in target.devices.items():
-            asked = {
+            requested = {
                 "10:": f"netem {rules.netem_options(direction, target.seed_of(device))}",
                 "20:": rules.queue_options(direction.queue),
             }
             rate_bps = rules.rate_kbps(direction) * 1000
-            problems += [f"{device}: {text}" for text in readback.differences(asked, rate_bps, shaped[device])]
+            problems += [f"{device}: {text}" for text in readback.differences(requested, rate_bps, shaped[device])]
             if f"to device {device})" not in shown:
                 problems.append(f"no filter to {device}")
         if problems:
@@ -117,11 +117,11 @@ class Shaping:
     def state(self) -> dict[str, PathState]:
         """See `PathShaping`. Each direction has ``rate_bps`` and, by kind of qdisc, `readback.Qdisc.settings`."""
         read = self._read()
-        found = {}
+        states = {}
         for key, target in self._targets.items():
             up, down = (_way_state(read[device]) for device in target.devices)
-            found[key] = PathState(of=str(target.selector), up=up, down=down)
-        return found
+            states[key] = PathState(of=str(target.selector), up=up, down=down)
+        return states
 
     def counters(self) -> dict[str, dict[str, int]]:
         """See `PathShaping`."""

@@ -148,7 +148,7 @@ class CommandShell:
             raise MachineError(self.name, "not connected")
         whole = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
         try:
-            done = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
+            run = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as error:
             self._alive = False
             raise ConnectionLostError(
@@ -157,7 +157,7 @@ class CommandShell:
         except OSError as error:
             self._alive = False
             raise ConnectionLostError(self.name, f"cannot be run: {error}", command=tuple(self._argv)) from error
-        output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        output, errors = run.stdout.decode(errors="replace"), run.stderr.decode(errors="replace")
         end = re.search(rf"{_END} (\d+)\r?\n\Z", output)
         if end is None:
             self._alive = False
@@ -165,7 +165,7 @@ class CommandShell:
                 self.name,
                 "the shell ended before the script did",
                 command=tuple(self._argv),
-                exit_code_found=done.returncode,
+                exit_code_found=run.returncode,
                 stderr=errors or output,
             )
         result = CommandResult(int(end[1]), output[: end.start()], errors)

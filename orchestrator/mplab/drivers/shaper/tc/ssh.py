@@ -95,10 +95,10 @@ class SshConnection:
             case _HostKeyError() | _KeyError():
                 return str(error)
             case paramiko.BadHostKeyException():
-                expected, found = fingerprint(error.expected_key), fingerprint(error.key)
+                expected, received = fingerprint(error.expected_key), fingerprint(error.key)
                 return (
-                    f"wrong host key: {found} found, {expected} known. If the router was installed again, remove its "
-                    f"old key from {settings.known_hosts or '~/.ssh/known_hosts'}. Otherwise, another machine "
+                    f"wrong host key: {received} found, {expected} known. If the router was installed again, remove "
+                    f"its old key from {settings.known_hosts or '~/.ssh/known_hosts'}. Otherwise, another machine "
                     "answers in its place"
                 )
             case paramiko.AuthenticationException() if settings.key:
@@ -145,14 +145,14 @@ class SshConnection:
                 raise MachineError(self.name, "not connected")
             channel = _open(transport, command, timeout_s)
             try:
-                done = _exchange(channel, stdin.encode(), timeout_s)
+                result = _exchange(channel, stdin.encode(), timeout_s)
             finally:
                 channel.close()
         except TimeoutError as error:
             raise ConnectionLostError(self.name, f"no answer within {timeout_s:g} s", command=(command,)) from error
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise ConnectionLostError(self.name, f"SSH connection lost: {error}", command=(command,)) from error
-        return check_result(self.name, done, command) if check else done
+        return check_result(self.name, result, command) if check else result
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
@@ -259,10 +259,10 @@ class _Fingerprint(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, _client: paramiko.SSHClient, _hostname: str, key: paramiko.PKey) -> None:
         """Raise _HostKeyError when the router's key has another fingerprint."""
-        found = fingerprint(key)
-        if found != self._expected:
+        received = fingerprint(key)
+        if received != self._expected:
             raise _HostKeyError(
-                f"wrong host key: {found} ({key.get_name()}) found, host_key of the lab file is {self._expected}. "
+                f"wrong host key: {received} ({key.get_name()}) found, host_key of the lab file is {self._expected}. "
                 f"{_how_to_compare(key)}"
             )
 

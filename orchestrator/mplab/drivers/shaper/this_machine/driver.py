@@ -88,28 +88,28 @@ ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
 def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
     """Yield findings: whether the packets of phones pass this machine. Raises MplabError when a command failed."""
     lines = [line.partition(" ") for line in shell.script(_CHECK_SCRIPT, *machine.interfaces).stdout.splitlines()]
-    found = {kind: [rest for word, _, rest in lines if word == kind] for kind in {word for word, _, _ in lines}}
-    what = machine.label
-    for interface in found.get("bridge", ()):
+    values = {kind: [rest for word, _, rest in lines if word == kind] for kind in {word for word, _, _ in lines}}
+    label = machine.label
+    for interface in values.get("bridge", ()):
         remedy = f"name the port with the phones as 'interface'; see 'ip link show master {interface}'"
-        yield Finding(f"{what}: {interface}", "warning", "a bridge: packets between its ports are not shaped", remedy)
-    bridged, routed = set(found.get("port", ())), found.get("forward") == ["1"]
+        yield Finding(f"{label}: {interface}", "warning", "a bridge: packets between its ports are not shaped", remedy)
+    bridged, routed = set(values.get("port", ())), values.get("forward") == ["1"]
     for interface in machine.interfaces:
         how = "a port of a bridge" if interface in bridged else "routed" if routed else ""
-        kind = "radio" if interface in found.get("radio", ()) else "wire"
+        kind = "radio" if interface in values.get("radio", ()) else "wire"
         if how:
-            yield Finding(f"{what}: access point", "ok", f"{interface} is a {kind}, {how}")
+            yield Finding(f"{label}: access point", "ok", f"{interface} is a {kind}, {how}")
         else:
             remedy = "sysctl -w net.ipv4.ip_forward=1, or make it a port of a bridge"
             problem = f"{interface} is no port of a bridge, and this machine forwards no packets"
-            yield Finding(f"{what}: access point", "missing", problem, remedy)
-    neighbours = " ".join(found.get("neighbour", ())).lower().split()
+            yield Finding(f"{label}: access point", "missing", problem, remedy)
+    neighbours = " ".join(values.get("neighbour", ())).lower().split()
     for path in machine.paths:
         if path.address:
             known = path.address in neighbours
             remedy = "" if known else "is the phone connected, and is this its address here (random MAC addresses?)"
-            said = f"{path.address} is {'known' if known else 'not known'} to {what}"
-            yield Finding(f"phone {path.phone}: {path.interface}", "ok" if known else "warning", said, remedy)
+            result = f"{path.address} is {'known' if known else 'not known'} to {label}"
+            yield Finding(f"phone {path.phone}: {path.interface}", "ok" if known else "warning", result, remedy)
 
 
 DRIVER = ThisMachineDriver()

@@ -57,19 +57,19 @@ class Virtual(InsideDriver[VirtualRouterFile]):
 
     def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
         """Yield findings about the programs and parts of a virtual router; nothing is booted."""
-        what = machine.label
+        label = machine.label
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:
-            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+            yield Finding(f"{label}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
         if missing:
             return
         try:
-            found = self.describe()
+            parts = self.describe()
         except MplabError as error:
-            yield Finding(what, "missing", str(error), "see the message")
+            yield Finding(label, "missing", str(error), "see the message")
             return
-        made_of = ", ".join(f"{part} {version}" for part, version in found.items())
-        yield Finding(what, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
+        made_of = ", ".join(f"{part} {version}" for part, version in parts.items())
+        yield Finding(label, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
 
 
 DRIVER = Virtual()

@@ -136,10 +136,10 @@ class VirtualRouter:
                     raise LabNotReadyError(f"{text}: {last_words(self._log)}") from error
                 time.sleep(_POLL_S)
         try:
-            said = ssh.run("uname -srm; /sbin/tc -V; busybox | head -n 1 | cut -d' ' -f1,2").stdout.splitlines()
+            lines = ssh.run("uname -srm; /sbin/tc -V; busybox | head -n 1 | cut -d' ' -f1,2").stdout.splitlines()
         finally:
             ssh.close()
-        return dict(zip(("kernel", "tc", "busybox"), said, strict=False))
+        return dict(zip(("kernel", "tc", "busybox"), lines, strict=False))
 
     def check_alive(self) -> None:
         """Raise DeviceError when the virtual machine has ended and will not be booted again."""

@@ -81,7 +81,7 @@ class BalancedTcp(Transport):
         excused = 0
         for record in records:
             device = record.get("device")
-            if not device or any(story.out(one, record["opened"]) for one in self._interfaces):
+            if not device or any(story.out(other, record["opened"]) for other in self._interfaces):
                 excused += 1
             else:
                 counted[device] += 1
@@ -89,8 +89,8 @@ class BalancedTcp(Transport):
             return [] if excused else ["the agent's log has no connection of an application"]
         if max(counted.values()) - min(counted.values()) <= 1 + excused:
             return []
-        found = ", ".join(f"{device} {count}" for device, count in counted.items())
-        return [f"the interfaces did not take turns: connections over {found}"]
+        counts = ", ".join(f"{device} {count}" for device, count in counted.items())
+        return [f"the interfaces did not take turns: connections over {counts}"]
 
     def _prove_captured(self, evidence: Evidence, logged: Mapping[str | None, int]) -> list[str]:
         reasons = []
