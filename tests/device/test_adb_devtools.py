@@ -15,8 +15,7 @@ from mplab.base.undo import UndoStack
 from mplab.device import Device, DeviceSettings
 from mplab.device.screens import DEVTOOLS
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.forward import Forwards
-from mplab.drivers.phone.adb.link import Link
+from mplab.drivers.phone.adb.link import Forwards, Link
 from mplab.drivers.phone.adb.screen import hierarchy
 from mplab.drivers.ui.devtools import har_from_events
 from mplab.drivers.ui.tab import DevTools, Tab

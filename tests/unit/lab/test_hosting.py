@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.handover import VARIABLE, HostedStack
-from mplab.drivers.proxy.docker.hosting import profiles_of
+from mplab.drivers.proxy.docker.hosting import VARIABLE, HostedStack, profiles_of
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.hosting import hosted, prepared
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab

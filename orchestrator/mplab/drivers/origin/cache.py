@@ -17,7 +17,7 @@ from mplab.format.sites import DATA_DIR, SiteIndex, load_sites
 DEFAULT_SEED = 2015
 _MADE_BY = (
     Path(sites.__file__),
-    *(Path(__file__).with_name(f"{name}.py") for name in ("content", "page", "structure", "generate")),
+    *(Path(__file__).with_name(f"{name}.py") for name in ("content", "structure", "generate")),
 )
 """Source files that determine the sites' content."""
 

@@ -18,10 +18,9 @@ from mplab.base.paths import INTERFACES
 from mplab.base.programs import IP, Program
 from mplab.base.undo import Command, UndoError, UndoJournal, UndoStack
 from mplab.drivers.phone.adb.files import PhoneFiles
-from mplab.drivers.phone.adb.forward import Forwards
 from mplab.drivers.phone.adb.interfaces import Interface, choose, parse_addresses
 from mplab.drivers.phone.adb.later import later_command
-from mplab.drivers.phone.adb.link import Link, only_serial
+from mplab.drivers.phone.adb.link import Forwards, Link, only_serial
 from mplab.drivers.phone.adb.process import AdbProcess
 from mplab.drivers.phone.adb.programs import FOLDER, PhonePrograms
 from mplab.drivers.phone.adb.quarantine import Quarantine

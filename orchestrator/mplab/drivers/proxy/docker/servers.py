@@ -18,7 +18,7 @@ from mplab.base.nodes import Node
 from mplab.drivers.origin.certificates import KnownAuthority, nss_database
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
 from mplab.drivers.proxy.docker.engine import connect
-from mplab.drivers.proxy.docker.handover import HostedStack
+from mplab.drivers.proxy.docker.hosting import HostedStack
 from mplab.drivers.proxy.docker.layout import InImages
 from mplab.drivers.proxy.docker.proxy import DockerProxy
 from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
