@@ -125,11 +125,11 @@ def from_bidi(events: Iterable[Event]) -> list[ConsoleEntry]:
 
 def _of_bidi(entry: Event) -> ConsoleEntry:
     frames = (entry.get("stackTrace") or {}).get("callFrames") or []
-    place = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
+    position = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
     kind = str(entry["type"])
     return ConsoleEntry(
         t=entry["timestamp"] / 1000,
         level=_BIDI_LEVELS.get(entry["level"], "info"),
         source=_BIDI_SOURCES.get(kind, kind),
-        text=f"{place}{entry.get('text') or ''}",
+        text=f"{position}{entry.get('text') or ''}",
     )

@@ -139,7 +139,7 @@ class FirefoxUiFactory:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _start(self, folder: Path, profile: Path, further: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, folder: Path, profile: Path, switches: Sequence[str]) -> subprocess.Popen[bytes]:
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -151,7 +151,7 @@ class FirefoxUiFactory:
             self.keys.touch(mode=0o600)
             environment["SSLKEYLOGFILE"] = str(self.keys)
         argv = [*self.enter, str(FIREFOX.path()), "--headless", "--no-remote", "--profile", str(profile)]
-        argv += ["--remote-debugging-port", "0", *further, "about:blank"]
+        argv += ["--remote-debugging-port", "0", *switches, "about:blank"]
         with (folder / "firefox.log").open("wb") as log:
             return subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True

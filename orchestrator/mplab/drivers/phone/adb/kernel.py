@@ -39,10 +39,10 @@ def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
     sysctls = {name: value.strip() for name, colon, value in pairs if colon}
     congestion = tuple(answers.get("congestion", "").split())
     if "mptcp_enabled" in sysctls:
-        found = _VERSION.search(answers.get("log", "")) or _VERSION.search(answers.get("release", ""))
+        match = _VERSION.search(answers.get("log", "")) or _VERSION.search(answers.get("release", ""))
         return KernelMptcp(
             kind="out-of-tree",
-            version=(found[1] or found[2]) if found else "",
+            version=(match[1] or match[2]) if match else "",
             enabled=sysctls["mptcp_enabled"] != "0",
             path_manager=sysctls.get("mptcp_path_manager", ""),
             scheduler=sysctls.get("mptcp_scheduler", "default"),
@@ -61,8 +61,8 @@ def parse_kernel(answers: Mapping[str, str]) -> KernelMptcp:
     return KernelMptcp(congestion_controls=congestion)
 
 
-def _knows_multipath(said: str) -> bool:
-    return "garbage" not in said and "not found" not in said
+def _knows_multipath(output: str) -> bool:
+    return "garbage" not in output and "not found" not in output
 
 
 _KNOBS = "/proc/sys/net/mptcp"

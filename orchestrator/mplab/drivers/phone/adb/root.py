@@ -60,9 +60,9 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
     if wish != "su" and (debuggable or wish == "adb") and _restart_adbd(link, "root:"):
         return Root.ADBD
     if wish != "auto":
-        asked = "su" if wish == "su" else "'adb root'"
+        method = "su" if wish == "su" else "'adb root'"
         raise LabNotReadyError(
-            f"{link.label}: 'root: {wish}' is set, but {asked} gives no root access. See docs/phones.md"
+            f"{link.label}: 'root: {wish}' is set, but {method} gives no root access. See docs/phones.md"
         )
     return Root.NONE
 

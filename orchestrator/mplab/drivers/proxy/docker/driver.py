@@ -53,8 +53,8 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import DockerByHand
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-        found = settings or DockerProxyFile.model_validate({})
-        stack = StackSettings.of(found, engine=chosen.engine, profiles=chosen.parts)
+        file = settings or DockerProxyFile.model_validate({})
+        stack = StackSettings.of(file, engine=chosen.engine, profiles=chosen.parts)
         return DockerByHand(DockerStack(stack, say=say, detail=detail) if detail else DockerStack(stack, say=say))
 
     def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:

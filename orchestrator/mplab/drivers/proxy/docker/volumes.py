@@ -99,8 +99,8 @@ def _empty(helper: Container, name: str) -> None:
 def _run(helper: Container, script: str, *arguments: str) -> None:
     code, output = helper.exec_run(["sh", "-c", script, "sh", *arguments])
     if code != 0:
-        said = output.decode(errors="replace") if isinstance(output, bytes) else ""
-        raise LabNotReadyError(f"volume {arguments[0]} cannot be prepared: {said.strip()}")
+        errors = output.decode(errors="replace") if isinstance(output, bytes) else ""
+        raise LabNotReadyError(f"volume {arguments[0]} cannot be prepared: {errors.strip()}")
 
 
 def _read(helper: Container, path: str) -> str:

@@ -34,8 +34,8 @@ class ServerFile(SshFile):
 
     @model_validator(mode="after")
     def _ssh_needs_a_host(self) -> Self:
-        if not self.host and (given := sorted(self.model_fields_set & set(_OF_SSH))):
-            raise ValueError(f"{', '.join(given)}: only for SSH, and there is no 'host'. Add 'host', or remove them")
+        if not self.host and (ssh_keys := sorted(self.model_fields_set & set(_OF_SSH))):
+            raise ValueError(f"{', '.join(ssh_keys)}: only for SSH, and there is no 'host'. Add 'host', or remove them")
         return self
 
 

@@ -84,10 +84,10 @@ class TcMachine:
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
         """Disable offloads that join packets at `interfaces` (default: all) until the machine is released."""
-        found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
-        self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
-        if found.on:
-            back, change = found.switch()
+        offloads = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
+        self.warnings += [f"{self.name}: {warning}" for warning in offloads.warnings(openwrt=self.openwrt)]
+        if offloads.on:
+            back, change = offloads.switch()
             note = self.hold.note_undo(_UNDO_OFFLOADS, back)
             self.hold.change(f"{note}\n{change}", "switching offloads off")
 

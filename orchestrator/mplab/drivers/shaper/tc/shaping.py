@@ -128,8 +128,8 @@ class Shaping:
         read = self._read()
         return {
             key: {
-                f"{way}.{name}": value
-                for way, device in zip(("up", "down"), target.devices, strict=True)
+                f"{direction}.{name}": value
+                for direction, device in zip(("up", "down"), target.devices, strict=True)
                 for name, value in _counters(read[device]).items()
             }
             for key, target in self._targets.items()

@@ -85,17 +85,17 @@ def whole_script(text: str, arguments: Sequence[str]) -> str:
     return f"mplab_script() {{\ntrap '' HUP PIPE\n{text}\n}}\nmplab_script {quoted} </dev/null\n"
 
 
-def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
-    """Return `done` unchanged. Raises MachineError when its exit code is not 0."""
-    if done.exit_code != 0:
+def check_result(name: str, result: CommandResult, command: str) -> CommandResult:
+    """Return `result` unchanged. Raises MachineError when its exit code is not 0."""
+    if result.exit_code != 0:
         raise MachineError(
             name,
             "a command failed",
             command=(command,),
-            exit_code_found=done.exit_code,
-            stderr=done.stderr or done.stdout,
+            exit_code_found=result.exit_code,
+            stderr=result.stderr or result.stdout,
         )
-    return done
+    return result
 
 
 class CommandShell:

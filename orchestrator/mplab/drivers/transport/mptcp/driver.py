@@ -53,8 +53,8 @@ class MptcpDriver(TransportDriver):
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:
             enabled = _ENABLED.read_text().strip()
-            found = f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)"
-            yield Finding(self.name, "ok", found)
+            state = f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)"
+            yield Finding(self.name, "ok", state)
         yield _check_socket(f"{self.name}-sockets")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:

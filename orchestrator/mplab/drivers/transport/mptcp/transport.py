@@ -148,8 +148,8 @@ class Mptcp(Transport):
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
         if fallbacks and not evidence.disturbances.outages:  # with outages, each connection is judged by its start
-            found = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
-            reasons.append(f"the kernel counted fall-backs to plain TCP: {found}")
+            counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
+            reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:
