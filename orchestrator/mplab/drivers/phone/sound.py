@@ -1,6 +1,7 @@
 """Sound card of the virtual phone: PulseAudio with one null sink, and a recorder of its output."""
 
 import array
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from mplab.base.errors import DeviceError, last_words
+from mplab.base.errors import DeviceError
 from mplab.base.programs import Program
 
 PULSEAUDIO = Program("pulseaudio", ("pulseaudio",), ("--version",), "pulseaudio", "the virtual phone's sound card")
@@ -34,6 +35,7 @@ _BLOCK = 4096
 _SAMPLE_BYTES = 2
 _FULL_SCALE = 32768
 _MOST_LOST_S = 1.0
+_TAIL_CHARACTERS = 500
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ class SoundCard:
             self._check_alive()
             if time.monotonic() > deadline:
                 problem = f"the sound card was not ready within {_READY_TIMEOUT_S:g} s: {what} is missing"
-                raise DeviceError("phone", problem, stderr=last_words(self._log))
+                raise DeviceError("phone", problem, stderr=self._last_words())
             time.sleep(_POLL_S)
 
     def _check_alive(self) -> None:
@@ -186,7 +188,12 @@ class SoundCard:
             code = process.poll()
             if code is not None:
                 problem = f"the sound card has ended ({code})"
-                raise DeviceError("phone", problem, exit_code_found=code, stderr=last_words(self._log))
+                raise DeviceError("phone", problem, exit_code_found=code, stderr=self._last_words())
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError):
+            return self._log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
+        return ""
 
 
 class _Recorder(threading.Thread):

@@ -195,15 +195,15 @@ class ChromiumUi:
         raise StepError(f"browser: {action}: {_first_line(error)}{remark}") from error
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        locators = [locator(alternative) for alternative in selector.alternatives]
+        locators = [locator(one) for one in selector.alternatives]
         deadline = time.monotonic() + timeout_s
         while True:
-            elements = [element for by, value in locators for element in self._driver.find_elements(by, value)]
-            element = next((item for item in elements if not visible or item.is_displayed()), None)
+            found = [element for by, value in locators for element in self._driver.find_elements(by, value)]
+            element = next((item for item in found if not visible or item.is_displayed()), None)
             if element is not None:
                 return element
             if time.monotonic() > deadline:
-                state = "there, but not visible" if elements else "not there"
+                state = "there, but not visible" if found else "not there"
                 raise WebDriverException(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 

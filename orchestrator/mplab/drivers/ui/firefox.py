@@ -218,13 +218,13 @@ class FirefoxUi:
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
         deadline = time.monotonic() + timeout_s
         while True:
-            nodes = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
-            elements = [{"sharedId": node["sharedId"]} for node in nodes]
-            element = next((candidate for candidate in elements if not visible or self._call(_BOX, candidate)), None)
+            found = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
+            elements = [{"sharedId": node["sharedId"]} for node in found]
+            element = next((one for one in elements if not visible or self._call(_BOX, one)), None)
             if element is not None:
                 return element
             if time.monotonic() > deadline:
-                state = "there, but not visible" if nodes else "not there"
+                state = "there, but not visible" if found else "not there"
                 raise SessionError(f"{state} after {timeout_s:g} s")
             time.sleep(_POLL_S)
 

@@ -145,32 +145,6 @@ class Link:
         return "its adb server does not answer"
 
 
-def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:
-    """Return the serial of the only phone at a server.
-
-    Raises:
-        LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.
-    """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            serials = [info.serial for info in server.client.list()]
-        except FAILURES as error:
-            raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
-        if len(serials) == 1:
-            return str(serials[0])
-        if serials:
-            listed = ", ".join(sorted(serials))
-            raise LabNotReadyError(
-                f"{name}: several phones and no serial: choose one, 'serial: {serials[0]}'; {listed}"
-            )
-        if time.monotonic() > deadline:
-            raise LabNotReadyError(
-                f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
-            )
-        time.sleep(_POLL_S)
-
-
 _MARK = "=mplab="
 
 
@@ -231,3 +205,27 @@ class Forwards:
         """Remove a forward. Errors are ignored: if the phone was lost, adb has already removed the forward."""
         self._open.discard(port)
         self._link.ask(f"host-serial:{self._link.serial}:killforward:tcp:{port}")
+
+
+def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:
+    """Return the serial of the only phone at a server.
+
+    Raises:
+        LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            found = [info.serial for info in server.client.list()]
+        except FAILURES as error:
+            raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
+        if len(found) == 1:
+            return str(found[0])
+        if found:
+            listed = ", ".join(sorted(found))
+            raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
+        if time.monotonic() > deadline:
+            raise LabNotReadyError(
+                f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
+            )
+        time.sleep(_POLL_S)

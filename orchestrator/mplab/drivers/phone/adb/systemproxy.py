@@ -55,9 +55,9 @@ class SystemProxy:
 
     def _wait(self, address: str) -> None:
         deadline = time.monotonic() + _TAKEN_TIMEOUT_S
-        while (current := f"{self._get('global_http_proxy_host')}:{self._get('global_http_proxy_port')}") != address:
+        while (found := f"{self._get('global_http_proxy_host')}:{self._get('global_http_proxy_port')}") != address:
             if time.monotonic() > deadline:
-                text = f"Android has not applied the proxy {address}: its settings have {current}"
+                text = f"Android has not taken the proxy {address} in its settings: it says {found}"
                 raise DeviceError(self._phone.label, text)
             time.sleep(_POLL_S)
 

@@ -159,8 +159,8 @@ class DockerProxy:
             if any(record["event"] == "ready" for record in parse_records(lines)):
                 return
             if time.monotonic() > deadline:
-                output = b"\n".join(line for _, line in lines).decode(errors="replace")
-                raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=output)
+                said = b"\n".join(line for _, line in lines).decode(errors="replace")
+                raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=said)
             time.sleep(_POLL_S)
 
     def stop(self) -> None:
