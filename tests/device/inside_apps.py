@@ -23,19 +23,19 @@ from typing import Any
 from mplab.analysis.record.tables import Tables
 from mplab.analysis.scores.plugins import load
 from mplab.base.errors import MplabError
+from mplab.base.machine import MachineProcess
 from mplab.base.nodes import Node, start_node
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import APPIUM_DIR, CHECKOUT, NODE
 from mplab.device import Device, DeviceSettings
 from mplab.device.apps import lab_services, lab_variables
-from mplab.drivers.origin.host import ServerProcess
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.services import RunningServices, load_service
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.lab.catalog import load_android_scenario
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base import Context
@@ -100,7 +100,7 @@ def run(
             observe=observe,
             screenshots=cell_dir / "screenshots",
         )
-        return UiAutomator2Factory(lab.phone.adb, settings, lab.phone.name)()
+        return uiautomator2_session(lab.phone.adb, settings, lab.phone.name)
 
     def no_browser(**_options: Any) -> Any:
         raise MplabError("an Android scenario opens no browser on the phone")
@@ -190,7 +190,7 @@ def open_lab(folder: Path) -> Iterator[Lab]:
 
 
 @contextlib.contextmanager
-def halted(process: ServerProcess, after_s: float = 0.0, for_s: float = 3600.0) -> Iterator[None]:
+def halted(process: MachineProcess, after_s: float = 0.0, for_s: float = 3600.0) -> Iterator[None]:
     """Stop a server from `after_s` for `for_s`: clients receive nothing, as when the network is lost."""
     done = threading.Event()
 
@@ -213,7 +213,7 @@ def halted(process: ServerProcess, after_s: float = 0.0, for_s: float = 3600.0) 
 def cells(lab: Lab) -> dict[str, Callable[[], dict[str, Any]]]:
     """Return the cells in running order, as functions by name."""
 
-    def server(service: str, program: str) -> ServerProcess:
+    def server(service: str, program: str) -> MachineProcess:
         return lab.services._entries[service].running[program][0]
 
     def cancelled() -> dict[str, Any]:

@@ -16,10 +16,9 @@ from mplab.base.undo import UndoStack
 from mplab.device import Device, DeviceSettings
 from mplab.device.process import DEVTOOLS
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.forward import Forwards
-from mplab.drivers.phone.adb.link import Link
+from mplab.drivers.phone.adb.link import Forwards, Link
 from mplab.drivers.phone.adb.screen import hierarchy
-from mplab.drivers.ui.har import har_from_events
+from mplab.drivers.ui.devtools import har_from_events
 from mplab.lab.devtools import open_devtools
 from mplab.scenarios.base.pages.loaded import PROBE_SCRIPT, load_event_time, loaded_objects
 

@@ -15,7 +15,7 @@ from mplab.drivers.phone.adb.quarantine import Quarantine
 from mplab.drivers.phone.adb.recovery import Patience, Recovery
 from mplab.drivers.phone.adb.root import Root
 from mplab.drivers.ui.android import AndroidSettings
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 
 from .conftest import quick_device, wait_until
 
@@ -77,7 +77,7 @@ def test_lost_in_the_middle(phone: AdbPhone, device: Device, tmp_path: Path) -> 
     time.sleep(0.3)
     device.fault("offline")
     thread.join(10)
-    assert str(failed[0]).startswith(f"one ({device.address}): was lost meanwhile: adb says: ")
+    assert str(failed[0]).startswith(f"one ({device.address}): was lost: adb says: ")
     assert process.wait(10) == 255
     with pytest.raises(DeviceError, match=rf"one \({device.address}\): .*adb says: "):
         phone.shell(["true"])
@@ -91,7 +91,7 @@ def test_lost_in_the_middle(phone: AdbPhone, device: Device, tmp_path: Path) -> 
 def test_root_withdrawn(phone: AdbPhone, device: Device) -> None:
     assert phone.root is Root.SU_C
     device.fault("root-withdrawn")
-    message = rf"one \({device.address}\): root was withdrawn \('su -c' works no more\): allow it again"
+    message = rf"one \({device.address}\): root was withdrawn \('su -c' no longer works\): allow it again"
     with pytest.raises(DeviceError, match=message):
         phone.sysctl({"net.ipv4.ip_forward": 1})
     device.fault("clear")
@@ -109,7 +109,7 @@ def test_adb_root_and_back(server: AdbServer, device: Device) -> None:
 def test_root_that_was_asked_for_and_is_not_there(server: AdbServer) -> None:
     with (
         Device(DeviceSettings(phone="android-16", apps=False)) as plain,
-        pytest.raises(LabNotReadyError, match=r"'root: su' was asked for, and su gives none"),
+        pytest.raises(LabNotReadyError, match=r"'root: su' is set, but su gives no root access"),
     ):
         AdbPhone("plain", server, AdbSettings(serial=plain.address, root="su")).__enter__()
 
@@ -118,14 +118,14 @@ def test_rung_ui_agent(phone: AdbPhone, device: Device, tmp_path: Path) -> None:
     """Let the UI server of another adb connection hold the screen, which connecting again does not end."""
     with AdbServer(tmp_path) as other:
         Link(other, device.address).connect()
-        with UiAutomator2Factory(other.client.device(device.address), AndroidSettings())() as ui:
+        with uiautomator2_session(other.client.device(device.address), AndroidSettings()) as ui:
             ui.hierarchy()
             found = Recovery(phone, lambda: not device.state()["agents"], patience=QUICK).recover("it is stuck")
     assert (found.rung, found.tried) == ("ui agent", ("reconnect", "ui agent"))
 
 
 def test_ui_agent_that_dies_is_started_again(phone: AdbPhone, device: Device) -> None:
-    with UiAutomator2Factory(phone.adb, AndroidSettings(), "one")() as ui:
+    with uiautomator2_session(phone.adb, AndroidSettings(), "one") as ui:
         ui.hierarchy()
         assert device.fault("agent")["killed"]
         found = Recovery(phone, lambda: "<" in ui.hierarchy(), patience=QUICK).recover("the screen does not answer")

@@ -11,7 +11,13 @@ from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
 from mplab.drivers.phone.adb.apps import STORE, Apps
 from mplab.drivers.phone.adb.condition import parse_condition, read_condition
-from mplab.drivers.phone.adb.readiness import check_ready, condition_problems, default_thresholds, look, prepare
+from mplab.drivers.phone.adb.readiness import (
+    check_ready,
+    condition_problems,
+    default_thresholds,
+    measure_readiness,
+    prepare,
+)
 from mplab.drivers.phone.settings import ReadyFile
 
 from .apks import make_apk
@@ -103,7 +109,7 @@ def test_airplane_mode_and_a_missing_sim(phone: AdbPhone, ailing: Device) -> Non
 def test_a_clock_that_is_off(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("clock", seconds=-3600)
     assert "its clock is 3600." in refusal(phone) or "its clock is 3599." in refusal(phone)
-    found = look(phone, QUICK)
+    found = measure_readiness(phone, QUICK)
     assert found.clock.offset_s == pytest.approx(-3600, abs=found.clock.uncertainty_s + 2)
 
 

@@ -15,8 +15,7 @@ from mplab.base.errors import DeviceError
 from mplab.base.hierarchy import parse_hierarchy
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.phone.adb.film import Film
-from mplab.drivers.phone.adb.screen import LogCut, ScreenRecording, hierarchy, screenshot
+from mplab.drivers.phone.adb.screen import Film, LogCut, ScreenRecording, hierarchy, screenshot
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.device import Device, DeviceSettings
 from mplab.drivers.phone.adb import AdbPhone, AdbServer, AdbSettings
-from mplab.drivers.shaper.adb.place import AdbShapingPhone, AdbShell, restore_later
+from mplab.drivers.shaper.adb.driver import AdbShapingPhone, AdbShell, restore_later
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.root_shell.phone import ShapingPhone
+from mplab.drivers.shaper.tc.guard import KERNEL_DEVICE
 from mplab.drivers.shaper.tc.hold import Hold
-from mplab.drivers.shaper.tc.kernel import DEVICE
-from mplab.drivers.shaper.tc.shell import PlaceError
+from mplab.drivers.shaper.tc.machine import RootedPhone
+from mplab.drivers.shaper.tc.shell import MachineError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +36,7 @@ def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbPhone]:
 
 
 def is_held(phone: AdbPhone) -> bool:
-    return phone.shell(["test", "-e", f"{ShapingPhone.state_directory}/owner"], check=False).exit_code == 0
+    return phone.shell(["test", "-e", f"{RootedPhone.state_directory}/owner"], check=False).exit_code == 0
 
 
 def has_netem(phone: AdbPhone) -> bool:
@@ -50,12 +50,12 @@ def test_scripts_run_as_root_with_arguments_and_codes(phone: AdbPhone) -> None:
     assert shell.alive
     assert shell.script('id -u; printf "%s|" "$@"', "a b", "it's").stdout == "0\na b|it's|"
     assert shell.script("return 7", check=False).exit_code == 7
-    with pytest.raises(PlaceError, match="phone one: a command failed"):
+    with pytest.raises(MachineError, match="phone one: a command failed"):
         shell.script("return 7")
 
 
 def test_it_is_held_and_given_back_by_a_later_process(phone: AdbPhone) -> None:
-    hold = Hold("phone one", AdbShell(phone), ShapingPhone.state_directory, Owner(UndoStack()).token(), dead_man_s=600)
+    hold = Hold("phone one", AdbShell(phone), RootedPhone.state_directory, Owner(UndoStack()).token(), dead_man_s=600)
     if phone.script("ip link add name try type ifb && ip link del try", check=False).exit_code != 0:
         pytest.skip("no ifb: it needs the module ifb of the kernel")
     hold.take()
@@ -66,8 +66,8 @@ def test_it_is_held_and_given_back_by_a_later_process(phone: AdbPhone) -> None:
     assert (somebody.returncode, is_held(phone)) == (0, True), somebody.stderr
     later = subprocess.run(restore_later(phone, hold.owner), check=False, capture_output=True, text=True)
     assert (later.returncode, is_held(phone)) == (0, False), later.stderr
-    assert DEVICE not in phone.shell(["ls", "/sys/class/net"]).stdout
-    with pytest.raises(PlaceError, match="dead-man's switch"):
+    assert KERNEL_DEVICE not in phone.shell(["ls", "/sys/class/net"]).stdout
+    with pytest.raises(MachineError, match="dead-man's switch"):
         hold.check_alive()
 
 

@@ -19,9 +19,9 @@ from mplab.device import Device, DeviceSettings
 from mplab.drivers.ui import AppState
 from mplab.drivers.ui.android import AndroidSettings, AndroidUi
 from mplab.drivers.ui.appium import AppiumServer
-from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
+from mplab.drivers.ui.appium_android import AppiumPhone, appium_session
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import sample
 from mplab.userfiles.app import load_android_app
@@ -62,13 +62,13 @@ def make(
     """Yield a function that makes one driver's factory from the settings of its sessions."""
     if request.param == "uiautomator2":
         phone = adbutils.AdbClient(port=adb.port).device(device.address)
-        yield lambda settings: UiAutomator2Factory(phone, settings)
+        yield lambda settings: lambda: uiautomator2_session(phone, settings)
         return
     if not DRIVER.exists():
         pytest.skip("appium-uiautomator2-driver is not installed: make setup")
     with AppiumServer(tmp_path_factory.mktemp("appium") / "appium.log") as server:
         phone = AppiumPhone(server.url, device.address, adb.port, install=False)
-        yield lambda settings: AppiumAndroidFactory(phone, settings)
+        yield lambda settings: lambda: appium_session(phone, settings)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def ui(session: AndroidUi, adb: Adb, device: Device, observed: list[dict[str, An
 
 
 def test_what_is_opened_is_not_clean_any_more(ui: AndroidUi) -> None:
-    with pytest.raises(StepError, match="it was not just cleared"):
+    with pytest.raises(StepError, match="the app was not cleared"):
         ui.state()
 
 

@@ -15,7 +15,7 @@ from mplab.base.machine import CommandResult
 from mplab.base.nodes import Node, NodeProcess
 from mplab.base.polling import wait_ready
 from mplab.base.programs import CURL, MPFLEX
-from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.origin.cache import stream_bytes
 
 SIZE = 5_000_000
 """Size of a download, bytes."""

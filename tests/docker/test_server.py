@@ -9,9 +9,9 @@ import pytest
 from docker import DockerClient
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.borrow import borrowed, exclusive, give_back
-from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.byhand import examine
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.takeover import exclusive, restore_state, taken_over
 from tests.docker.conftest import SERVER_ADDRESSES, congestion_control
 from tests.docker.engine import Engine
 from tests.docker.phone import SIZE, PhoneNode, download_over_both
@@ -54,9 +54,9 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
 LEND = """
 import os, signal, sys
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
+from mplab.drivers.proxy.docker.takeover import taken_over, exclusive
 stack = DockerStack(StackSettings(sys.argv[1], profiles=("dns", "iperf"), congestion_control=sys.argv[2]))
-with exclusive(stack, run_id="killed"), borrowed(stack):
+with exclusive(stack, run_id="killed"), taken_over(stack):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -70,8 +70,8 @@ def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client
     assert done.returncode == -signal.SIGKILL
     assert "iperf" in {state.service for state in by_hand.status()}
     with exclusive(by_hand):
-        assert give_back(by_hand)
-        assert not give_back(by_hand), "once"
+        assert restore_state(by_hand)
+        assert not restore_state(by_hand), "once"
     states = by_hand.status()
     assert {state.service for state in states} == before
     assert all(state.well for state in states)
@@ -85,10 +85,10 @@ def test_an_image_that_is_missing_and_that_no_registry_gives_is_named(engine: En
     with pytest.raises(LabNotReadyError, match="mplab/net:gone is not in the engine; 'mplab proxy prepare' builds it"):
         gone.up(build=False)
     found = {finding.what: finding.found for finding in examine(gone) if not finding.ok}
-    assert found["kernel"] == "it is asked by a container of mplab/net:gone, which is missing"
+    assert found["kernel"] == "not checked: the image mplab/net:gone is missing"
     assert "mplab/net:gone is missing" in found["images"]
     pinned = f"registry.invalid/debian@sha256:{'0' * 64}"
-    with pytest.raises(LabNotReadyError, match=r"no registry gave it \(.*what a digest names cannot be made from"):
+    with pytest.raises(LabNotReadyError, match=r"no registry gave it \(.*an image with a digest cannot be made from"):
         DockerStack(replace(settings, variables={"MPLAB_BASE": pinned})).up()
     assert client.containers.list(all=True) == []
 
@@ -99,8 +99,8 @@ def test_what_somebody_else_has_started_is_left_alone(engine: Engine, client: Do
     theirs = client.containers.run(stack.image("net"), ["sleep", "99"], detach=True, init=True, labels=labels)
     try:
         with (
-            pytest.raises(LabNotReadyError, match=r"nobody here knows how they were started \(theirs\)"),
-            borrowed(stack),
+            pytest.raises(LabNotReadyError, match=r"on this machine did not start them \(theirs\)"),
+            taken_over(stack),
         ):
             pytest.fail("it was lent")
         assert [container.id for container in client.containers.list()] == [theirs.id]

@@ -13,7 +13,7 @@ from docker.models.containers import Container
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.programs import MPTRACE
 from mplab.drivers.capture import Captures
-from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.origin.cache import stream_bytes
 from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.engine import connect
 from mplab.drivers.proxy.docker.proxy import DockerProxy

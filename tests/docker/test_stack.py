@@ -13,9 +13,9 @@ from docker import DockerClient
 from docker.models.containers import Container
 
 from mplab.base.programs import MPTRACE
-from mplab.drivers.origin.files import stream_bytes
+from mplab.drivers.origin.cache import stream_bytes
 from mplab.drivers.proxy.byhand import ServiceState
-from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker.byhand import examine
 from mplab.drivers.proxy.docker.render import Rendered
 from mplab.drivers.proxy.docker.stack import DockerStack
 from tests.docker.conftest import attach_to_bridges

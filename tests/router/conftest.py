@@ -12,11 +12,11 @@ from mplab.base.errors import MplabError
 from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.attached import AttachedShaper, Prober
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.driver import RouterFile
 from mplab.drivers.shaper.openwrt.router import Router
-from mplab.drivers.shaper.openwrt.settings import RouterFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.protocol import PathMeasurement
-from mplab.drivers.shaper.tc.place import Place
+from mplab.drivers.shaper.tc.machine import TcMachine
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.machines import AttachedPath
@@ -46,7 +46,7 @@ def no_probe(_paths: object) -> dict[str, PathMeasurement]:
 
 
 def shaper_of(
-    phone: str, attached: Mapping[str, object], held: Mapping[str, Place], prober: Prober = no_probe
+    phone: str, attached: Mapping[str, object], held: Mapping[str, TcMachine], prober: Prober = no_probe
 ) -> AttachedShaper:
     """Return the shaper of a phone.
 

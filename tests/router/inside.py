@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mplab.base.nodes import Node, start_node
 from mplab.drivers.shaper.virtual.image import Port, build
-from mplab.drivers.shaper.virtual.machine import VirtualMachine
+from mplab.drivers.shaper.virtual.router import VirtualMachine
 
 ROOT = Path("/run/router")
 """The router's root file system, in the tmpfs of the lab."""

@@ -17,14 +17,13 @@ from mplab.base.undo import UndoJournal, UndoStack
 from mplab.cli.main import app
 from mplab.drivers.shaper.attached import AttachedShaper
 from mplab.drivers.shaper.linux.driver import DRIVER as LINUX
-from mplab.drivers.shaper.linux.place import LinuxServer
-from mplab.drivers.shaper.linux.settings import ServerFile
+from mplab.drivers.shaper.linux.driver import ServerFile
 from mplab.drivers.shaper.openwrt.router import Router
 from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.root_shell.driver import DRIVER as ROOT_SHELL
-from mplab.drivers.shaper.root_shell.phone import ShapingPhone
-from mplab.drivers.shaper.root_shell.settings import PhoneShellFile
-from mplab.drivers.shaper.tc.place import Place
+from mplab.drivers.shaper.root_shell.driver import PhoneShellFile
+from mplab.drivers.shaper.tc.machine import LinuxHost, RootedPhone, TcMachine
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.path import PathCondition
 from tests.router.bench import Bench
@@ -39,14 +38,27 @@ LTE = PathCondition.of(9185, 4000, 70, loss_percent=1.0)
 WIFI = PathCondition.of(7040, 2000, 25)
 
 
-def server_held(settings: ServerFile, *, owner: Owner, interfaces: Sequence[str] = ()) -> LinuxServer:
-    shell = LINUX.shell("server proxy", settings)
-    return LinuxServer("server proxy", settings, shell, owner=owner, interfaces=interfaces)
+def server_held(settings: ServerFile, *, owner: Owner, interfaces: Sequence[str] = ()) -> LinuxHost:
+    return LinuxHost(
+        "server proxy",
+        LINUX.shell("server proxy", settings),
+        interface=settings.interface,
+        interfaces=interfaces,
+        dead_man_s=settings.dead_man,
+        restore_command=restore_argv("server proxy", LINUX.name, settings),
+        owner=owner,
+    )
 
 
-def phone_held(settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[str]) -> ShapingPhone:
-    shell = ROOT_SHELL.shell("phone one", settings)
-    return ShapingPhone("phone one", settings, shell, owner=owner, interfaces=interfaces)
+def phone_held(settings: PhoneShellFile, *, owner: Owner, interfaces: Sequence[str]) -> RootedPhone:
+    return RootedPhone(
+        "phone one",
+        ROOT_SHELL.shell("phone one", settings),
+        interfaces=interfaces,
+        dead_man_s=settings.dead_man,
+        restore_command=restore_argv("phone one", ROOT_SHELL.name, settings),
+        owner=owner,
+    )
 
 
 def server_of(router: StandInRouter, **others: object) -> ServerFile:
@@ -82,13 +94,13 @@ def lab_text(router: StandInRouter, kind: str, folder: Path, dead_man: str) -> s
     )
 
 
-Hold = Callable[..., AbstractContextManager[LinuxServer]]
+Hold = Callable[..., AbstractContextManager[LinuxHost]]
 
 
 @pytest.fixture
 def hold(router: StandInRouter) -> Hold:
     @contextmanager
-    def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[LinuxServer]:
+    def held(*, interfaces: tuple[str, ...] = (), **others: object) -> Iterator[LinuxHost]:
         with (
             UndoStack() as undo,
             server_held(server_of(router, **others), owner=Owner(undo), interfaces=interfaces) as running,
@@ -113,7 +125,7 @@ def busy(router: StandInRouter, ssh: SshConnection) -> Iterator[None]:
 
 
 def measured(
-    router: StandInRouter, place: Place, attached: dict[str, object], asked: dict[str, PathCondition]
+    router: StandInRouter, place: TcMachine, attached: dict[str, object], asked: dict[str, PathCondition]
 ) -> AttachedShaper:
     """Apply conditions to a phone, assert that it meets them, and return the shaper."""
     phone: Node = router.node("phone")

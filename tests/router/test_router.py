@@ -14,12 +14,12 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import default_lock_directory
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.openwrt import guard
+from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.openwrt.router import Router
-from mplab.drivers.shaper.openwrt.settings import RadioFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.protocol import Selector
 from mplab.drivers.shaper.tc.readback import Settings
-from mplab.drivers.shaper.tc.shell import PlaceError
+from mplab.drivers.shaper.tc.shell import MachineError
 from mplab.drivers.shaper.tc.ssh import SshConnection
 from mplab.format.direction import Direction, GilbertElliott, Queue
 from mplab.format.path import PathCondition
@@ -108,11 +108,11 @@ def test_a_rule_refused_half_way_leaves_nothing(router: StandInRouter, hold: Hol
         ssh.run("rmmod sch_cake")
         cake.rename(cake.with_suffix(".off"))
         try:
-            with pytest.raises(PlaceError, match=r"refused at 'qdisc add .*cake.*nothing of it stays"):
+            with pytest.raises(MachineError, match=r"refused at 'qdisc add .*cake.*all of it was undone"):
                 held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
             assert "mplab" not in ssh.run("/sbin/tc qdisc show").stdout
             held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
-            with pytest.raises(PlaceError, match=r"refused at .*nothing of it stays"):
+            with pytest.raises(MachineError, match=r"refused at .*all of it was undone"):
                 held.shaping.shape("one", PHONE, up=FAST, down=CAKE)
             assert netem_up(held)["delay"] == 60000
             assert rtt_ms(router) == pytest.approx(120, rel=0.2)
@@ -127,7 +127,7 @@ def test_what_the_router_cannot_give_is_refused_before_anything_is_touched(route
         shaper = shaper_of("one", attached, {"wifi": held})
         with pytest.raises(LabNotReadyError, match="packet-delivery trace"):
             held.shaping.shape("one", PHONE, up=Direction(trace=Trace(Path("/a/b"))), down=Direction())
-        with pytest.raises(LabNotReadyError, match="rmnet0 is shaped nowhere: the lab file has wlan0"):
+        with pytest.raises(LabNotReadyError, match="no machine of the lab file shapes rmnet0, only wlan0"):
             shaper.apply({"wlan0": PATH, "rmnet0": PATH}, seed=1)
         with pytest.raises(LabNotReadyError, match="behind the proxy"):
             shaper.apply({"wlan0": PATH}, seed=1, core_rtt_ms=10)
@@ -180,7 +180,7 @@ def test_wrong_host_key(router: StandInRouter, tmp_path: Path) -> None:
         SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known))).connect()
     other = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
     known.write_text(f"[127.0.0.1]:{router.port} ssh-ed25519 {other}\n")
-    with pytest.raises(LabNotReadyError, match=r"wrong host key: .* known\. If the router was installed anew"):
+    with pytest.raises(LabNotReadyError, match=r"wrong host key: .* known\. If the router was installed again"):
         SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known))).connect()
     known.write_text(f"[127.0.0.1]:{router.port} {router.host_key}\n")
     right = SshConnection("wifi", settings_of(router, host_key=None, known_hosts=str(known)))
@@ -205,7 +205,7 @@ def test_without_tc(router: StandInRouter, hold: Hold) -> None:
     tc = router.root / "sbin" / "tc"
     tc.rename(tc.with_suffix(".off"))
     try:
-        with pytest.raises(LabNotReadyError, match="no tc of iproute2 on it: install it: opkg install tc-full"), hold():
+        with pytest.raises(LabNotReadyError, match=r"no tc of iproute2\. Install it: opkg install tc-full"), hold():
             pass
     finally:
         tc.with_suffix(".off").rename(tc)
@@ -216,7 +216,7 @@ def test_without_netem_and_with_a_foreign_qdisc(router: StandInRouter, hold: Hol
     ssh.run("rmmod sch_netem && /sbin/tc qdisc add dev vec0 clsact")
     netem.rename(netem.with_suffix(".off"))
     try:
-        with pytest.raises(LabNotReadyError, match=r"install kmod-netem.*vec0 has a qdisc of somebody else"), hold():
+        with pytest.raises(LabNotReadyError, match=r"install kmod-netem.*vec0 has a qdisc of another program"), hold():
             pass
     finally:
         netem.with_suffix(".off").rename(netem)
@@ -238,7 +238,7 @@ def test_flow_offload_and_radio_are_switched_and_switched_back(
     ssh.run("/etc/init.d/firewall reload")
     before = found_on(router)
     try:
-        with pytest.raises(LabNotReadyError, match="flow_offloading of its firewall lets packets pass"), hold():
+        with pytest.raises(LabNotReadyError, match="flow_offloading of its firewall lets packets bypass"), hold():
             pass
         assert found_on(router) == before
         with hold(flow_offload="switch-off", radio={"channel": 36, "ssid": "it's mplab"}) as held:
@@ -246,7 +246,7 @@ def test_flow_offload_and_radio_are_switched_and_switched_back(
             assert ssh.run("uci get wireless.default_radio0.ssid").stdout == "it's mplab\n"
             held.set_radio(RadioFile.model_validate({"enabled": False}))
             assert "vec0: <BROADCAST,MULTICAST>" in ssh.run("ip link show vec0").stdout
-            with pytest.raises(PlaceError, match=r"no wireless\.radio7"):
+            with pytest.raises(MachineError, match=r"no wireless\.radio7"):
                 held.set_radio(RadioFile.model_validate({"device": "radio7", "channel": 1}))
         assert found_on(router) == before
     finally:
@@ -274,15 +274,13 @@ def test_without_ethtool_and_with_a_root_qdisc_that_limits(
         attached = {"wifi": {"router": "wifi", "ip": "10.66.1.11"}}
         with hold() as held:
             (warning,) = shaper_of("one", attached, {"wifi": held}).warnings()
-            assert warning.startswith(
-                "router wifi: no ethtool: packets that its kernel puts together (GRO) are delayed"
-            )
+            assert warning.startswith("router wifi: no ethtool: packets that the kernel joins (GRO) are delayed")
     finally:
         ethtool.with_suffix(".off").rename(ethtool)
     ssh.run("/sbin/tc qdisc add dev vec0 root cake bandwidth 20mbit")
     try:
         with (
-            pytest.raises(LabNotReadyError, match=r"vec0 has a root qdisc that shapes already \(cake 20M"),
+            pytest.raises(LabNotReadyError, match=r"vec0 has a root qdisc of another program that shapes \(cake 20M"),
             hold(),
         ):
             pass
@@ -318,7 +316,7 @@ def test_ssh_dropped_while_shaping(router: StandInRouter, hold: Hold) -> None:
         held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         router.unplug()
         try:
-            with pytest.raises(PlaceError, match=r"router wifi: .*lost while shaping"):
+            with pytest.raises(MachineError, match=r"router wifi: .*lost while shaping"):
                 held.hold.check_alive()
         finally:
             router.plug_in()
@@ -335,10 +333,10 @@ def test_rebooted_in_the_middle_and_on_purpose(router: StandInRouter, hold: Hold
         assert held.shaping.state() == {}
         held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         ssh.connect()
-        with contextlib.suppress(PlaceError):  # the router closes the connection first
+        with contextlib.suppress(MachineError):  # the router closes the connection first
             ssh.run("reboot")
         router.wait_for_ssh()
-        with pytest.raises(PlaceError, match="rebooted in the middle: nothing is shaped any more"):
+        with pytest.raises(MachineError, match="rebooted while it shaped: nothing is shaped any more"):
             held.hold.check_alive()
         held.shaping.unshape("one")
 

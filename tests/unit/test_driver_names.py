@@ -46,7 +46,7 @@ EXCEPTIONS = {
     ("mptcp", "orchestrator/mplab/cli/verbs/lab/lab/device.py"): "the protocol in a phone's kernel",
     ("mptcp", "phone-emulator/mplab/device/"): "the protocol in a phone's kernel",
     ("mptcp", "orchestrator/mplab/drivers/phone/interface.py"): "a word of the program ip",
-    ("mptcp", "orchestrator/mplab/drivers/proxy/process/proxy.py"): "a listener of the proxy",
+    ("mptcp", "orchestrator/mplab/drivers/proxy/process/servers.py"): "a listener of the proxy",
     ("mptcp", "ui-scenarios/mplab/scenarios/base/scoring/"): "a level of the decoded tables",
     ("mptcp", "orchestrator/mplab/drivers/transport/"): "a transport of the agent, and a level of the decoded tables",
     ("mptcp", "orchestrator/mplab/format/captured.py"): "a level of the decoded tables",
@@ -162,7 +162,7 @@ def test_every_exception_is_needed(uses: list[Use]) -> None:
         "def openwrt() -> None: ...",
         "x.OPENWRT",
         "f(openwrt=1)",
-        "from mplab.drivers.shaper.openwrt.settings import RouterFile",
+        "from mplab.drivers.shaper.openwrt.driver import RouterFile",
     ],
 )
 def test_every_way_to_name_a_driver_is_found(text: str) -> None:

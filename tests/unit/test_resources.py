@@ -12,10 +12,10 @@ from mplab.base.errors import LabNotReadyError
 from mplab.base.lock import resource_lock
 from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
-from mplab.drivers.proxy.docker.borrow import exclusive
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-from mplab.drivers.shaper.held import held_machines
+from mplab.drivers.proxy.docker.takeover import exclusive
+from mplab.drivers.shaper.owner import held_machines
 from mplab.lab.catalog import catalog
 from mplab.lab.phones.adb.lab import phone_lock
 from mplab.lab.resources import resources_of

@@ -23,7 +23,7 @@ from mplab.cell.evidence import CellEvidence, Counters, begun_in, grown, keep_co
 from mplab.cell.judge import judge_active, judge_links
 from mplab.cell.traces import NO_TRACE, count_subflows, traffic
 from mplab.drivers.capture import CaptureResult, Captures
-from mplab.drivers.phone.names import by_our_names
+from mplab.drivers.phone.protocol import by_our_names
 from mplab.drivers.services import LogMark
 from mplab.drivers.shaper import PathMeasurement
 from mplab.drivers.transport.agent import Agent

@@ -12,21 +12,20 @@ from mplab.base.paths import INTERFACES
 from mplab.drivers.capture import CapturePoint
 from mplab.drivers.phone.adb import AdbPhone
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.film import Film
 from mplab.drivers.phone.adb.probe import WITHOUT_ROOT
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.readiness import check_ready, default_thresholds, prepare
 from mplab.drivers.phone.adb.recovery import Recovery
 from mplab.drivers.phone.adb.routing import Routing
-from mplab.drivers.phone.adb.screen import LogCut
+from mplab.drivers.phone.adb.screen import Film, LogCut
 from mplab.drivers.phone.adb.systemproxy import SystemProxy
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport.redirect import HTTP_PORT, IPTABLES_UNDO, SOCKS_PORT, iptables_script
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.android import AndroidSettings
-from mplab.drivers.ui.appium_android import AppiumAndroidFactory, AppiumPhone
+from mplab.drivers.ui.appium_android import AppiumPhone, appium_session
 from mplab.drivers.ui.dialogs import load_dialogs
-from mplab.drivers.ui.uiautomator2 import UiAutomator2Factory
+from mplab.drivers.ui.uiautomator2 import uiautomator2_session
 from mplab.drivers.ui.versions import outside
 from mplab.lab.devtools import open_devtools
 from mplab.lab.protocol import CellPart, Moment, PartJob, PartReport
@@ -231,11 +230,11 @@ class AndroidSide:
             self._settings, packages=(app.package,), fresh=not app.signed_in, observe=observe, screenshots=screenshots
         )
         if self._file.ui != "appium":
-            return UiAutomator2Factory(phone.adb, settings, phone.name)()
+            return uiautomator2_session(phone.adb, settings, phone.name)
         where = AppiumPhone(
             self._appium(), phone.serial, adb_port=phone.link.server.port, install=self._install, name=phone.name
         )
-        return AppiumAndroidFactory(where, settings)()
+        return appium_session(where, settings)
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """Reach the DevTools of a running app until the context ends; None: it offers none. Raises DeviceError."""

@@ -12,7 +12,7 @@ from mplab.base.errors import StepError, check_each
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.proxy import Proxy
-from mplab.drivers.proxy.servers import Servers
+from mplab.drivers.proxy.protocol import Servers
 from mplab.drivers.services import RunningServices
 from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent

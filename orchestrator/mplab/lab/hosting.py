@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from mplab.drivers.proxy import HandedOver, HostSettings, driver_of
+from mplab.drivers.proxy import HostedResources, HostSettings, driver_of
 from mplab.userfiles.labuse import LabUse
 
 
@@ -23,7 +23,7 @@ def prepared(use: LabUse, *, congestion_control: str, services: Sequence[str]) -
 
 def hosted(
     use: LabUse, *, congestion_control: str, services: Sequence[str], run_id: str = ""
-) -> AbstractContextManager[HandedOver | None]:
+) -> AbstractContextManager[HostedResources | None]:
     """Start the parts of a lab's proxy that run outside its namespaces; at the end, restore the earlier state.
 
     Yields:

@@ -10,7 +10,7 @@ from typing import Self
 
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
-from mplab.drivers.proxy import HandedOver
+from mplab.drivers.proxy import HostedResources
 from mplab.format.events import EventTail
 from mplab.format.record import json_of
 from mplab.format.runevents import RunEvent
@@ -128,7 +128,7 @@ def _run_inside(
         return code, output.read().decode(errors="replace")
 
 
-def _check_images(directory: RunDirectory, containers: HandedOver | None) -> None:
+def _check_images(directory: RunDirectory, containers: HostedResources | None) -> None:
     """Raise InputError if the containers of proxy and origin differ from those in the manifest."""
     if containers is None:
         return

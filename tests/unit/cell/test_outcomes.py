@@ -55,7 +55,7 @@ INVALID: dict[str, tuple[Arrange, str, list[str], bool]] = {
     "transport not active": (
         active(mptcp=True),
         "sptcp-wifi",
-        ["the test connection was Multipath TCP, single-path TCP was asked"],
+        ["the test connection was Multipath TCP, single-path TCP was requested"],
         False,
     ),
     "plain TCP instead of MPTCP": (active(mptcp=False), "mptcp", ["the test connection was plain TCP"], False),

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.handover import VARIABLE, HandedStack
-from mplab.drivers.proxy.docker.hosting import profiles_of
+from mplab.drivers.proxy.docker.hosting import VARIABLE, HostedStack, profiles_of
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.hosting import hosted, prepared
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
@@ -35,13 +34,13 @@ def test_a_lab_without_containers_needs_nothing() -> None:
 def test_the_engine_of_a_virtual_phone_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("DOCKER_HOST", "ssh://lab@proxy.example.org")
-    with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone is wired to"):
+    with pytest.raises(LabNotReadyError, match=r"engine ssh://lab@proxy\.example\.org: a virtual phone needs"):
         prepared(lab(tmp_path), congestion_control="cubic", services=[])
 
 
 def test_an_ordinary_user_is_told_to_be_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(LabNotReadyError, match="wired to containers by root alone"):
+    with pytest.raises(LabNotReadyError, match="only root can wire a virtual phone to containers"):
         prepared(lab(tmp_path, "unix:///run/docker.sock"), congestion_control="cubic", services=[])
 
 
@@ -55,9 +54,9 @@ def test_an_engine_that_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(LabNotReadyError, match="was handed none"):
-        HandedStack.received()
-    given = HandedStack(
+    with pytest.raises(LabNotReadyError, match="has no running containers"):
+        HostedStack.received()
+    given = HostedStack(
         "unix:///run/docker.sock",
         "mplab",
         "/state",
@@ -70,6 +69,6 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     inherited = given.inherited()
     assert inherited.descriptors == (3, 4, 5)
     monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
-    assert HandedStack.received() == given
+    assert HostedStack.received() == given
     assert given.changed_since({"containers": given.facts}) == ""
     assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.drivers.origin.kept import build_sites
+from mplab.drivers.origin.cache import build_sites
 from mplab.format.sites import SiteIndex
 
 

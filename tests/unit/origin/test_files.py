@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, build_files, ensure_file, stream_bytes
+from mplab.drivers.origin.cache import SIZES_BYTES, STREAM_BYTES, build_files, ensure_file, stream_bytes
 
 
 def test_the_stream_never_changes() -> None:

@@ -1,6 +1,6 @@
 """The phone's Multipath TCP settings from before a run are restored, line by line."""
 
-from mplab.drivers.phone.adb.mptcp import undo_script
+from mplab.drivers.phone.adb.kernel import undo_script
 
 SHOWN = """\
 enabled:0

@@ -7,8 +7,8 @@ import pytest
 from docker.errors import ImageNotFound
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker import doctor, stack
-from mplab.drivers.proxy.docker.doctor import examine
+from mplab.drivers.proxy.docker import byhand, stack
+from mplab.drivers.proxy.docker.byhand import examine
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
 
 
@@ -85,7 +85,7 @@ class FarEngine:
 @pytest.fixture
 def far(monkeypatch: pytest.MonkeyPatch) -> FarEngine:
     engine = FarEngine()
-    for module in (stack, doctor):
+    for module in (stack, byhand):
         monkeypatch.setattr(module, "connected", lambda _url: nullcontext(engine))
     monkeypatch.setattr(DockerStack, "prepare", lambda *_arguments, **_options: None)
     monkeypatch.setattr(DockerStack, "status", lambda _stack: [])

@@ -21,9 +21,9 @@ from mplab.drivers.ui import AppState
 from mplab.drivers.ui import factory as factory_module
 from mplab.drivers.ui.appium import AppiumServer
 from mplab.drivers.ui.chromium import ChromiumUi
+from mplab.drivers.ui.devtools import har_from_events
 from mplab.drivers.ui.evidence import OpenApps
 from mplab.drivers.ui.factory import ChromiumUiFactory, capabilities
-from mplab.drivers.ui.har import har_from_events
 from mplab.format.selector import Selector
 
 needs_browser = pytest.mark.skipif(

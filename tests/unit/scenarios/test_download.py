@@ -12,7 +12,7 @@ import pytest
 
 from mplab.base.errors import StepError
 from mplab.base.machine import CommandResult
-from mplab.drivers.origin.files import SIZES_BYTES, STREAM_BYTES, stream_bytes
+from mplab.drivers.origin.cache import SIZES_BYTES, STREAM_BYTES, stream_bytes
 from mplab.format.sites import APP_HOSTS, FILE_HOST
 
 

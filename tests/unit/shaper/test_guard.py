@@ -111,7 +111,7 @@ class Refusing:
 
 
 def test_a_router_without_md5sum_is_not_one_without_the_switch() -> None:
-    with pytest.raises(LabNotReadyError, match="router wifi: no md5sum on it, by which mplab compares"):
+    with pytest.raises(LabNotReadyError, match="router wifi: no md5sum, with which mplab compares"):
         installed.show(Refusing("lacks=md5sum\nrunning=1\n"))  # type: ignore[arg-type]
 
 

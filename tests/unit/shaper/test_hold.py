@@ -10,9 +10,9 @@ import pytest
 from mplab.base.errors import LabNotReadyError
 from mplab.base.undo import UndoStack
 from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.tc.guard import KERNEL_DEVICE
 from mplab.drivers.shaper.tc.hold import Hold
-from mplab.drivers.shaper.tc.kernel import DEVICE
-from mplab.drivers.shaper.tc.shell import CommandShell, PlaceError
+from mplab.drivers.shaper.tc.shell import CommandShell, MachineError
 
 _READY = "mount -t sysfs sysfs /sys && echo ready && exec cat"
 
@@ -53,12 +53,12 @@ def test_a_machine_is_held_once_whatever_it_is_called(shell: CommandShell, tmp_p
     assert not (tmp_path / "server-proxy").exists(), "nothing is noted by who does not hold it"
     assert router.change("echo still ours", "a change") == "still ours\n"
     router.give_back()
-    assert DEVICE not in devices(shell)
+    assert KERNEL_DEVICE not in devices(shell)
     server.take()
     router.give_back()
-    assert DEVICE in devices(shell), "it is the server's now"
+    assert KERNEL_DEVICE in devices(shell), "it is the server's now"
     server.give_back()
-    assert DEVICE not in devices(shell)
+    assert KERNEL_DEVICE not in devices(shell)
 
 
 def test_one_run_that_calls_a_machine_by_two_names(shell: CommandShell, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_by_one_name_it_is_the_notes_that_say_who_holds_it(shell: CommandShell, 
     first.take()
     with pytest.raises(LabNotReadyError, match=r"router wifi: held by a@.*, last heard \d+ s ago: wait for it"):
         second.take()
-    with pytest.raises(PlaceError):
+    with pytest.raises(MachineError):
         second.change("true", "a change of who does not hold it")
 
 
@@ -82,9 +82,9 @@ def test_what_a_silent_owner_left_is_taken_over(shell: CommandShell, tmp_path: P
     silent.take()
     (tmp_path / "router-wifi" / "limit").write_text("-1\n")
     next_run.take()
-    assert next_run.change(f"cat /sys/class/net/{DEVICE}/ifalias", "a look") == f"{next_run.owner} router wifi\n"
+    assert next_run.change(f"cat /sys/class/net/{KERNEL_DEVICE}/ifalias", "a look") == f"{next_run.owner} router wifi\n"
     next_run.give_back()
-    assert DEVICE not in devices(shell)
+    assert KERNEL_DEVICE not in devices(shell)
 
 
 def test_what_was_given_back_by_itself_is_known_to_be_lost_when_that_was_seen(
@@ -96,7 +96,7 @@ def test_what_was_given_back_by_itself_is_known_to_be_lost_when_that_was_seen(
     before = held.seems_lost
     shutil.rmtree(tmp_path / "router-wifi")
     for _ in range(2):
-        with pytest.raises(PlaceError, match="router wifi: has taken the shaping back by itself"):
+        with pytest.raises(MachineError, match="router wifi: has removed all shaping itself"):
             held.check_alive()
     assert (before, held.seems_lost) == (False, True)
     held.stop_beating()

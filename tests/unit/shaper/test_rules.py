@@ -136,10 +136,10 @@ def test_what_tc_prints_is_read_and_compared() -> None:
     assert differences(asked, 9_185_000, shaped) == []
     wrong = {"10:": "netem limit 1000 delay 35900us 5000us rate 10gbit", "20:": "codel limit 9", "30:": "x"}
     assert differences(wrong, 9_000_000, shaped) == [
-        "rate 9.185e+06 bit/s, 9e+06 asked",
-        "netem delay 34900, 35900 asked",
-        "netem loss 0.5, 0 asked",
-        "bfifo 20:, codel asked",
+        "rate 9.185e+06 bit/s, 9e+06 requested",
+        "netem delay 34900, 35900 requested",
+        "netem loss 0.5, 0 requested",
+        "bfifo 20:, codel requested",
         "no x 30:",
     ]
     assert differences({}, 1, parse_shaped("")) == ["no htb class"]
@@ -177,8 +177,8 @@ def test_capabilities_and_what_to_install() -> None:
     assert list(found.problems()) == [
         "tc-tiny has no netem: install tc-full: opkg install tc-full (or: apk add tc-full); it said: "
         "Error: Specified qdisc kind is unknown.",
-        "it has no interface wlan9: see 'ip link' there",
-        "wlan0 has a qdisc of somebody else (clsact ffff:): switch that off (sqm? qosify?)",
+        "no interface wlan9. Run 'ip link' on the machine to list them",
+        "wlan0 has a qdisc of another program (clsact ffff:). Switch that program off (sqm? qosify?)",
     ]
     with pytest.raises(LabNotReadyError, match="r: no cake: install kmod-sched-cake"):
         found.require("r", "cake")
@@ -218,7 +218,7 @@ def test_a_seed_goes_with_netem_and_is_read_back() -> None:
     asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}
     assert differences(asked, 9_185_000, parse_shaped(printed + CLASS)) == []
     other = {"10:": asked["10:"].replace("4000000007", "5")}
-    assert differences(other, 9_185_000, parse_shaped(printed + CLASS)) == ["netem seed 4e+09, 5 asked"]
+    assert differences(other, 9_185_000, parse_shaped(printed + CLASS)) == ["netem seed 4e+09, 5 requested"]
 
 
 LINUX = (
@@ -236,7 +236,7 @@ def test_a_server_shares_a_clsact_and_needs_modules() -> None:
     assert problems[0].startswith(
         "no netem: it needs the module sch_netem of its kernel (Debian: in linux-image; Ubuntu:"
     )
-    assert problems[1] == "eth1 has a qdisc of somebody else (ingress ffff:): switch that off (sqm? qosify?)"
+    assert problems[1] == "eth1 has a qdisc of another program (ingress ffff:). Switch that program off (sqm? qosify?)"
     assert "tables of distributions (package iproute2)" in found.remedy("pareto")
     assert parse_capabilities(LINUX, openwrt=True).shared == frozenset()
     assert next(parse_capabilities("tc=\n", openwrt=False).problems()).endswith("the package iproute2")
@@ -262,11 +262,11 @@ def test_a_router_puts_together_what_it_receives_at_any_interface() -> None:
     found = parse_offloads(shown, ["phy0-ap0"])
     assert found.on == {"wan": ["gro"], "phy0-ap0": ["gso"]}
     assert found.warnings(openwrt=True) == [
-        "eth0: gro cannot be switched off: packets that it puts together are delayed and lost as one"
+        "eth0: gro cannot be switched off: packets that it joins are delayed and lost as one"
     ]
     (warning,) = parse_offloads("none\n", ["phy0-ap0"]).warnings(openwrt=True)
     assert warning == (
-        "no ethtool: packets that its kernel puts together (GRO) are delayed and lost as one. Install it: opkg install "
+        "no ethtool: packets that the kernel joins (GRO) are delayed and lost as one. Install it: opkg install "
         "ethtool (or: apk add ethtool)"
     )
     assert parse_offloads("none\n", []).warnings(openwrt=False)[0].endswith("lost as one")
@@ -285,8 +285,8 @@ ROOTS = (
 
 def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_server() -> None:
     found = parse_capabilities(ROOTS, openwrt=True)
-    assert [problem for problem in found.problems() if "already" in problem] == [
-        f"{name} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+    assert [problem for problem in found.problems() if "root qdisc" in problem] == [
+        f"{name} has a root qdisc of another program that shapes ({qdisc}). Switch that program off (sqm?)"
         for name, qdisc in (("wlan0", "cake 20Mbit"), ("eth0", "htb"), ("eth2", "tbf 1Mbit"))
     ]
     assert found.warnings() == []

@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from mplab.cli.main import app
-from mplab.drivers.shaper.openwrt.settings import RouterFile
+from mplab.drivers.shaper.openwrt.driver import RouterFile
 from mplab.userfiles.lab import LabFile, load_lab
 
 

@@ -10,15 +10,13 @@ import pytest
 from pydantic import ValidationError
 
 from mplab.base.endpoints import Listener
-from mplab.base.nodes import Node
 from mplab.base.outages import Disturbances, Outage
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.transport import DRIVERS, AgentSettings, Evidence, make_transport, names, transport_named
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.transport.mpflex.driver import LOOKS
 from mplab.drivers.transport.mpflex.options import POLICIES_DIR, MpflexOptions, policy_names
-from mplab.drivers.transport.mpflex.session import session_summary
-from mplab.drivers.transport.mpflex.transport import Mpflex, Scheme, read_scheme
+from mplab.drivers.transport.mpflex.transport import Mpflex, Scheme, read_scheme, session_summary
 from mplab.drivers.transport.protocol import Transport
 from mplab.format.agentlog import ActiveCheck
 from mplab.lab import topology
@@ -105,7 +103,7 @@ def test_send_buffers_are_filled_where_that_is_asked_for() -> None:
 def agent_config(folder: Path, settings: AgentSettings, *, app_proxy: str = "", http: str = "") -> dict[str, Any]:
     (folder / "secret").write_text("00")
     Agent(
-        phone=NetnsPhone(Node("phone", 1), INTERFACES, gateways={}, directory=folder / "phone"),
+        phone=NetnsPhone("phone", 1, interfaces=INTERFACES, gateways={}, directory=folder / "phone"),
         settings=settings,
         endpoints=replace(topology.endpoints(), app_proxy=app_proxy, app_http_proxy=http),
         secret_file=folder / "secret",
@@ -210,7 +208,7 @@ def test_connections_that_keep_to_the_policy_are_proved() -> None:
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        ((BOTH_BY_RULE,), "the agent read no policy, example was asked"),
+        ((BOTH_BY_RULE,), "the agent read no policy, example was requested"),
         ((POLICY, BOTH), "no connection that a rule decided over"),
         (({**POLICY, "error": "line 3: no"}, BOTH_BY_RULE), "the policy was not in force: line 3: no"),
         (
@@ -273,14 +271,14 @@ def test_a_session_over_both_paths_is_active() -> None:
 @pytest.mark.parametrize(
     ("active", "reason"),
     [
-        ({"transport": "mptcp", "mptcp": True}, "was mptcp, mpflex was asked"),
+        ({"transport": "mptcp", "mptcp": True}, "was mptcp, mpflex was requested"),
         ({**ACTIVE, "paths": ["wlan0"]}, "no path on rmnet0"),
         ({**ACTIVE, "ok": False, "error": "the exchange broke off: EOF"}, "failed: the exchange broke off: EOF"),
         (
             {**ACTIVE, "ok": False, "paths": [], "error": "0 of 2 paths after 5s (wlan0: connection refused)"},
             "wlan0: connection refused",
         ),
-        ({**ACTIVE, "plain": True}, "the paths were plain, private ones were asked"),
+        ({**ACTIVE, "plain": True}, "the paths were plain, private ones were requested"),
     ],
 )
 def test_a_session_that_is_not_what_was_asked_is_told(active: Record, reason: str) -> None:
@@ -289,7 +287,7 @@ def test_a_session_that_is_not_what_was_asked_is_told(active: Record, reason: st
 
 
 def test_private_paths_where_plain_ones_were_asked() -> None:
-    assert mpflex(plain=True).check_active(ACTIVE) == ["the paths were private, plain ones were asked"]
+    assert mpflex(plain=True).check_active(ACTIVE) == ["the paths were private, plain ones were requested"]
 
 
 @pytest.mark.parametrize("scheduler", ["earliest", "minrtt", "txdelay", "roundrobin", "redundant"])
@@ -309,7 +307,7 @@ def test_a_cell_over_both_paths_is_proved(scheduler: str) -> None:
             "the path on wlan0 ended once: no answer to a ping",
         ),
         ({"log": (*ATTACHED, *[event("rmnet0", "stalled")] * 3, BOTH)}, "the path on rmnet0 stalled 3 times"),
-        (captured("wlan0"), "0 TCP connections to the proxy began on rmnet0, one path was asked"),
+        (captured("wlan0"), "0 TCP connections to the proxy began on rmnet0, one path was requested"),
         (captured("wlan0", "rmnet0", "wlan0"), "2 TCP connections to the proxy began on wlan0"),
         (captured("wlan0", "rmnet0", kind="mptcp"), "Multipath TCP was negotiated"),
     ],

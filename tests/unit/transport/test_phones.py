@@ -61,7 +61,7 @@ def test_without_root_apps_take_a_proxy_and_sockets_are_bound() -> None:
         (PhoneFacts(kernel=KernelMptcp()), "has no Multipath TCP of Linux 5.6"),
         (
             PhoneFacts(kernel=PATCHED),
-            "has no Multipath TCP of Linux 5.6, only that of a kernel out-of-tree 0.95",
+            "has no Multipath TCP of Linux 5.6 or later, only the out-of-tree 0.95 one",
         ),
         (PhoneFacts(rooted=False, kernel=UPSTREAM), "is used without root: without root there is no second subflow"),
     ],
@@ -84,6 +84,6 @@ def test_a_phone_that_answers_is_asked_for_its_kernel_only_where_that_matters() 
             assert transport.missing_on_phone(unread) == DRIVERS[name].check_phone(unread) == ""
     transport = make_transport("mptcp", None, INTERFACES)
     assert transport.missing_on_phone(lambda: UPSTREAM) == ""
-    reason = "its kernel has that of the patches 0.95, which proxies would not understand"
+    reason = "its kernel has the patches 0.95, which proxies do not support"
     assert transport.missing_on_phone(lambda: PATCHED) == f"no Multipath TCP: {reason}"
     assert DRIVERS["mptcp"].check_phone(lambda: PATCHED) == reason

@@ -7,7 +7,7 @@ import pytest
 from mplab.base.outages import Disturbances, Outage
 from mplab.base.undo import UndoStack
 from mplab.drivers.transport import Evidence, make_transport
-from mplab.drivers.transport.mptcp.options import MptcpOptions
+from mplab.drivers.transport.mptcp.transport import MptcpOptions
 
 INTERFACES = {"wlan0": "10.64.1.2", "rmnet0": "10.64.2.2"}
 BOTH = ["10.64.1.2", "10.64.2.2"]
@@ -119,7 +119,7 @@ def test_single_path_tcp_is_proved() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was asked"),
+        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was requested"),
         ({"active": {"mptcp": False, "local": BOTH[1:]}}, "not from 10.64.1.2 (wlan0)"),
         ({"subflows": ()}, "no TCP connection was captured on wlan0"),
         ({"subflows": TWO_SUBFLOWS}, "500100 bytes went over another interface than wlan0"),
@@ -134,7 +134,7 @@ def test_single_path_tcp_that_was_not_is_told(changes: dict[str, Any], reason: s
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was asked"),
+        ({"active": {"mptcp": True, "local": BOTH[:1]}}, "Multipath TCP, single-path TCP was requested"),
         ({"active": {"mptcp": False, "local": BOTH[1:]}}, "not from 10.64.1.2 (wlan0)"),
         ({"subflows": ()}, "no TCP connection was captured"),
         ({"connections": (connection(),)}, "Multipath TCP was negotiated"),

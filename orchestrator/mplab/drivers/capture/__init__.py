@@ -97,7 +97,7 @@ class Captures:
         return results
 
     def _result(self, point: CapturePoint, log: Path) -> CaptureResult:
-        done = next(
+        summary = next(
             record
             for line in reversed(log.read_text().splitlines())
             if line.startswith("{") and (record := json.loads(line)).get("event") == "done"
@@ -106,7 +106,7 @@ class Captures:
             file=point.file,
             node=point.node.name,
             interface=point.name or point.interface,
-            packets=done["packets"],
-            dropped=done["dropped"],
+            packets=summary["packets"],
+            dropped=summary["dropped"],
             headers_only=self._mode == "headers",
         )

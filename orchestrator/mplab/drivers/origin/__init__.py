@@ -1,1 +1,14 @@
 """Origin servers behind the proxy: 25 generated web sites, files to download, and the lab's DNS names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from mplab.base.machine import MachineProcess
+
+
+class Host(Protocol):
+    """Machine on which the servers run: a node of the lab in which 10.65.0.0/16 is local."""
+
+    def spawn(self, argv: Sequence[str], *, log: Path) -> MachineProcess:
+        """Start a program and write its output to `log`."""

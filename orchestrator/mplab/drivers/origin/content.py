@@ -124,6 +124,6 @@ def sheet_parts(number: int, images: Mapping[int, str]) -> list[str]:
     return ["".join(rules), "/**/"]
 
 
-def _check_room(room: int, what: str, size: int) -> None:
+def _check_room(room: int, kind: str, size: int) -> None:
     if room < 0:
-        raise ValueError(f"{what} of {size} bytes: {-room} bytes too small for its content")
+        raise ValueError(f"{kind} of {size} bytes: {-room} bytes too small for its content")

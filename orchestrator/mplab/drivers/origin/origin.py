@@ -11,12 +11,12 @@ from typing import Protocol
 from mplab.base.browser.chromium import nss_database
 from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
+from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
+from mplab.drivers.origin import Host
+from mplab.drivers.origin.cache import build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
-from mplab.drivers.origin.files import build_files
-from mplab.drivers.origin.host import Host, ServerProcess
-from mplab.drivers.origin.kept import DEFAULT_SEED, build_sites
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT, SUFFIX, SiteIndex, delay_by_prefix
 
 CACHE_DIR = CHECKOUT / "build" / "origin"
@@ -48,7 +48,6 @@ class Origin:
     Args:
         directory: private folder of this lab: configurations, certificates, logs, pid files.
         cache: folder in which generated content is kept.
-        seed: seed of the generated sites.
         additions: additional host names and servers, or None.
         installed: translates paths and programs of this machine into those of the host that runs the servers.
         valid_for: validity of the certificates.
@@ -60,7 +59,6 @@ class Origin:
         directory: Path,
         *,
         cache: Path = CACHE_DIR,
-        seed: int = DEFAULT_SEED,
         additions: Additions | None = None,
         installed: Installed = LOCAL,
         valid_for: timedelta = VALID_FOR,
@@ -68,14 +66,13 @@ class Origin:
     ) -> None:
         self.directory = directory
         self._cache = cache
-        self._seed = seed
         self._additions = additions
         self._installed = installed
         self._valid_for = valid_for
         self._upstream = upstream
         self._host: Host
         self._logs: Path
-        self._running: dict[str, tuple[ServerProcess, Path]] = {}
+        self._running: dict[str, tuple[MachineProcess, Path]] = {}
         self._authority: LabAuthority | None = None
         self._index: SiteIndex | None = None
 
@@ -83,14 +80,14 @@ class Origin:
     def index(self) -> SiteIndex:
         """The generated sites. Raises RuntimeError before `prepare`."""
         if self._index is None:
-            raise RuntimeError("origin: prepare() comes first")
+            raise RuntimeError("origin: call prepare() first")
         return self._index
 
     @property
     def authority(self) -> LabAuthority:
         """The lab's certificate authority. Raises RuntimeError before `prepare`."""
         if self._authority is None:
-            raise RuntimeError("origin: prepare() comes first")
+            raise RuntimeError("origin: call prepare() first")
         return self._authority
 
     @property
@@ -111,7 +108,7 @@ class Origin:
     def prepare(self) -> None:
         """Generate missing sites and files; write certificates and configurations."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._index = build_sites(self._cache, self._seed)
+        self._index = build_sites(self._cache)
         files = build_files(self._cache)
         self._authority = LabAuthority(self.directory / "certificates", valid_for=self._valid_for)
         certificates = {
@@ -219,7 +216,7 @@ class Origin:
         return directory
 
 
-def _check_running(name: str, process: ServerProcess, log: Path) -> None:
+def _check_running(name: str, process: MachineProcess, log: Path) -> None:
     if (code := process.poll()) is not None:
         raise DeviceError("origin", f"{name} has ended ({code})", stderr=last_words(log))
 

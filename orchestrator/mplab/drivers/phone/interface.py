@@ -178,9 +178,11 @@ class PhoneInterface:
         for host in dict.fromkeys(self._kept):
             self._phone.ip(f"addr del {host}/32 dev lo")
         self._kept.clear()
-        found = self.read()
-        if found != self._original:
-            raise DeviceError(self._phone.name, f"{self._device} is {found} and was {self._original}")
+        state = self.read()
+        if state != self._original:
+            raise DeviceError(
+                self._phone.name, f"{self._device} was not restored: it is {state}, and was {self._original}"
+            )
 
     def _ip(self, *arguments: str) -> str:
         return self._phone.shell([self._phone.program(IP), *arguments], timeout_s=_COMMAND_TIMEOUT_S).stdout
@@ -201,11 +203,11 @@ def parse_routes(text: str) -> tuple[str, ...]:
 
 def parse_rules(text: str, host: str) -> tuple[str, ...]:
     """Parse ``101:	from 10.64.1.2 lookup 101`` into ``priority 101 from 10.64.1.2 lookup 101``; only for `host`."""
-    found = re.findall(r"^(\d+):\s+(from (\S+) .*?)\s*$", text, re.MULTILINE)
-    return tuple(f"priority {priority} {rule}" for priority, rule, source in found if source == host)
+    rules = re.findall(r"^(\d+):\s+(from (\S+) .*?)\s*$", text, re.MULTILINE)
+    return tuple(f"priority {priority} {rule}" for priority, rule, source in rules if source == host)
 
 
 def parse_endpoints(text: str, device: str) -> tuple[Endpoint, ...]:
     """Parse lines ``10.64.1.2 id 1 subflow backup dev wlan0``; return the endpoints of `device`."""
-    found = (re.fullmatch(r"\s*(\S+) id (\d+) (.*?)\s*dev (\S+)\s*", line) for line in text.splitlines())
-    return tuple(Endpoint(m[1], tuple(m[3].split()), int(m[2])) for m in found if m and m[4] == device)
+    matches = (re.fullmatch(r"\s*(\S+) id (\d+) (.*?)\s*dev (\S+)\s*", line) for line in text.splitlines())
+    return tuple(Endpoint(m[1], tuple(m[3].split()), int(m[2])) for m in matches if m and m[4] == device)

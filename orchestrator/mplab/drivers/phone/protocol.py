@@ -1,9 +1,9 @@
-"""The ``Phone`` protocol."""
+"""The ``Phone`` protocol; translation of a phone's interface names in records into mplab's names."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from mplab.base.machine import CommandResult, Machine
 
@@ -69,3 +69,25 @@ class Phone(Machine, Protocol):
 
     def counters(self) -> Mapping[str, int]:
         """Return counters: ``"TcpExt.TCPTimeouts"``, ``"MPTcpExt.MPCapableSYNTX"``, …, ``"wlan0.rx_bytes"``, …"""
+
+
+_Record = TypeVar("_Record", bound=Mapping[str, object])
+
+
+def by_our_names(record: _Record, devices: Mapping[str, str]) -> _Record:
+    """Return a record of `mpflex` (log line, or result of a check) with interface names ``wlan0`` and ``rmnet0``.
+
+    Args:
+        record: record with the phone's names, as the program wrote it; not changed.
+        devices: mplab's name → the phone's name; see `Phone.devices`.
+    """
+    ours = {device: name for name, device in devices.items()}
+    translated: dict[str, object] = dict(record)
+    for key in ("interface", "device"):
+        if isinstance(value := translated.get(key), str):
+            translated[key] = ours.get(value, value)
+    if isinstance(paths := translated.get("paths"), list):
+        translated["paths"] = [
+            by_our_names(path, devices) if isinstance(path, dict) else ours.get(path, path) for path in paths
+        ]
+    return cast("_Record", translated)

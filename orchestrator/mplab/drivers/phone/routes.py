@@ -1,4 +1,4 @@
-"""Set routes of a phone whose system does not manage routes itself."""
+"""Commands for routes and firewall rules that several kinds of phones use."""
 
 _PRIMARY_METRIC = 50
 
@@ -6,3 +6,15 @@ _PRIMARY_METRIC = 50
 def primary_command(interface: str, gateway: str) -> str:
     """Return the `ip` command that makes an interface the default route; it may be run repeatedly."""
     return f"route replace default via {gateway} dev {interface} metric {_PRIMARY_METRIC}"
+
+
+_SYSTEM_UDP = ("123", "500", "4500")
+"""UDP ports of NTP and of IKE (for calls over WiFi)."""
+
+
+def accept_system_udp(program: str) -> str:
+    """Return shell lines that exempt Android's own UDP traffic from the chain ``mplab``.
+
+    `program` is ``iptables`` or ``ip6tables``.
+    """
+    return "\n".join(f"{program} -w -A mplab -p udp --dport {port} -j RETURN" for port in _SYSTEM_UDP)

@@ -29,10 +29,10 @@ PermissionName = Annotated[
 ]
 
 
-def _parse_apk(found: object) -> object:
-    if isinstance(found, str) and (found.startswith(("/", "~")) and found.endswith(".apk")):
-        return found
-    raise ValueError(f"apk {found!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
+def _parse_apk(value: object) -> object:
+    if isinstance(value, str) and (value.startswith(("/", "~")) and value.endswith(".apk")):
+        return value
+    raise ValueError(f"apk {value!r}: a path that begins with '/' or '~' and ends with '.apk' is needed")
 
 
 Apk = Annotated[str, BeforeValidator(_parse_apk)]
@@ -43,8 +43,8 @@ class AdbInterfacesFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    wifi: InterfaceName | None = Field(None, description="Like wlan0.")
-    lte: InterfaceName | None = Field(None, description="Like rmnet_data2, ccmni0.")
+    wifi: InterfaceName | None = Field(None, description="Interface of the WiFi path, such as wlan0.")
+    lte: InterfaceName | None = Field(None, description="Interface of the cellular path, such as rmnet_data2.")
 
 
 class ReadyFile(BaseModel):
@@ -52,17 +52,17 @@ class ReadyFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    battery: int = Field(20, ge=0, le=100, description="Least charge, percent.")
-    temperature: float = Field(42.0, ge=0, le=60, description="Of the battery at most, degrees Celsius.")
+    battery: int = Field(20, ge=0, le=100, description="Minimum charge, percent.")
+    temperature: float = Field(42.0, ge=0, le=60, description="Maximum temperature of the battery, degrees Celsius.")
     thermal_status: int = Field(
-        1, ge=0, le=6, description="At most: 0 none, 1 light, 2 moderate, 3 severe. From 2 on Android throttles."
+        1, ge=0, le=6, description="Maximum: 0 none, 1 light, 2 moderate, 3 severe. Android throttles from 2 on."
     )
-    storage: SizeBytes = Field(200_000_000, description="Least room in /data.")
+    storage: SizeBytes = Field(200_000_000, description="Minimum free space in /data.")
     sim: bool = Field(True, description="A SIM must be ready.")
     interfaces: bool = Field(True, description="Both interfaces must have an address.")
-    idle_rate: int = Field(100, ge=0, description="What the apps may send and receive meanwhile at most, kbit/s.")
-    idle_for: DurationS = Field(1.0, description="How long that is looked at; 0 s: not at all.")
-    clock_offset: DurationS = Field(60.0, description="How far its clock may be off at most; it is measured anyway.")
+    idle_rate: int = Field(100, ge=0, description="Maximum traffic of the apps while no scenario runs, kbit/s.")
+    idle_for: DurationS = Field(1.0, description="Time for which this traffic is measured; 0 s: not measured.")
+    clock_offset: DurationS = Field(60.0, description="Maximum offset of the clock, which is always measured.")
 
 
 class InstallFile(BaseModel):
@@ -70,10 +70,8 @@ class InstallFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    apk: Apk | None = Field(
-        None, description="What it is installed from when it is not there: a path that is not relative."
-    )
-    grant: list[PermissionName] = Field(default_factory=list, description="What it is allowed: permissions of Android.")
+    apk: Apk | None = Field(None, description="Absolute path of the file to install when the app is missing.")
+    grant: list[PermissionName] = Field(default_factory=list, description="Permissions of Android to grant.")
 
 
 class AndroidPhoneFile(PhoneFile):
@@ -81,22 +79,20 @@ class AndroidPhoneFile(PhoneFile):
 
     ui: UiName | None = Field(
         None,
-        description="What drives the screen of an Android phone; uiautomator2 when left out.",
+        description="Driver of an Android phone's screen; default: uiautomator2.",
     )
-    app_of: AppOf | None = Field(
-        None, description="Scenario → Android app of its app.yaml; the first there when left out."
-    )
+    app_of: AppOf | None = Field(None, description="Scenario → Android app of its app.yaml; default: the first one.")
     root: Literal["auto", "su", "adb", "none"] | None = Field(
-        None, description="Way to root: the first that works (auto), su, 'adb root', or none although it may be there."
+        None, description="Way to root: the first that works (auto), su, 'adb root', or none: do not use root."
     )
-    ready: ReadyFile | None = Field(None, description="What it must be before a cell.")
+    ready: ReadyFile | None = Field(None, description="Conditions that it must meet before a cell.")
     install: dict[PackageName, InstallFile] | None = Field(
-        None, description="Apps that a run installs or allows something, until it is over: package, how."
+        None, description="Package → how a run installs the app and grants permissions to it, until its end."
     )
     record_screen: bool | None = Field(
-        None, description="Film its screen in every cell; no when left out. It costs the phone processor time."
+        None, description="Film its screen in every cell; default: no. It costs the phone processor time."
     )
-    apps: dict[PackageName, str] | None = Field(None, description="Apps that must be there: package, version.")
+    apps: dict[PackageName, str] | None = Field(None, description="Required apps: package → version.")
 
     @property
     def unrooted(self) -> bool:
@@ -113,9 +109,9 @@ class AdbPhoneFile(AndroidPhoneFile):
     """A real phone connected by adb."""
 
     serial: Serial | None = Field(
-        None, description="As 'adb devices' shows it, or HOST:PORT; without one, it is the only phone."
+        None, description="As 'adb devices' shows it, or HOST:PORT; default: that of the only phone."
     )
-    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; without, they are guessed.")
+    interfaces: AdbInterfacesFile | None = Field(None, description="Its interfaces; default: detected.")
 
     def resource(self, name: str) -> str:
         """Return the name of the lock that a run takes. It has the serial or, without a serial, `name`."""

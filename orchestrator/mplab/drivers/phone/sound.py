@@ -158,7 +158,7 @@ class SoundCard:
 
     def _running(self) -> "_Recorder":
         if self._recorder is None:
-            raise DeviceError("phone", "the sound card is not there: it lasts as long as its context")
+            raise DeviceError("phone", "the sound card does not run: it runs only in its context")
         return self._recorder
 
     def _start(self, argv: Sequence[str], *, stdout: int | None = None) -> subprocess.Popen[bytes]:

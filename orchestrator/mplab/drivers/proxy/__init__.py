@@ -2,7 +2,7 @@
 
 from mplab.drivers.proxy.driver import (
     DRIVERS,
-    HandedOver,
+    HostedResources,
     HostSettings,
     ProxyDriver,
     ServerSettings,
@@ -13,8 +13,8 @@ from mplab.drivers.proxy.protocol import Proxy
 
 __all__ = [
     "DRIVERS",
-    "HandedOver",
     "HostSettings",
+    "HostedResources",
     "Proxy",
     "ProxyDriver",
     "ServerSettings",

@@ -22,7 +22,7 @@ from mplab.userfiles.proxyfile import ProxyFile, ProxyKind
 
 if TYPE_CHECKING:
     from mplab.drivers.proxy.byhand import ByHand
-    from mplab.drivers.proxy.servers import Servers
+    from mplab.drivers.proxy.protocol import Servers
     from mplab.drivers.services import Service
 
 Settings = TypeVar("Settings", bound=ProxyFile | None)
@@ -69,7 +69,7 @@ class HostSettings:
     wired: bool
 
 
-class HandedOver(Protocol):
+class HostedResources(Protocol):
     """Resources that `ProxyDriver.host` has started outside of a lab and hands to the lab."""
 
     def changed_since(self, prepared: Mapping[str, object]) -> str:
@@ -134,7 +134,9 @@ class ProxyDriver(ProxyKind, ABC, Generic[Settings]):
         """
         return {}
 
-    def host(self, settings: Settings, host: HostSettings, run_id: str) -> AbstractContextManager[HandedOver | None]:
+    def host(
+        self, settings: Settings, host: HostSettings, run_id: str
+    ) -> AbstractContextManager[HostedResources | None]:
         """Start the resources on entry of the context; on exit, restore their previous state.
 
         Raises:

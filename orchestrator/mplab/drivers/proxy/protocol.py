@@ -1,9 +1,12 @@
-"""The ``Proxy`` protocol."""
+"""The protocols of a lab's servers: `Proxy`, and `Servers`, which `ProxyDriver.open` returns."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
+from mplab.base.nodes import Node
 from mplab.drivers.capture import CapturePoint
+from mplab.drivers.services import RunningServices
 from mplab.format.agentlog import LogRecord, SessionSettings
 
 
@@ -31,3 +34,68 @@ class Proxy(Protocol):
     @property
     def capture_point(self) -> CapturePoint:
         """Interface at which the proxy's side of the phone's traffic can be captured."""
+
+
+class Servers(Protocol):
+    """Servers that the phone uses, at the lab's own addresses."""
+
+    @property
+    def networks(self) -> Mapping[str, int]:
+        """Node → file descriptor of the network namespace that the node must use; other nodes get a new namespace."""
+
+    @property
+    def secret_file(self) -> Path:
+        """File with the secret that agent and proxy share."""
+
+    @property
+    def proxy(self) -> Proxy:
+        """Proxy for the agent (after `start`)."""
+
+    @property
+    def services(self) -> RunningServices:
+        """Services of the origin in addition to web sites and files (after `start`)."""
+
+    def start(self, nodes: Mapping[str, Node]) -> None:
+        """Start all servers except the proxy, and wait until each answers.
+
+        Args:
+            nodes: nodes of the lab by name; {}: the lab has no nodes.
+
+        Raises:
+            DeviceError: a part does not start.
+        """
+
+    def start_proxy(self) -> None:
+        """Start the proxy. Call it after `start`, when all servers behind the proxy run."""
+
+    def stop(self) -> None:
+        """Stop the proxy and all servers."""
+
+    def delay_by_prefix(self) -> dict[str, float]:
+        """Map address prefix → one-way delay between proxy and servers, ms, for the link emulator."""
+
+    def logs(self) -> list[Path]:
+        """Return the logs of the origin's web server."""
+
+    @property
+    def ca_pem(self) -> Path:
+        """Certificate of the lab's authority (after `start`)."""
+
+    def make_home(self, directory: Path) -> Path:
+        """Make a home folder in which browsers trust the lab's authority."""
+
+    def origin_congestion_control(self) -> str:
+        """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""
+
+    def describe(self) -> Mapping[str, object]:
+        """Return facts for the manifest that are known only after `start`."""
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when a server has ended; the message names all such servers."""
+
+    def revive(self) -> list[str]:
+        """Start servers again that have ended unexpectedly; return one sentence for each.
+
+        Raises:
+            DeviceError: a server does not start.
+        """

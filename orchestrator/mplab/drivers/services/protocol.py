@@ -1,4 +1,4 @@
-"""`Service`, the base class of services, and the context that a lab passes to them."""
+"""`Service`, the base class of services, with the context that a lab passes to them; all installed services."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from mplab.base.drivers import Drivers
 from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import CommandResult
-from mplab.base.programs import Program
+from mplab.base.plugins import SERVICES
+from mplab.base.programs import CURL, Program
+from mplab.drivers.origin import Host as OriginHost
 from mplab.drivers.origin.certificates import Authority
-from mplab.drivers.origin.host import Host as OriginHost
 
 
 class Host(OriginHost, Protocol):
@@ -90,3 +92,49 @@ class Service(ABC):
     @abstractmethod
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
         """Return facts for scenarios, such as URLs and accounts. They stay in memory."""
+
+
+DRIVERS = Drivers(SERVICES, Service, "SERVICE")  # type: ignore[type-abstract]
+"""Name → service, for all installed services."""
+
+
+def load_service(name: str) -> Service:
+    """Load ``SERVICE`` of a service's ``service.py``.
+
+    Raises:
+        InputError: no service has this name.
+        LabNotReadyError: its ``service.py`` cannot be imported, or its SERVICE is missing or has a wrong class or name.
+    """
+    return DRIVERS.load(name)
+
+
+def service_names() -> list[str]:
+    """Return the names of all services, sorted."""
+    return list(DRIVERS)
+
+
+_PORTS = (80, 443)
+_MARGIN_S = 2.0
+"""Extra time in which curl can end by itself, s."""
+
+
+def fetch(
+    service: Service, context: ServiceContext, url: str, *arguments: str, timeout_s: float = 3.0
+) -> CommandResult:
+    """Request `url` by curl on the machine of the service; its host names need no name server.
+
+    Args:
+        service: service whose host names are resolved.
+        context: context of the running service.
+        url: URL to request.
+        arguments: additional arguments of curl, e.g. ``--fail``.
+        timeout_s: limit for the request, s.
+    """
+    resolve = [
+        part for host, at in service.hosts.items() for port in _PORTS for part in ("--resolve", f"{host}:{port}:{at}")
+    ]
+    argv = [
+        *(str(CURL.path()), "-q", "--silent", "--show-error", "--noproxy", "*"),
+        *("--max-time", f"{timeout_s:g}", "--cacert", str(context.authority.ca_pem), *resolve, *arguments, url),
+    ]
+    return context.host.run(argv, timeout_s=timeout_s + _MARGIN_S, check=False)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mplab.base.errors import DeviceError, LabNotReadyError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
+from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT
 from mplab.drivers.origin.certificates import Authority, LabAuthority
-from mplab.drivers.origin.host import ServerProcess
 from mplab.drivers.services.protocol import Host, Service, ServiceContext
 
 CACHE_DIR = CHECKOUT / "build" / "services"
@@ -45,7 +45,7 @@ class LogMark:
 class _Entry:
     service: Service
     context: ServiceContext
-    running: dict[str, tuple[ServerProcess, Path]] = field(default_factory=dict)
+    running: dict[str, tuple[MachineProcess, Path]] = field(default_factory=dict)
 
 
 class RunningServices:
@@ -219,7 +219,7 @@ class RunningServices:
         return self._entries[name]
 
     def _check_alive(self, name: str) -> None:
-        def check(program: str, process: ServerProcess, log: Path) -> None:
+        def check(program: str, process: MachineProcess, log: Path) -> None:
             if (code := process.poll()) is not None:
                 raise DeviceError(name, f"{program} has ended ({code})", stderr=last_words(log))
 

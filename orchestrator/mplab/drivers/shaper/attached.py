@@ -30,7 +30,7 @@ class ShapedPath(TypedDict, total=False):
 class AttachedShaper:
     """Shapes each path of one phone on the machine to which the lab file attaches the path.
 
-    In this module, the *place* of a path is this held machine. Several phones may share a place.
+    Several phones may share a machine.
 
     Args:
         phone: name of the phone in the lab file.
@@ -41,33 +41,33 @@ class AttachedShaper:
     def __init__(self, phone: str, paths: Iterable[tuple[AttachedPath, HeldMachine]], prober: Prober) -> None:
         self._phone = phone
         self._prober = prober
-        self._places: dict[str, tuple[HeldMachine, Selector]] = {}
+        self._machines: dict[str, tuple[HeldMachine, Selector]] = {}
         for path, machine in paths:
             selector = Selector(path.at, mac=path.mac, ip=path.ip, at_phone=path.at_phone)
-            self._places[path.interface] = (machine, selector)
-        self.kind = ", ".join(sorted({place.method for place in self._held()}))
+            self._machines[path.interface] = (machine, selector)
+        self.kind = ", ".join(sorted({machine.method for machine in self._held()}))
 
     def apply(self, conditions: Mapping[str, PathCondition], *, seed: int, core_rtt_ms: float = 0.0) -> None:
-        """Apply the conditions to every path at its place: all of them, or none.
+        """Apply the conditions to every path at its machine: all of them, or none.
 
         `seed` has an effect only if kernel and tc support it (Linux 6.7 or later); older kernels choose their own
-        random numbers. A path without a place accepts only the condition `OPEN`. A round-trip time behind the proxy
+        random numbers. A path without a machine accepts only the condition `OPEN`. A round-trip time behind the proxy
         (`core_rtt_ms`) is refused.
 
         Raises:
-            LabNotReadyError: `core_rtt_ms` is not 0, a path without a place has a condition other than `OPEN`, a place
-                cannot apply a condition, or the hold on a place was lost and cannot be renewed.
-            DeviceError: a place refused. No condition stays applied.
+            LabNotReadyError: `core_rtt_ms` is not 0, a path without a machine has a condition other than `OPEN`, a
+                machine cannot apply a condition, or the hold on a machine was lost and cannot be renewed.
+            DeviceError: a machine refused. No condition stays applied.
         """
         if core_rtt_ms:
             raise LabNotReadyError(
-                f"{self._phone}: a round-trip time behind the proxy cannot be added by what is in front of it"
+                f"{self._phone}: the shapers of this lab file cannot add a round-trip time behind the proxy"
             )
-        for place in self._held():
-            place.renew()
+        for machine in self._held():
+            machine.renew()
         try:
             for interface, condition in conditions.items():
-                if interface in self._places or condition != OPEN:
+                if interface in self._machines or condition != OPEN:
                     self.change(interface, condition, seed=seed)
         except Exception as error:
             try:
@@ -80,14 +80,14 @@ class AttachedShaper:
         """Apply another condition to one path.
 
         Raises:
-            LabNotReadyError: the path has no place, or its place cannot apply the condition.
-            DeviceError: the place refused; the path keeps its previous condition.
+            LabNotReadyError: the path has no machine, or its machine cannot apply the condition.
+            DeviceError: the machine refused; the path keeps its previous condition.
         """
-        if interface not in self._places:
-            places = ", ".join(sorted(self._places))
-            raise LabNotReadyError(f"{self._phone}: {interface} is shaped nowhere: the lab file has {places}")
-        place, selector = self._places[interface]
-        place.shaping.shape(
+        if interface not in self._machines:
+            machines = ", ".join(sorted(self._machines))
+            raise LabNotReadyError(f"{self._phone}: no machine of the lab file shapes {interface}, only {machines}")
+        machine, selector = self._machines[interface]
+        machine.shaping.shape(
             self._key(interface),
             selector,
             up=condition.up,
@@ -100,45 +100,45 @@ class AttachedShaper:
 
     def clear(self) -> None:
         """Remove the conditions of this phone's paths; the conditions of other phones stay."""
-        for interface, (place, _) in self._places.items():
-            place.shaping.unshape(self._key(interface))
+        for interface, (machine, _) in self._machines.items():
+            machine.shaping.unshape(self._key(interface))
 
     def state(self) -> Mapping[str, ShapedPath]:
-        """Map interface → place, selector, and the conditions that the kernel of the place reports."""
+        """Map interface → machine, selector, and the conditions that the kernel of the machine reports."""
         self.check_alive()
-        states = {place.name: place.shaping.state() for place, _ in self._places.values()}
-        found: dict[str, ShapedPath] = {}
-        for interface, (place, _) in self._places.items():
-            found[interface] = {"where": place.name}
-            if (state := states[place.name].get(self._key(interface))) is not None:
-                found[interface] |= {"of": state["of"], "up": state["up"], "down": state["down"]}
-        return found
+        states = {machine.name: machine.shaping.state() for machine, _ in self._machines.values()}
+        paths: dict[str, ShapedPath] = {}
+        for interface, (machine, _) in self._machines.items():
+            paths[interface] = {"where": machine.name}
+            if (state := states[machine.name].get(self._key(interface))) is not None:
+                paths[interface] |= {"of": state["of"], "up": state["up"], "down": state["down"]}
+        return paths
 
     def where(self, interface: str) -> str:
-        """Return the name of a path's place for reports: ``server proxy (tc)``; or ``not shaped``."""
-        if interface not in self._places:
+        """Return the name of a path's machine for reports: ``server proxy (tc)``; or ``not shaped``."""
+        if interface not in self._machines:
             return NOT_SHAPED
-        place, _ = self._places[interface]
-        return f"{place.name} ({place.method})"
+        machine, _ = self._machines[interface]
+        return f"{machine.name} ({machine.method})"
 
     def warnings(self) -> list[str]:
         """See `Shaper`."""
-        return [warning for place in self._held() for warning in place.warnings]
+        return [warning for machine in self._held() for warning in machine.warnings]
 
     def counters(self) -> Mapping[str, int]:
         """Return the counters of the queues: ``"wlan0.up.packets_out"``."""
         self.check_alive()
-        counters = {place.name: place.shaping.counters() for place, _ in self._places.values()}
+        counters = {machine.name: machine.shaping.counters() for machine, _ in self._machines.values()}
         return {
             f"{interface}.{name}": value
-            for interface, (place, _) in self._places.items()
-            for name, value in counters[place.name].get(self._key(interface), {}).items()
+            for interface, (machine, _) in self._machines.items()
+            for name, value in counters[machine.name].get(self._key(interface), {}).items()
         }
 
     def check_alive(self) -> None:
-        """Raise DeviceError when the hold on a place was lost; see `Alive.check_alive`."""
-        for place in self._held():
-            place.hold.check_alive()
+        """Raise DeviceError when the hold on a machine was lost; see `Alive.check_alive`."""
+        for machine in self._held():
+            machine.hold.check_alive()
 
     def probe(self, conditions: Mapping[str, PathCondition]) -> Mapping[str, PathMeasurement]:
         """Measure every path end to end, from the phone."""
@@ -146,4 +146,4 @@ class AttachedShaper:
         return self._prober(conditions)
 
     def _held(self) -> list[HeldMachine]:
-        return list(dict.fromkeys(place for place, _ in self._places.values()))
+        return list(dict.fromkeys(machine for machine, _ in self._machines.values()))

@@ -217,6 +217,27 @@ class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
         """
 
 
+@dataclass(frozen=True)
+class EmulatedNetwork:
+    """Parts of a virtual lab that its link emulator connects.
+
+    Attributes:
+        air: node with both ends of every emulated link.
+        phone: sends the probes.
+        proxy: node that answers probes.
+        probe_server: address and port of the probe server as the phone sees them.
+        directory: folder for configuration, control socket and logs.
+        wan_delay_ms: address prefix of the origin → one-way delay to it, ms.
+    """
+
+    air: "Node"
+    phone: "Phone"
+    proxy: "Node"
+    probe_server: str
+    directory: Path
+    wan_delay_ms: Mapping[str, float]
+
+
 class EmulatorDriver(ShaperDriver):
     """A link emulator."""
 
@@ -232,26 +253,8 @@ class EmulatorDriver(ShaperDriver):
             yield Finding(f"shaper {self.name}", "ok", self.title)
 
     @abstractmethod
-    def open(
-        self,
-        *,
-        air: "Node",
-        phone: "Phone",
-        proxy: "Node",
-        probe_server: str,
-        directory: Path,
-        wan_delay_ms: Mapping[str, float],
-    ) -> "Emulator":
-        """Return the emulator, not yet started.
-
-        Args:
-            air: node with both ends of every emulated link.
-            phone: sends the probes.
-            proxy: node that answers probes.
-            probe_server: address and port of the probe server as the phone sees them.
-            directory: folder for configuration, control socket and logs.
-            wan_delay_ms: address prefix of the origin → one-way delay to it, ms.
-        """
+    def open(self, network: EmulatedNetwork) -> "Emulator":
+        """Return the emulator, not yet started."""
 
 
 DRIVERS = Drivers(SHAPERS, ShaperDriver)

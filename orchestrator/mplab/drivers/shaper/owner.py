@@ -1,14 +1,24 @@
-"""`Owner`: the run or user that holds shaping machines, with the undo stack that releases them."""
+"""`Owner`: the run or user that holds shaping machines, and `held_machines`, which holds those of a lab file."""
 
+import contextlib
 import os
 import platform
 import time
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from pydantic import BaseModel
 
 from mplab.base.lock import resource_lock
-from mplab.base.undo import UndoStack
+from mplab.base.state import state_directory
+from mplab.base.undo import UndoJournal, UndoStack
+from mplab.drivers.shaper.driver import reachable_driver_of
+from mplab.drivers.shaper.protocol import HeldMachine
+from mplab.userfiles.machines import ShapingMachine
 
 _LONGEST_NAME = 60
 
@@ -41,3 +51,40 @@ def shaping_resource(where: str) -> str:
     replaces it.
     """
     return f"shaping {where if len(where) <= _LONGEST_NAME else zlib.crc32(where.encode())}"
+
+
+_log = structlog.get_logger(__name__)
+
+
+def undo_directory() -> Path:
+    """Return ``$XDG_STATE_HOME/mplab/undo``; the default of the variable is ``~/.local/state``.
+
+    The folder must survive a reboot of this host, because shaping on other machines does, too.
+    """
+    return state_directory() / "undo"
+
+
+@contextlib.contextmanager
+def held_machines(
+    machines: Iterable[ShapingMachine[BaseModel]], *, run_id: str = "", directory: Path | None = None
+) -> Iterator[dict[str, HeldMachine]]:
+    """Hold machines during the context and yield them by name; first undo the changes that dead runs have left.
+
+    Args:
+        machines: machines that this host can reach.
+        run_id: id of the run, shown to other users who want a held machine.
+        directory: folder of the undo journal; default: `undo_directory`.
+
+    Raises:
+        LabNotReadyError: a machine cannot be held; the machines that were already held are released.
+    """
+    directory = directory if directory is not None else undo_directory()
+    for item in UndoJournal.recover(directory):
+        _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
+    with UndoJournal(directory) as journal, UndoStack(journal) as undo, contextlib.ExitStack() as stack:
+        owner = Owner(undo, run_id)
+        by_name = {machine.name: machine for machine in machines}
+        yield {
+            name: stack.enter_context(reachable_driver_of(machine).hold(machine, owner))
+            for name, machine in sorted(by_name.items())
+        }

@@ -52,12 +52,12 @@ class LinkProbe:
             *("--loss-packets", str(_loss_packets(path))),
             *("--down-kbps", f"{path.down_kbps or 0:g}", "--up-kbps", f"{path.up_kbps or 0:g}"),
         ]
-        done = self._phone.shell(argv, timeout_s=_PROBE_TIMEOUT_S, check=False)
-        if done.exit_code != 0:
+        result = self._phone.shell(argv, timeout_s=_PROBE_TIMEOUT_S, check=False)
+        if result.exit_code != 0:
             raise ProbeError(
-                device, "the link probe failed", exit_code_found=done.exit_code, stderr=done.stderr or done.stdout
+                device, "the link probe failed", exit_code_found=result.exit_code, stderr=result.stderr or result.stdout
             )
-        return parse_probe(done.stdout)
+        return parse_probe(result.stdout)
 
 
 def _blast_s(path: PathCondition) -> float:
@@ -74,12 +74,12 @@ def _loss_packets(path: PathCondition) -> int:
 
 def parse_probe(text: str) -> PathMeasurement:
     """Parse the output of ``linkem probe --json``."""
-    found = json.loads(text)
+    measured = json.loads(text)
     return PathMeasurement(
-        down_kbps=found["down_kbps"],
-        up_kbps=found["up_kbps"],
-        rtt_ms_median=found["rtt_ms"]["median"],
-        rtt_ms_iqr=found["rtt_ms"]["iqr"],
-        loss_percent=found["loss_percent"],
-        loss_sent=found["loss_sent"],
+        down_kbps=measured["down_kbps"],
+        up_kbps=measured["up_kbps"],
+        rtt_ms_median=measured["rtt_ms"]["median"],
+        rtt_ms_iqr=measured["rtt_ms"]["iqr"],
+        loss_percent=measured["loss_percent"],
+        loss_sent=measured["loss_sent"],
     )

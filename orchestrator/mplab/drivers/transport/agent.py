@@ -10,7 +10,7 @@ from mplab.base.machine import MachineProcess
 from mplab.base.polling import wait_ready, wait_until
 from mplab.base.programs import MPFLEX
 from mplab.drivers.phone import Phone
-from mplab.drivers.phone.names import by_our_names
+from mplab.drivers.phone.protocol import by_our_names
 from mplab.drivers.transport.protocol import AgentSettings
 from mplab.drivers.transport.redirect import DNS_PORT, MARK, REDIRECT_PORT
 from mplab.format.agentlog import ActiveCheck, LogRecord, PathRecord
@@ -49,13 +49,13 @@ class Agent:
         self._records = logs / "agent.jsonl"
         self._process: MachineProcess | None = None
         self._stopped = False
-        further: dict[str, object] = {}
+        options: dict[str, object] = {}
         if settings.devices:
-            further["devices"] = [phone.devices.get(device, device) for device in settings.devices]
+            options["devices"] = [phone.devices.get(device, device) for device in settings.devices]
         if settings.policy is not None:
             # A copy in the logs: the cell keeps the policy that was in force.
             (logs / "policy.yaml").write_text(settings.policy)
-            further["policy_file"] = phone.keep("policy.yaml", settings.policy)
+            options["policy_file"] = phone.keep("policy.yaml", settings.policy)
         self._config = phone.keep(
             "agent.json",
             json.dumps(
@@ -72,7 +72,7 @@ class Agent:
                     "secret_file": phone.keep("secret", secret_file.read_text()),
                     "congestion_control": congestion_control,
                     "log": phone.outbox(self._records),
-                    **further,
+                    **options,
                 }
             ),
         )
@@ -132,7 +132,7 @@ class Agent:
         Raises:
             DeviceError: no test connection could be made.
         """
-        done = self._phone.shell(
+        result = self._phone.shell(
             [
                 *(self._phone.program(MPFLEX), "check", "--config", self._config),
                 *("--wait-subflows", str(subflows), "--timeout", f"{_CHECK_TIMEOUT_S:g}s"),
@@ -141,12 +141,12 @@ class Agent:
             check=False,
         )
         try:
-            found: ActiveCheck = json.loads(done.stdout)
+            active: ActiveCheck = json.loads(result.stdout)
         except ValueError:
-            found = {"ok": False, "error": done.stderr.strip() or f"exit code {done.exit_code}"}
-        if not found.get("ok") and "mptcp" not in found:
-            raise DeviceError("mpflex agent", f"no test connection to the proxy: {found.get('error')}")
-        return by_our_names(found, self._phone.devices)
+            active = {"ok": False, "error": result.stderr.strip() or f"exit code {result.exit_code}"}
+        if not active.get("ok") and "mptcp" not in active:
+            raise DeviceError("mpflex agent", f"no test connection to the proxy: {active.get('error')}")
+        return by_our_names(active, self._phone.devices)
 
 
 def _listen(settings: AgentSettings, endpoints: Endpoints) -> dict[str, str]:

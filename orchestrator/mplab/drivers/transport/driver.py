@@ -147,8 +147,8 @@ def transport_named(text: str, interfaces: Mapping[str, str]) -> Transport:
     """Return the transport for an entry of `names`; options other than the variant have their defaults."""
     name, _, variant = text.partition(":")
     driver = DRIVERS[name]
-    given = {driver.variant_option: variant} if variant else {}
-    return driver.open(driver.options_model.model_validate(given) if driver.options_model else None, interfaces)
+    options = {driver.variant_option: variant} if variant else {}
+    return driver.open(driver.options_model.model_validate(options) if driver.options_model else None, interfaces)
 
 
 def chances(phone: PhoneFacts) -> dict[str, TransportChance]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mplab.drivers.phone.systemudp import accept_system_udp
+from mplab.drivers.phone.routes import accept_system_udp
 from mplab.format.sites import ECHO_ADDRESS, ECHO_PORT
 
 REDIRECT_PORT: Final = 3128

@@ -31,10 +31,7 @@ class SinglePathTcp(Transport):
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the interface the phone's default route, for datagrams; the agent's sockets are bound to it anyway."""
-        undo.register(
-            "phone: default route over WiFi",
-            lambda: phone.prefer(WLAN),
-        )
+        undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         phone.prefer(self._device)
 
     def agent_settings(self) -> AgentSettings:
@@ -44,7 +41,7 @@ class SinglePathTcp(Transport):
     def check_active(self, active: ActiveCheck) -> list[str]:
         """Return reasons why the test connection was not plain TCP from this interface's address."""
         if active.get("mptcp"):
-            return ["the test connection was Multipath TCP, single-path TCP was asked"]
+            return ["the test connection was Multipath TCP, single-path TCP was requested"]
         if active.get("local") != [self._address]:
             return [f"the test connection left from {active.get('local')}, not from {self._address} ({self._device})"]
         return []
@@ -66,7 +63,7 @@ class SinglePathTcp(Transport):
     def _prove_plain(self, evidence: Evidence) -> list[str]:
         """Check that no captured connection is Multipath TCP."""
         if any(row["kind"] == "mptcp" and not row["fallback"] for row in evidence.connections):
-            return ["Multipath TCP was negotiated, single-path TCP was asked"]
+            return ["Multipath TCP was negotiated, single-path TCP was requested"]
         return []
 
 

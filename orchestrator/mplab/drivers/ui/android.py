@@ -10,9 +10,9 @@ from typing import NoReturn, Protocol
 from mplab.base.errors import StepError
 from mplab.base.hierarchy import Node, parse_hierarchy
 from mplab.drivers.ui.dialogs import Dialog
-from mplab.drivers.ui.matching import find_node, package_of, title_of
+from mplab.drivers.ui.evidence import keep_step
+from mplab.drivers.ui.matching import find_node, package_of, selector_name, title_of
 from mplab.drivers.ui.protocol import AppState
-from mplab.drivers.ui.selectors import selector_name
 from mplab.format.selector import Selector
 
 _POLL_S = 0.1
@@ -217,19 +217,20 @@ class AndroidUi:
             StepError: the state is unknown, because the apps were not cleared, or an app was opened.
         """
         if not self._settings.fresh or self.opened:
-            raise StepError(f"{self._automation.device}: what an app has kept cannot be seen: it was not just cleared")
+            problem = "the stored state of the app is unknown: the app was not cleared, or was opened since"
+            raise StepError(f"{self._automation.device}: {problem}")
         return AppState(0, 0, 0, 0, 0)
 
     def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> Node:
-        found: list[Node] = []
+        matches: list[Node] = []
 
         def there(windows: Sequence[Node]) -> bool:
             node = find_node(windows, selector)
-            found[:] = [node] if node else []
+            matches[:] = [node] if node else []
             return node is not None and (not enabled or "enabled" in node.flags)
 
-        self._until(there, timeout_s, lambda: "there, but not enabled" if found else "not there")
-        return found[0]
+        self._until(there, timeout_s, lambda: "there, but not enabled" if matches else "not there")
+        return matches[0]
 
     def _until(
         self, holds: Callable[[Sequence[Node]], bool], timeout_s: float, problem: str | Callable[[], str]
@@ -270,19 +271,16 @@ class AndroidUi:
         return f"; in front is {package or 'nothing'}: {title_of(windows)!r}"
 
     @contextlib.contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, action: str) -> Iterator[None]:
         self._step_number += 1
         try:
             yield
         except AutomationError as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: AutomationError) -> NoReturn:
-        kept = ""
-        if self._settings.screenshots is not None:
-            path = self._settings.screenshots / f"step-{self._step_number:02}.png"
-            kept = f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
-        raise StepError(f"{self._automation.device}: {what}: {error}{kept}") from error
+    def _fail(self, action: str, error: AutomationError) -> NoReturn:
+        remark = keep_step(self, self._settings.screenshots, self._step_number)
+        raise StepError(f"{self._automation.device}: {action}: {error}{remark}") from error
 
 
 def _has_focus(windows: Sequence[Node]) -> bool:

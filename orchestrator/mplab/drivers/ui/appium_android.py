@@ -126,8 +126,8 @@ class AppiumAutomation:
         """Delete the stored data of an app."""
         self._mobile(f"clearing {package}", "clearApp", appId=package)
 
-    def _mobile(self, what: str, command: str, **arguments: object) -> None:
-        with _explained(what):
+    def _mobile(self, action: str, command: str, **arguments: object) -> None:
+        with _explained(action):
             self._driver.execute_script(f"mobile: {command}", arguments)
 
 
@@ -156,30 +156,18 @@ def capabilities(phone: AppiumPhone) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
         text = (error.msg if isinstance(error, WebDriverException) else str(error)) or type(error).__name__
-        raise AutomationError(f"{what}: {text.strip().splitlines()[0][:300]}") from error
+        raise AutomationError(f"{action}: {text.strip().splitlines()[0][:300]}") from error
 
 
-@dataclass(frozen=True)
-class AppiumAndroidFactory:
-    """Factory for sessions with the apps of one phone.
+def appium_session(phone: AppiumPhone, settings: AndroidSettings) -> contextlib.AbstractContextManager[AndroidUi]:
+    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
 
-    Attributes:
-        phone: addresses of the phone.
-        settings: settings of each session.
+    Raises:
+        StepError: the session did not start.
     """
-
-    phone: AppiumPhone
-    settings: AndroidSettings
-
-    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
-
-        Raises:
-            StepError: the session did not start.
-        """
-        return android_session(self.phone.device, lambda: AppiumAutomation(self.phone), self.settings)
+    return android_session(phone.device, lambda: AppiumAutomation(phone), settings)

@@ -18,8 +18,9 @@ from mplab.base.browser.chromium import Wrapper
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
 from mplab.drivers.ui.console import ConsoleEntry, from_chromium
+from mplab.drivers.ui.evidence import keep_step
+from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState
-from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.drivers.ui.state import chromium_state
 from mplab.format.selector import Selector
 
@@ -161,7 +162,7 @@ class ChromiumUi:
 
     def state(self) -> AppState:
         """Return the browser's stored state: cookies, cached objects, service workers, storage."""
-        with self._step("looking at what the browser has kept", _STEP_TIMEOUT_S):
+        with self._step("reading the browser's stored state", _STEP_TIMEOUT_S):
             return chromium_state(self._profile, self._devtools)
 
     def _devtools(self, method: str, parameters: Mapping[str, object]) -> Json:
@@ -169,8 +170,8 @@ class ChromiumUi:
         executor: Any = self._driver.command_executor
         executor.add_command("devtools", "POST", "/session/$sessionId/goog/cdp/execute")
         answer = self._driver.execute("devtools", {"cmd": method, "params": dict(parameters)})
-        found: Json = answer["value"]
-        return found
+        result: Json = answer["value"]
+        return result
 
     @property
     def browser_pid(self) -> int | None:
@@ -178,28 +179,21 @@ class ChromiumUi:
         return self._wrapper.browser_pid()
 
     @contextlib.contextmanager
-    def _step(self, what: str, timeout_s: float) -> Iterator[None]:
+    def _step(self, action: str, timeout_s: float) -> Iterator[None]:
         self._step_number += 1
         self._config.timeout = timeout_s + _ANSWER_MARGIN_S
         try:
             yield
         except FAILURES as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: Exception) -> NoReturn:
+    def _fail(self, action: str, error: Exception) -> NoReturn:
         if not _listens(self._driver_port):  # checked first, because the browser ends with its driver
-            raise StepError(f"browser: {what}: chromedriver has ended") from error
+            raise StepError(f"browser: {action}: chromedriver has ended") from error
         if self.browser_pid is None:
-            raise StepError(f"browser: {what}: the browser has ended") from error
-        kept = self._keep_step()
-        raise StepError(f"browser: {what}: {_first_line(error)}{kept}") from error
-
-    def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; return a remark for the message."""
-        if self._screenshots is None:
-            return ""
-        path = self._screenshots / f"step-{self._step_number:02}.png"
-        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+            raise StepError(f"browser: {action}: the browser has ended") from error
+        remark = keep_step(self, self._screenshots, self._step_number)
+        raise StepError(f"browser: {action}: {_first_line(error)}{remark}") from error
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
         locators = [locator(one) for one in selector.alternatives]

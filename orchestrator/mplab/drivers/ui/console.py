@@ -61,13 +61,13 @@ class ConsoleLog:
 
     def keep(self, entries: Iterable[ConsoleEntry]) -> None:
         """Append entries of the browser that was opened last; shorten long lists and texts."""
-        found = list(entries)
-        head, tail = found, found[:0]
+        kept_entries = list(entries)
+        head, tail = kept_entries, kept_entries[:0]
         if self._path.stat().st_size > MAX_BYTES:
             head = []
-        elif len(found) > MAX_ENTRIES:
-            head, tail = found[: MAX_ENTRIES // 2], found[-MAX_ENTRIES // 2 :]
-        left_out = len(found) - len(head) - len(tail)
+        elif len(kept_entries) > MAX_ENTRIES:
+            head, tail = kept_entries[: MAX_ENTRIES // 2], kept_entries[-MAX_ENTRIES // 2 :]
+        left_out = len(kept_entries) - len(head) - len(tail)
         between = [{"browser": self._browser, "left_out": left_out}] if left_out else []
         records = [*map(self._record, head), *between, *map(self._record, tail)]
         with self._path.open("a", encoding="utf-8") as file:
@@ -125,11 +125,11 @@ def from_bidi(events: Iterable[Event]) -> list[ConsoleEntry]:
 
 def _of_bidi(entry: Event) -> ConsoleEntry:
     frames = (entry.get("stackTrace") or {}).get("callFrames") or []
-    place = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
+    position = f"{frames[0]['url']} {frames[0]['lineNumber']}:{frames[0]['columnNumber']} " if frames else ""
     kind = str(entry["type"])
     return ConsoleEntry(
         t=entry["timestamp"] / 1000,
         level=_BIDI_LEVELS.get(entry["level"], "info"),
         source=_BIDI_SOURCES.get(kind, kind),
-        text=f"{place}{entry.get('text') or ''}",
+        text=f"{position}{entry.get('text') or ''}",
     )

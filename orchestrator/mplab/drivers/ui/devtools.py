@@ -1,8 +1,14 @@
-"""Translate WebDriver BiDi events into the DevTools events of Chromium that scenarios read."""
+"""Translate WebDriver BiDi events into the DevTools events of Chromium that scenarios read; convert these to HAR."""
 
+import json
+import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from mplab.base.browser import Event
+from mplab.base.errors import StepError
+from mplab.base.programs import APPIUM_DIR
 
 
 def from_bidi(events: Sequence[Event], *, context: str) -> list[Event]:
@@ -80,3 +86,30 @@ def _translated(event: Event) -> Iterator[tuple[str, Event]]:
 
 def _request(event: Event) -> str:
     return str(event["params"]["request"]["request"])
+
+
+_TIMEOUT_S = 60.0
+
+
+def har_from_events(events: Sequence[Event], *, node: Path, appium_dir: Path = APPIUM_DIR) -> dict[str, Any]:
+    """Return the HAR of the pages in `events`.
+
+    Args:
+        events: DevTools events of the domains Network and Page.
+        node: the Node.js program.
+        appium_dir: folder with ``har.mjs`` and ``node_modules``.
+
+    Raises:
+        StepError: the converter failed.
+    """
+    argv = [str(node), str(appium_dir / "har.mjs")]
+    try:
+        result = subprocess.run(
+            argv, input=json.dumps(events), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StepError(f"har: {' '.join(argv)}: {error}") from error
+    if result.returncode != 0:
+        raise StepError(f"har: {' '.join(argv)} failed ({result.returncode}): {result.stderr.strip()[-300:]}")
+    har: dict[str, Any] = json.loads(result.stdout)
+    return har

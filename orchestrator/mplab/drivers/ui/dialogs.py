@@ -62,7 +62,7 @@ class Dialog:
         """Return the element to tap when this dialog is in front, otherwise None."""
         if self.packages and package_of(windows) not in self.packages:
             return None
-        if not all(find_node(windows, one) for one in self.when):
+        if not all(find_node(windows, selector) for selector in self.when):
             return None
         return find_node(windows, self.tap)
 
@@ -74,9 +74,9 @@ def load_dialogs(path: Path = DIALOGS_FILE) -> tuple[Dialog, ...]:
         InputError: the file does not exist or is invalid.
     """
     checker = Checker(load_yaml(path))
-    found = checker.model(_File, checker.document.data)
+    file = checker.model(_File, checker.document.data)
     checker.raise_problems()
-    assert found is not None  # noqa: S101 - its problems would have been raised
+    assert file is not None  # noqa: S101 - its problems would have been raised
     return tuple(
         Dialog(
             name=name,
@@ -86,5 +86,5 @@ def load_dialogs(path: Path = DIALOGS_FILE) -> tuple[Dialog, ...]:
             when=tuple(map(selector_of, dialog.when)),
             tap=selector_of(dialog.tap),
         )
-        for name, dialog in found.dialogs.items()
+        for name, dialog in file.dialogs.items()
     )

@@ -46,6 +46,20 @@ class OpenApps:
             raise
 
 
+def keep_step(ui: Ui, screenshots: Path | None, number: int) -> str:
+    """Save screen and element tree after a failed step as ``step-NN.png``; return a remark for the step's message.
+
+    Args:
+        ui: the app.
+        screenshots: folder for the files; None: save nothing.
+        number: number of the step.
+    """
+    if screenshots is None:
+        return ""
+    path = screenshots / f"step-{number:02}.png"
+    return f" (see {path.parent.name}/{path.name})" if ui.keep_evidence(path) else ""
+
+
 def keep_screen(ui: Ui, path: Path) -> None:
     """Save the screen as `path` (PNG) and its element tree next to it as ``.html``: evidence of a message in the app.
 

@@ -51,10 +51,9 @@ class ChromiumUiFactory:
     keys: Path | None = None
     console: ConsoleLog | None = None
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[ChromiumUi]:
-        """Return a browser with a new profile for the duration of a context.
+    @contextlib.contextmanager
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> Iterator[ChromiumUi]:
+        """Yield a browser with a new profile for the duration of a context.
 
         Args:
             switches: additional command line switches.
@@ -63,10 +62,6 @@ class ChromiumUiFactory:
         Raises:
             StepError: the session did not start in two attempts.
         """
-        return self._session(switches, sound)
-
-    @contextlib.contextmanager
-    def _session(self, further: Sequence[str], sound: str) -> Iterator[ChromiumUi]:
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="browser-", dir=self.directory))
         try:
@@ -81,7 +76,7 @@ class ChromiumUiFactory:
                 init_args_for_pool_manager={"init_args_for_pool_manager": {"retries": False}},
             )
             try:
-                driver, profile, port = self._create(folder, wrapper, config, further, muted=not sound)
+                driver, profile, port = self._create(folder, wrapper, config, switches, muted=not sound)
                 ui = ChromiumUi(
                     driver,
                     config=config,
@@ -103,7 +98,7 @@ class ChromiumUiFactory:
             _remove(folder)
 
     def _create(
-        self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, further: Sequence[str], *, muted: bool
+        self, folder: Path, wrapper: Wrapper, config: AppiumClientConfig, switches: Sequence[str], *, muted: bool
     ) -> tuple[Remote, Path, int]:
         """Return a session, its profile, and the port of its ChromeDriver.
 
@@ -111,16 +106,16 @@ class ChromiumUiFactory:
             StepError: Chromium does not run, or no attempt made a session.
         """
         if not CHROMIUM.version():  # ChromeDriver would wait long for a browser that exits at once
-            raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: asked for its version, it says none")
+            raise StepError(f"browser: no session: {CHROMIUM.path()} does not run: it prints no version")
         problem = ""
         for attempt in range(1, _ATTEMPTS + 1):
             profile = folder / f"profile-{attempt}"
-            asked = capabilities(wrapper.path, profile, further, muted=muted)
-            options = AppiumOptions().load_capabilities(asked)
+            requested = capabilities(wrapper.path, profile, switches, muted=muted)
+            options = AppiumOptions().load_capabilities(requested)
             config.timeout = _SESSION_TIMEOUT_S
             try:
                 driver = Remote(command_executor=self.server_url, options=options, client_config=config)
-                return driver, profile, asked["appium:chromedriverPort"]
+                return driver, profile, requested["appium:chromedriverPort"]
             except FAILURES as error:
                 problem = str(error).strip().splitlines()[0]
                 _kill(wrapper)

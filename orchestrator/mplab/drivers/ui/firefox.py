@@ -15,8 +15,9 @@ from mplab.drivers.ui.bidi import BidiSession
 from mplab.drivers.ui.console import BIDI_EVENT, ConsoleEntry
 from mplab.drivers.ui.console import from_bidi as console_of_bidi
 from mplab.drivers.ui.devtools import from_bidi, unfinished
+from mplab.drivers.ui.evidence import keep_step
+from mplab.drivers.ui.matching import locator, selector_name
 from mplab.drivers.ui.protocol import AppState
-from mplab.drivers.ui.selectors import locator, selector_name
 from mplab.format.selector import Selector
 
 _START_TIMEOUT_S = 60.0
@@ -169,7 +170,7 @@ class FirefoxUi:
 
     def state(self) -> AppState:
         """Return the browser's stored state: cookies by BiDi, the rest from the files of its profile."""
-        with self._step("looking at what the browser has kept"):
+        with self._step("reading the browser's stored state"):
             cookies = self._session.command("storage.getCookies")["cookies"]
         origins = [path for path in self._profile.glob("storage/default/*") if path.name.startswith("http")]
         workers = self._profile / "serviceworker.txt"
@@ -178,28 +179,24 @@ class FirefoxUi:
             cached_objects=sum(b":http" in _bytes(path) for path in self._profile.glob("cache2/entries/*")),
             service_workers=workers.read_text(errors="replace").count("http") if workers.exists() else 0,
             storage_origins=len(origins),
-            storage_bytes=sum(path.stat().st_size for one in origins for path in one.rglob("*") if path.is_file()),
+            storage_bytes=sum(
+                path.stat().st_size for origin in origins for path in origin.rglob("*") if path.is_file()
+            ),
         )
 
     @contextlib.contextmanager
-    def _step(self, what: str) -> Iterator[None]:
+    def _step(self, action: str) -> Iterator[None]:
         self._step_number += 1
         try:
             yield
         except SessionError as error:
-            self._fail(what, error)
+            self._fail(action, error)
 
-    def _fail(self, what: str, error: SessionError) -> NoReturn:
+    def _fail(self, action: str, error: SessionError) -> NoReturn:
         if not self._alive():
-            raise StepError(f"browser: {what}: the browser has ended") from error
-        raise StepError(f"browser: {what}: {error}{self._keep_step()}") from error
-
-    def _keep_step(self) -> str:
-        """Save screenshot and page source of the step; return a remark for the message."""
-        if self._screenshots is None:
-            return ""
-        path = self._screenshots / f"step-{self._step_number:02}.png"
-        return f" (see {path.parent.name}/{path.name})" if self.keep_evidence(path) else ""
+            raise StepError(f"browser: {action}: the browser has ended") from error
+        remark = keep_step(self, self._screenshots, self._step_number)
+        raise StepError(f"browser: {action}: {error}{remark}") from error
 
     def _take_events(self) -> None:
         """Receive all events that the browser has sent. Raises SessionError when it does not answer."""

@@ -101,10 +101,9 @@ class FirefoxUiFactory:
     keys: Path | None = None
     console: ConsoleLog | None = None
 
-    def __call__(
-        self, *, switches: Sequence[str] = (), sound: str = ""
-    ) -> contextlib.AbstractContextManager[FirefoxUi]:
-        """Return a browser with a new profile for the duration of a context.
+    @contextlib.contextmanager
+    def __call__(self, *, switches: Sequence[str] = (), sound: str = "") -> Iterator[FirefoxUi]:
+        """Yield a browser with a new profile for the duration of a context.
 
         Args:
             switches: additional command line arguments.
@@ -115,16 +114,12 @@ class FirefoxUiFactory:
             LabNotReadyError: Firefox is not installed.
         """
         if sound:
-            raise StepError("browser: Firefox plays to no sound card: what is heard is recorded from Chromium")
-        return self._session(switches)
-
-    @contextlib.contextmanager
-    def _session(self, further: Sequence[str]) -> Iterator[FirefoxUi]:
+            raise StepError("browser: sound cannot be recorded from Firefox. Use Chromium")
         self.directory.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix="firefox-", dir=self.directory))
         try:
             profile = write_profile(folder / "profile", self.home / ".pki" / "nssdb")
-            process = self._start(folder, profile, further)
+            process = self._start(folder, profile, switches)
             try:
                 with self._connect(process, folder / "firefox.log") as session:
                     try:
@@ -144,7 +139,7 @@ class FirefoxUiFactory:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _start(self, folder: Path, profile: Path, further: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, folder: Path, profile: Path, switches: Sequence[str]) -> subprocess.Popen[bytes]:
         environment = {
             name: value
             for name, value in os.environ.items()
@@ -156,7 +151,7 @@ class FirefoxUiFactory:
             self.keys.touch(mode=0o600)
             environment["SSLKEYLOGFILE"] = str(self.keys)
         argv = [*self.enter, str(FIREFOX.path()), "--headless", "--no-remote", "--profile", str(profile)]
-        argv += ["--remote-debugging-port", "0", *further, "about:blank"]
+        argv += ["--remote-debugging-port", "0", *switches, "about:blank"]
         with (folder / "firefox.log").open("wb") as log:
             return subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
@@ -201,4 +196,4 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

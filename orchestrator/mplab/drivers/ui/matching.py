@@ -1,5 +1,6 @@
-"""Find the elements in Android's element tree that match a `Selector`."""
+"""Find the elements of a `Selector`: in Android's element tree, and as WebDriver locators for browsers."""
 
+import json
 from collections.abc import Sequence
 
 from mplab.base.errors import StepError
@@ -18,9 +19,9 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
     for way in selector.alternatives:
-        found = next((node for node in nodes if _is(node, way)), None)
-        if found is not None:
-            return found
+        match = next((node for node in nodes if _is(node, way)), None)
+        if match is not None:
+            return match
     return None
 
 
@@ -45,7 +46,9 @@ def _is(node: Node, way: Selector) -> bool:
         case "contains":
             return way.value in node.text or way.value in node.description
         case _:
-            raise StepError(f"{way.by} {way.value!r}: apps on Android have no such thing; use id, text or description")
+            raise StepError(
+                f"{way.by} {way.value!r}: not possible in apps on Android. Use id, text, description or contains"
+            )
 
 
 def title_of(windows: Sequence[Node]) -> str:
@@ -60,3 +63,32 @@ def package_of(windows: Sequence[Node]) -> str:
     """Return the package of the window in front; "" when no window is shown."""
     packages = [node.package for window in windows for node in window.walk() if node.package]
     return packages[0] if packages else ""
+
+
+def locator(selector: Selector) -> tuple[str, str]:
+    """Return strategy (``css selector`` or ``xpath``) and value of a WebDriver locator."""
+    if selector.by == "xpath":
+        return "xpath", selector.value
+    if selector.by == "id":
+        return "css selector", f"[id={json.dumps(selector.value)}]"
+    if selector.by == "text":
+        return "xpath", f"//*[normalize-space(text())={_xpath_literal(selector.value)}]"
+    if selector.by == "description":
+        return "css selector", f"[aria-label={json.dumps(selector.value)}]"
+    if selector.by == "contains":
+        return "xpath", f"//*[text()[contains(normalize-space(.), {_xpath_literal(selector.value)})]]"
+    return "css selector", selector.value
+
+
+def _xpath_literal(text: str) -> str:
+    if '"' not in text:
+        return f'"{text}"'
+    pieces = ", '\"', ".join(f'"{piece}"' for piece in text.split('"'))
+    return f"concat({pieces})"
+
+
+def selector_name(selector: Selector) -> str:
+    """Return the selector as text for messages: ``css 'h1'``, ``id 'fab' (or 2 other ways)``."""
+    others = len(selector.otherwise)
+    ways = f" (or {others} other way{'s' if others > 1 else ''})" if others else ""
+    return f"{selector.by} {selector.value!r}{ways}"

@@ -17,8 +17,8 @@ _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
 
 def candidates(windows: Sequence[Node]) -> list[Node]:
     """Return the elements that a selector can find, from top to bottom and left to right."""
-    found = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
-    return sorted(found, key=lambda node: (node.bounds.top, node.bounds.left))
+    nodes = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
+    return sorted(nodes, key=lambda node: (node.bounds.top, node.bounds.left))
 
 
 def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
@@ -27,7 +27,7 @@ def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
     An id is the most durable selector; texts change with the language. Ids that many apps share, or that the app's
     build has removed, are skipped.
     """
-    nodes = [one for window in windows for one in window.walk() if one.bounds.area]
+    nodes = [other for window in windows for other in window.walk() if other.bounds.area]
     ways: list[Selector] = []
     if node.resource_id and _OBFUSCATED not in node.resource_id and node.resource_id not in _GENERIC:
         ways += [Selector("id", node.resource_id)] if _first(nodes, "resource_id", node) else []
@@ -108,4 +108,4 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
 
 def _first(nodes: Sequence[Node], attribute: str, node: Node) -> bool:
     """Return True if `node` is the first of `nodes` with its value of `attribute`, so that a selector finds it."""
-    return next((one for one in nodes if getattr(one, attribute) == getattr(node, attribute)), None) is node
+    return next((other for other in nodes if getattr(other, attribute) == getattr(node, attribute)), None) is node

@@ -3,7 +3,6 @@
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import adbutils
 import uiautomator2
@@ -103,24 +102,24 @@ class UiAutomator2:
 
     def version_of(self, package: str) -> str:
         """Return the version of an app; ``?`` when unknown."""
-        with _explained(f"asking for {package}"):
+        with _explained(f"reading the version of {package}"):
             info = self._phone.app_info(package)
         return str(info.version_name) if info else "?"
 
     def describe(self) -> str:
         """Return model and system: ``Pixel 7, Android 13``."""
-        with _explained("asking what phone it is"):
+        with _explained("reading the phone's model"):
             return f"{self._phone.prop.model}, Android {self._phone.getprop('ro.build.version.release')}"
 
-    def _am(self, arguments: Sequence[str], what: str) -> None:
-        self._shell(["am", *arguments], what, bad="Error")
+    def _am(self, arguments: Sequence[str], action: str) -> None:
+        self._shell(["am", *arguments], action, bad="Error")
 
-    def _shell(self, argv: Sequence[str], what: str, *, good: str = "", bad: str = "") -> None:
-        with _explained(what):
+    def _shell(self, argv: Sequence[str], action: str, *, good: str = "", bad: str = "") -> None:
+        with _explained(action):
             answer = self._client.shell(list(argv))
         output = str(answer.output).strip()
         if answer.exit_code != 0 or good not in output or (bad and bad in output):
-            raise AutomationError(f"{what}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
+            raise AutomationError(f"{action}: {output.splitlines()[-1] if output else f'exit code {answer.exit_code}'}")
 
 
 def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
@@ -146,33 +145,25 @@ def phone_at(adb_port: int, serial: str = "") -> adbutils.AdbDevice:
 
 
 @contextlib.contextmanager
-def _explained(what: str) -> Iterator[None]:
+def _explained(action: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise AutomationError(f"{what}: {text[:300]}") from error
+        raise AutomationError(f"{action}: {text[:300]}") from error
 
 
-@dataclass(frozen=True)
-class UiAutomator2Factory:
-    """Factory for sessions with the apps of one phone.
+def uiautomator2_session(
+    phone: adbutils.AdbDevice, settings: AndroidSettings, name: str = ""
+) -> contextlib.AbstractContextManager[AndroidUi]:
+    """Return the screen of a phone for the duration of a context; then the apps that were opened are stopped.
 
-    Attributes:
+    Args:
         phone: the phone at its adb server.
-        settings: settings of each session.
+        settings: settings of the session.
         name: name of the phone in messages; "": its serial.
+
+    Raises:
+        StepError: the session did not start.
     """
-
-    phone: adbutils.AdbDevice
-    settings: AndroidSettings
-    name: str = ""
-
-    def __call__(self) -> contextlib.AbstractContextManager[AndroidUi]:
-        """Return the phone's screen for the duration of a context; then the apps that were opened are stopped.
-
-        Raises:
-            StepError: the session did not start.
-        """
-        device = self.name or self.phone.serial
-        return android_session(device, lambda: UiAutomator2(self.phone, self.name), self.settings)
+    return android_session(name or phone.serial, lambda: UiAutomator2(phone, name), settings)

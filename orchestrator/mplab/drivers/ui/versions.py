@@ -13,14 +13,14 @@ def outside(version: str, tested: str) -> str:
         tested: first and last tested version: ``380 … 400``. Each is compared only as far as it is written, so 400.1
             is inside this range.
     """
-    found = _parts(version)
+    installed = _parts(version)
     ends = [_parts(end) for end in tested.split("…")]
-    if not found or not all(ends):
+    if not installed or not all(ends):
         return f"version {version} cannot be compared with {tested}"
     first, last = ends[0], ends[-1]
-    if found[: len(first)] < first:
+    if installed[: len(first)] < first:
         return f"version {version} is older than those that its selectors were made for ({tested})"
-    if found[: len(last)] > last:
+    if installed[: len(last)] > last:
         return f"version {version} is newer than those that its selectors were made for ({tested})"
     return ""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from mplab.drivers.ui import Event
-from mplab.drivers.ui.har import har_from_events
+from mplab.drivers.ui.devtools import har_from_events
 from mplab.format.units import DurationS
 from mplab.scenarios.base import Context
 from mplab.scenarios.base.pages import PagesParameters, PagesScenario

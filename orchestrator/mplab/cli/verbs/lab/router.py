@@ -17,7 +17,7 @@ from mplab.cli.options import JsonOption, LinkOrFileOption, check_name, one_link
 from mplab.cli.output import err, out, print_json
 from mplab.drivers.shaper.attached import AttachedShaper
 from mplab.drivers.shaper.driver import reachable_driver_of
-from mplab.drivers.shaper.held import held_machines, undo_directory
+from mplab.drivers.shaper.owner import held_machines, undo_directory
 from mplab.drivers.shaper.protocol import HeldMachine, PathMeasurement
 from mplab.format.abilities import refusals
 from mplab.userfiles.check import raise_lines
@@ -139,7 +139,7 @@ def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
     """Wait until `end` (monotonic seconds), SIGINT or SIGTERM.
 
     Raises:
-        PlaceError: a machine cannot be reached any longer, or no longer shapes for this process.
+        MachineError: a machine cannot be reached any longer, or no longer shapes for this process.
     """
 
     def stop(_number: int, _frame: object) -> None:

@@ -1,7 +1,52 @@
-"""Phones controlled by adb, over USB or TCP."""
+"""Phones controlled by adb, over USB or TCP: open a phone that a lab file describes."""
 
-from mplab.drivers.phone.adb.open import adb_server, open_phone, settings_of
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 from mplab.drivers.phone.adb.phone import AdbPhone, AdbSettings
-from mplab.drivers.phone.adb.server import AdbServer
+from mplab.drivers.phone.adb.server import AdbServer, default_home, user_keys
+from mplab.drivers.phone.settings import AdbPhoneFile, AndroidPhoneFile
 
 __all__ = ["AdbPhone", "AdbServer", "AdbSettings", "adb_server", "open_phone", "settings_of"]
+
+
+def settings_of(file: AndroidPhoneFile) -> AdbSettings:
+    """Return the settings of a phone from its entry in the lab file.
+
+    Serial and interface names are empty unless the phone is a real one (`AdbPhoneFile`).
+    """
+    root = file.root or "auto"
+    if not isinstance(file, AdbPhoneFile):
+        return AdbSettings(root=root)
+    named = file.interfaces.model_dump(exclude_none=True) if file.interfaces is not None else {}
+    return AdbSettings(serial=file.serial or "", interfaces=named, root=root)
+
+
+@contextlib.contextmanager
+def adb_server(home: Path | None = None) -> Iterator[AdbServer]:
+    """Run an adb server during the context; it offers phones the user's adb key in addition to its own.
+
+    Args:
+        home: folder of the server's key; default: `default_home`.
+
+    Raises:
+        LabNotReadyError, DeviceError: the server cannot be started.
+    """
+    with AdbServer(home or default_home(), keys=user_keys()) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def open_phone(name: str, file: AdbPhoneFile) -> Iterator[AdbPhone]:
+    """Open a phone with a separate adb server for the duration of the context.
+
+    Args:
+        name: name of the phone in the lab.
+        file: entry of the phone in the lab file.
+
+    Raises:
+        LabNotReadyError, DeviceError: the phone cannot be used; the message states the reason.
+    """
+    with adb_server() as server, AdbPhone(name, server, settings_of(file)) as phone:
+        yield phone

@@ -28,8 +28,8 @@ class Apps:
         """Return the app's ``versionName``; "" when it is not installed. Raises DeviceError when the phone is lost."""
         name = shlex.quote(package)
         text = self._phone.link.run(f"pm path {name} >/dev/null && dumpsys package {name}").stdout
-        found = _VERSION.search(text.decode(errors="replace"))
-        return found[1].strip() if found else ""
+        match = _VERSION.search(text.decode(errors="replace"))
+        return match[1].strip() if match else ""
 
     def versions(self, packages: Mapping[str, str]) -> dict[str, str]:
         """Map each package in `packages` to its installed version, or "". Raises DeviceError when the phone is lost."""
@@ -44,7 +44,7 @@ class Apps:
         target = f"/data/local/tmp/{apk.name}"
         self._phone.push(apk, target)
         try:
-            self._told(
+            self._run_checked(
                 f"pm install -r -d -g {shlex.quote(target)}", f"{apk.name} was not installed", good="Success",
                 timeout_s=_INSTALL_TIMEOUT_S,
             )  # fmt: skip
@@ -53,17 +53,17 @@ class Apps:
 
     def clear(self, package: str) -> None:
         """Delete the app's stored data. Raises DeviceError when the phone refuses."""
-        self._told(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
+        self._run_checked(f"pm clear {shlex.quote(package)}", f"{package} was not cleared", good="Success")
 
     def grant(self, package: str, *permissions: str) -> None:
         """Grant permissions to an app (``android.permission.CAMERA``). Raises DeviceError when the phone refuses."""
         for permission in permissions:
             command = f"pm grant {shlex.quote(package)} {shlex.quote(permission)}"
-            self._told(command, f"{package} was not granted {permission}")
+            self._run_checked(command, f"{package} was not granted {permission}")
 
     def force_stop(self, package: str) -> None:
         """Stop the app. Raises DeviceError when the phone refuses."""
-        self._told(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
+        self._run_checked(f"am force-stop {shlex.quote(package)}", f"{package} was not ended")
 
     def provide(self, package: str, apk: Path | None, grant: Sequence[str] = ()) -> None:
         """Install an app and grant its permissions until the phone is released.
@@ -80,28 +80,28 @@ class Apps:
             DeviceError: the phone refused a command.
         """
         label, name = self._phone.label, shlex.quote(package)
-        there, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
-        if package not in there:
+        installed, before = self._packages(), f"pm path {name} >/dev/null || exit 0; "
+        if package not in installed:
             if apk is None or not apk.is_file():
-                what = f"there is no file {apk}" if apk is not None else "the lab file names no 'apk'"
-                raise LabNotReadyError(f"{label}: {package} is not installed, and {what}")
+                problem = f"there is no file {apk}" if apk is not None else "the lab file names no 'apk'"
+                raise LabNotReadyError(f"{label}: {package} is not installed, and {problem}")
             self._phone.register(f"{label}: {package} is installed", f"{before}pm uninstall {name}")
             self.install(apk)
-            others = self._packages() - there - {package}
+            others = self._packages() - installed - {package}
             for other in others:
-                self._told(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
+                self._run_checked(f"pm uninstall {shlex.quote(other)}", f"{other} was not uninstalled", good="Success")
             if others:
                 raise LabNotReadyError(f"{label}: {apk} is the app {', '.join(sorted(others))}, not {package}")
         allowed = self._allowed(package)
         for permission in grant:
-            if package in there and permission not in allowed:
+            if package in installed and permission not in allowed:
                 back = f"{before}pm revoke {name} {shlex.quote(permission)}"
                 self._phone.register(f"{label}: {package} is allowed {permission}", back)
             self.grant(package, permission)
 
     def _packages(self) -> set[str]:
-        said = self._phone.script("pm list packages").stdout
-        return {line.removeprefix("package:").strip() for line in said.splitlines() if line.startswith("package:")}
+        listing = self._phone.script("pm list packages").stdout
+        return {line.removeprefix("package:").strip() for line in listing.splitlines() if line.startswith("package:")}
 
     def _allowed(self, package: str) -> set[str]:
         """Return the permissions that the app has been granted."""
@@ -119,14 +119,14 @@ class Apps:
         text = self._phone.script(f"dumpsys package {STORE}").stdout
         back = "enable" if _CHOSEN.search(text) else "default-state"
         self._phone.register(f"{self._phone.label}: Google Play", f"pm {back} --user 0 {STORE}")
-        self._told(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
+        self._run_checked(f"pm disable-user --user 0 {STORE}", "Google Play was not switched off", good="disabled")
         return True
 
-    def _told(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
-        done = self._phone.script(command, check=False, timeout_s=timeout_s)
-        said = (done.stdout + done.stderr).strip()
-        if done.exit_code != 0 or good not in said or said.startswith("Error"):
-            self._phone.check_root(done.exit_code)
+    def _run_checked(self, command: str, problem: str, *, good: str = "", timeout_s: float = 60.0) -> None:
+        result = self._phone.script(command, check=False, timeout_s=timeout_s)
+        output = (result.stdout + result.stderr).strip()
+        if result.exit_code != 0 or good not in output or output.startswith("Error"):
+            self._phone.check_root(result.exit_code)
             raise DeviceError(
-                self._phone.label, problem, command=(command,), exit_code_found=done.exit_code, stderr=said
+                self._phone.label, problem, command=(command,), exit_code_found=result.exit_code, stderr=output
             )

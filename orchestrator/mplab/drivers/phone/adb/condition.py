@@ -1,16 +1,18 @@
-"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios.
+"""Read and parse the condition of a phone: battery, temperature, free space, screen, radios; measure its clock offset.
 
-One command on the phone reads all values; parsing has no side effects.
+One command on the phone reads all values of the condition; parsing has no side effects.
 """
 
 import contextlib
 import re
+import statistics
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mplab.base.counters import parse_interfaces
-from mplab.drivers.phone.adb.answers import asking, split_answers
-from mplab.drivers.phone.adb.link import Link
+from mplab.base.errors import DeviceError
+from mplab.drivers.phone.adb.link import Link, asking, split_answers
 
 _ASKED = {
     "battery": "dumpsys battery",
@@ -84,8 +86,8 @@ def parse_condition(answers: Mapping[str, str]) -> Condition:
 
 
 def _number(pattern: str, text: str) -> int | None:
-    found = re.search(pattern, text, re.MULTILINE)
-    return int(found[1]) if found else None
+    match = re.search(pattern, text, re.MULTILINE)
+    return int(match[1]) if match else None
 
 
 def _traffic(text: str) -> dict[str, int]:
@@ -94,3 +96,42 @@ def _traffic(text: str) -> dict[str, int]:
         counters = parse_interfaces(text)
     names = [key.removesuffix(".rx_bytes") for key in counters if key.endswith(".rx_bytes")]
     return {name: counters[f"{name}.rx_bytes"] + counters[f"{name}.tx_bytes"] for name in names}
+
+
+_READS = 7
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """Offset of the phone's clock from this host's clock.
+
+    Attributes:
+        offset_s: seconds by which the phone is ahead, median of the reads.
+        uncertainty_s: uncertainty of the offset: half of the median duration of a read.
+        reads: number of reads.
+    """
+
+    offset_s: float
+    uncertainty_s: float
+    reads: int
+
+
+def measure_clock(link: Link) -> ClockOffset:
+    """Measure the offset of the phone's clock from several reads.
+
+    Each answer is compared with the host time in the middle between request and answer.
+
+    Raises:
+        DeviceError: the phone printed no time, or is lost.
+    """
+    offsets, times = [], []
+    for _ in range(_READS):
+        sent = time.time()
+        output = link.run("date +%s.%N", timeout_s=10).stdout.decode(errors="replace").strip()
+        answered = time.time()
+        try:
+            offsets.append(float(output) - (sent + answered) / 2)
+        except ValueError:
+            raise DeviceError(link.label, f"'date +%s.%N' printed {output!r}, which is no time") from None
+        times.append(answered - sent)
+    return ClockOffset(statistics.median(offsets), statistics.median(times) / 2, _READS)

@@ -75,20 +75,20 @@ class PhoneFiles:
         if source is None:
             return
         quoted = shlex.quote(source)
-        done = self._link.run(
+        result = self._link.run(
             self._as_root(f"test -e {quoted} || exit {_NONE_THERE}; cat {quoted}"), timeout_s=_TIMEOUT_S
         )
-        if done.exit_code == _NONE_THERE:
+        if result.exit_code == _NONE_THERE:
             return
-        self._arrived(done.exit_code, done.stderr, source)
-        _write(target, done.stdout)
+        self._arrived(result.exit_code, result.stderr, source)
+        _write(target, result.stdout)
         self._brought.add(source)
 
     def _do(self, command: str, path: str, *, stdin: bytes = b"", as_root: bool = True) -> bytes:
         line = self._as_root(command) if as_root else command
-        done = self._link.run(line, stdin=stdin, timeout_s=_TIMEOUT_S)
-        self._arrived(done.exit_code, done.stderr, path)
-        return done.stdout
+        result = self._link.run(line, stdin=stdin, timeout_s=_TIMEOUT_S)
+        self._arrived(result.exit_code, result.stderr, path)
+        return result.stdout
 
     def _arrived(self, exit_code: int, stderr: bytes, path: str) -> None:
         if exit_code != 0:

@@ -27,15 +27,15 @@ class Interface:
 
 def parse_addresses(text: str) -> dict[str, Interface]:
     """Parse ``ip -o link show`` followed by ``ip -4 -o addr show`` into interfaces by name."""
-    found: dict[str, Interface] = {}
+    interfaces: dict[str, Interface] = {}
     for match in re.finditer(r"^\d+: (\S+?)(?:@\S+)?: <([^>]*)>", text, re.MULTILINE):
-        found[match[1]] = Interface(match[1], "", "UP" in match[2].split(","))
+        interfaces[match[1]] = Interface(match[1], "", "UP" in match[2].split(","))
     for match in re.finditer(r"^\d+: (\S+)\s+inet (?:addr:)?([\d.]+)", text, re.MULTILINE):
         name = match[1].partition("@")[0]
-        old = found.get(name, Interface(name, "", up=True))
+        old = interfaces.get(name, Interface(name, "", up=True))
         if not old.address:
-            found[name] = Interface(name, match[2], old.up)
-    return found
+            interfaces[name] = Interface(name, match[2], old.up)
+    return interfaces
 
 
 def choose(interfaces: Mapping[str, Interface], named: Mapping[str, str]) -> dict[str, str]:

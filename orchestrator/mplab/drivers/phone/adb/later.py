@@ -42,17 +42,17 @@ def later_command(link: Link, root: str, script: str) -> list[str]:
 
     `root` is the name of a `Root`.
     """
-    what: _Later = {
+    task: _Later = {
         "home": str(link.server.home),
         "keys": [str(key) for key in link.server.keys],
         "serial": link.serial,
         "root": root,
         "script": script,
     }
-    return [sys.executable, "-m", "mplab.drivers.phone.adb.later", json.dumps(what)]
+    return [sys.executable, "-m", "mplab.drivers.phone.adb.later", json.dumps(task)]
 
 
-def run_later(what: _Later) -> None:
+def run_later(task: _Later) -> None:
     """Run the script on the phone.
 
     Raises:
@@ -60,16 +60,16 @@ def run_later(what: _Later) -> None:
         DeviceError: the phone was lost.
         SystemExit: the script failed.
     """
-    log = Path(what["home"]) / "later.log"
-    with AdbServer(Path(what["home"]), keys=tuple(map(Path, what["keys"])), log=log) as server:
-        link = Link(server, what["serial"])
+    log = Path(task["home"]) / "later.log"
+    with AdbServer(Path(task["home"]), keys=tuple(map(Path, task["keys"])), log=log) as server:
+        link = Link(server, task["serial"])
         link.connect(_CONNECT_TIMEOUT_S)
-        dialect = Root[what["root"]]
+        dialect = Root[task["root"]]
         if dialect is Root.ADBD:  # a reboot ends "adb root"
             dialect = find_root(link)
-        done = link.run(dialect.line(what["script"]), timeout_s=_SCRIPT_TIMEOUT_S)
-        if done.exit_code != 0:
-            raise SystemExit(f"{link.label}: exit code {done.exit_code}: {done.stderr.decode(errors='replace')}")
+        result = link.run(dialect.line(task["script"]), timeout_s=_SCRIPT_TIMEOUT_S)
+        if result.exit_code != 0:
+            raise SystemExit(f"{link.label}: exit code {result.exit_code}: {result.stderr.decode(errors='replace')}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""`Link`: connect one phone at an adb server, and run commands on it."""
+"""`Link`: connect one phone at an adb server, run commands on it, and forward ports to it."""
 
 import contextlib
 import re
 import time
+from collections.abc import Iterator, Mapping
 
 import adbutils
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.polling import wait_until
+from mplab.base.undo import UndoStack
 from mplab.drivers.phone.adb import wire
 from mplab.drivers.phone.adb.server import AdbServer
 
@@ -104,7 +106,7 @@ class Link:
             text = f"no answer within {timeout_s:g} s"
             raise DeviceError(self.label, text, command=(command,)) from error
         except wire.LostError as error:
-            raise DeviceError(self.label, f"was lost meanwhile: {self.whereabouts()}", command=(command,)) from error
+            raise DeviceError(self.label, f"was lost: {self.whereabouts()}", command=(command,)) from error
         except FAILURES as error:
             raise DeviceError(self.label, f"{error}; {self.whereabouts()}", command=(command,)) from error
 
@@ -142,6 +144,68 @@ class Link:
             where = "nothing answers at this address" if self.over_tcp else "is it plugged in, is USB debugging on?"
             return f"not there after {waited_s:g} s: {where} adb sees: {others or 'no phone'}"
         return "its adb server does not answer"
+
+
+_MARK = "=mplab="
+
+
+def asking(commands: Mapping[str, str]) -> str:
+    """Return a script that runs all `commands` (name → command line); their standard error is discarded."""
+    return "; ".join(f"echo {_MARK}{name}; ({command}) 2>/dev/null" for name, command in commands.items())
+
+
+def split_answers(text: str) -> dict[str, str]:
+    """Split the output of an `asking` script: return name of command → its output."""
+    parts = re.split(rf"^{_MARK}(\w+)\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+_GRANTED = "OKAY"
+
+
+class Forwards:
+    """Port forwards of one phone. Forwards that still exist when the phone is released are removed then.
+
+    Args:
+        link: connection to the phone.
+        undo: undo stack of the phone.
+    """
+
+    def __init__(self, link: Link, undo: UndoStack) -> None:
+        self._link = link
+        self._open: set[int] = set()
+        undo.register(f"{link.label}: forwards", self.close)
+
+    @contextlib.contextmanager
+    def to(self, remote: str) -> Iterator[int]:
+        """Yield a port of 127.0.0.1 that leads to `remote`: ``localabstract:NAME`` or ``tcp:PORT``.
+
+        The forward can be made before a process listens on `remote`. It is removed when the context ends.
+
+        Raises:
+            DeviceError: adb did not make the forward.
+        """
+        answer = self._link.ask(f"host-serial:{self._link.serial}:forward:tcp:0;{remote}")
+        # The answer is ``OKAY``, 4 hexadecimal digits (length of the port), and the port.
+        if not answer.startswith(_GRANTED) or not answer[8:].isdigit():
+            said = answer[8:] or self._link.whereabouts()
+            raise DeviceError(self._link.label, f"adb forward to {remote} was not made: {said}")
+        port = int(answer[8:])
+        self._open.add(port)
+        try:
+            yield port
+        finally:
+            self._remove(port)
+
+    def close(self) -> None:
+        """Remove all remaining forwards."""
+        for port in list(self._open):
+            self._remove(port)
+
+    def _remove(self, port: int) -> None:
+        """Remove a forward. Errors are ignored: if the phone was lost, adb has already removed the forward."""
+        self._open.discard(port)
+        self._link.ask(f"host-serial:{self._link.serial}:killforward:tcp:{port}")
 
 
 def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT_S) -> str:

@@ -18,10 +18,9 @@ from mplab.base.paths import INTERFACES
 from mplab.base.programs import IP, Program
 from mplab.base.undo import Command, UndoError, UndoJournal, UndoStack
 from mplab.drivers.phone.adb.files import PhoneFiles
-from mplab.drivers.phone.adb.forward import Forwards
 from mplab.drivers.phone.adb.interfaces import Interface, choose, parse_addresses
 from mplab.drivers.phone.adb.later import later_command
-from mplab.drivers.phone.adb.link import Link, only_serial
+from mplab.drivers.phone.adb.link import Forwards, Link, only_serial
 from mplab.drivers.phone.adb.process import AdbProcess
 from mplab.drivers.phone.adb.programs import FOLDER, PhonePrograms
 from mplab.drivers.phone.adb.quarantine import Quarantine
@@ -160,9 +159,9 @@ class AdbPhone:
         self._devices = choose(self._seen, self._settings.interfaces)
         for path, device in self._settings.interfaces.items():
             if device not in self._seen:
-                there = ", ".join(sorted(self._seen))
+                names = ", ".join(sorted(self._seen))
                 raise LabNotReadyError(
-                    f"{self.label}: no interface {device!r}, which is its {path}; there are: {there}"
+                    f"{self.label}: no interface {device!r}, which is its {path}; there are: {names}"
                 )
 
     # --- identity
@@ -222,9 +221,9 @@ class AdbPhone:
             DeviceError: the phone is lost, the command takes longer than `timeout_s`, or, with `check`, its exit code
                 is not 0.
         """
-        done = self.link.run(self.root.line(shlex.join(argv)), stdin=stdin.encode(), timeout_s=timeout_s)
+        output = self.link.run(self.root.line(shlex.join(argv)), stdin=stdin.encode(), timeout_s=timeout_s)
         result = CommandResult(
-            done.exit_code, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+            output.exit_code, output.stdout.decode(errors="replace"), output.stderr.decode(errors="replace")
         )
         if check and result.exit_code != 0:
             self.check_root(result.exit_code)
@@ -244,7 +243,9 @@ class AdbPhone:
         The phone is asked only if `exit_code`, that of a failed command, is typical of missing permission.
         """
         if self.rooted and exit_code in _DENIED_CODES and not still_root(self.link, self.root):
-            text = f"root was withdrawn ('{self.root.value}' works no more): allow it again in the phone's root manager"
+            text = (
+                f"root was withdrawn ('{self.root.value}' no longer works): allow it again in the phone's root manager"
+            )
             raise DeviceError(self.label, text)
 
     def program(self, program: Program) -> str:
@@ -266,7 +267,7 @@ class AdbPhone:
             self.link, argv, log=log, as_root=self.root.line,
             kill=lambda name, pid: self.shell(["kill", f"-{name}", str(pid)], check=False),
         )  # fmt: skip
-        self._processes = [*(one for one in self._processes if one.poll() is None), process]
+        self._processes = [*(running for running in self._processes if running.poll() is None), process]
         return process
 
     def keep(self, name: str, text: str) -> str:
@@ -370,9 +371,9 @@ class AdbPhone:
         return device in self._seen and bool(self._seen[device].address)
 
     def _run_plain(self, command: str) -> None:
-        done = self.link.run(command)
-        if done.exit_code != 0:
-            stderr = done.stderr.decode(errors="replace")
+        result = self.link.run(command)
+        if result.exit_code != 0:
+            stderr = result.stderr.decode(errors="replace")
             raise DeviceError(
-                self.label, "a command failed", command=(command,), exit_code_found=done.exit_code, stderr=stderr
+                self.label, "a command failed", command=(command,), exit_code_found=result.exit_code, stderr=stderr
             )

@@ -9,7 +9,7 @@ from mplab.drivers.phone.adb.apps import Apps
 from mplab.drivers.phone.adb.kernel import read_kernel
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.programs import BROUGHT
-from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, look
+from mplab.drivers.phone.adb.readiness import Readiness, default_thresholds, measure_readiness
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.protocol import PhoneIdentity
 from mplab.drivers.phone.settings import ReadyFile
@@ -20,8 +20,8 @@ WITHOUT_ROOT = (
     "transparent redirect of the apps' TCP: only apps that can use a proxy go through the agent",
     "default route and policy routing",
     "kernel parameters: congestion control, Multipath TCP",
-    "IPv6: apps may use it beside the transport",
-    "QUIC (443/udp): apps may use it beside the transport",
+    "IPv6: apps may use it in addition to the transport",
+    "QUIC (443/udp): apps may use it in addition to the transport",
     "captures on the phone's interfaces",
 )
 """Conditions that mplab cannot control on a phone without root."""
@@ -89,18 +89,18 @@ def probe_phone(phone: AdbPhone, thresholds: ReadyFile | None = None, apps: Mapp
         programs=programs,
         captures=captures,
         uncontrolled=() if phone.rooted else WITHOUT_ROOT,
-        readiness=look(phone, thresholds or default_thresholds(), apps),
+        readiness=measure_readiness(phone, thresholds or default_thresholds(), apps),
     )
 
 
 def _programs(phone: AdbPhone) -> dict[str, str]:
-    found = {}
+    paths = {}
     for program in (MPFLEX, MPTRACE, CURL):
-        found[program.name] = _where(phone, program)
-    said = phone.script("; ".join(f"command -v {name} || echo -" for name in _TOOLS), check=False).stdout
-    for name, where in zip(_TOOLS, said.splitlines(), strict=False):
-        found[name] = where if where.startswith("/") else "not there"
-    return found
+        paths[program.name] = _where(phone, program)
+    output = phone.script("; ".join(f"command -v {name} || echo -" for name in _TOOLS), check=False).stdout
+    for name, where in zip(_TOOLS, output.splitlines(), strict=False):
+        paths[name] = where if where.startswith("/") else "not there"
+    return paths
 
 
 def _where(phone: AdbPhone, program: Program) -> str:

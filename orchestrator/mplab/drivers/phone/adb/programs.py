@@ -37,9 +37,9 @@ def host_file(program: Program, abi: str, label: str) -> Path:
     for candidate in candidates:
         if candidate.is_file() and abi_of(candidate) == abi:
             return candidate
-    there = f"{usual} is for {abi_of(usual) or 'something else'}" if usual else "it is not built"
+    available = f"{usual} is for {abi_of(usual) or 'something else'}" if usual else "it is not built"
     how = f"run 'make android ANDROID_ABI={abi}'" if abi in _MACHINES.values() else "there is no build for it"
-    raise LabNotReadyError(f"{label}: {program.name} for {abi or 'an unknown ABI'} is needed, and {there}: {how}")
+    raise LabNotReadyError(f"{label}: {program.name} for {abi or 'an unknown ABI'} is needed, and {available}: {how}")
 
 
 class PhonePrograms:
@@ -86,8 +86,8 @@ class PhonePrograms:
         if self._sum(target) != (wanted := hashlib.sha256(source.read_bytes()).hexdigest()):
             self._link.run(f"mkdir -p {FOLDER}/bin && rm -f {target} {target}.new")
             self._push(source, f"{target}.new")
-            if (found := self._sum(f"{target}.new")) != wanted:
-                raise DeviceError(self._link.label, f"{target} arrived with checksum {found}, not {wanted}")
+            if (arrived := self._sum(f"{target}.new")) != wanted:
+                raise DeviceError(self._link.label, f"{target} arrived with checksum {arrived}, not {wanted}")
             self._link.run(f"chmod 755 {target}.new && mv {target}.new {target}")
         return target
 
@@ -97,7 +97,7 @@ class PhonePrograms:
 
     def _find(self, program: Program) -> str:
         for name in dict.fromkeys(Path(candidate).name for candidate in program.candidates):
-            found = self._link.run(f"command -v {shlex.quote(name)}").stdout.decode().strip()
-            if found:
-                return found
+            path = self._link.run(f"command -v {shlex.quote(name)}").stdout.decode().strip()
+            if path:
+                return path
         raise LabNotReadyError(f"{self._link.label}: has no {program.name} ({program.purpose})")

@@ -24,7 +24,7 @@ class Quarantined:
     def refusal(self, label: str) -> LabNotReadyError:
         """Return the error that refuses the use of this phone; `label` is its name in messages."""
         return LabNotReadyError(
-            f"{label}: in quarantine since {self.since}: {self.reason}. Look at it, then run "
+            f"{label}: in quarantine since {self.since}: {self.reason}. Check the phone, then run "
             f"'mplab phone release {self.serial}'"
         )
 
@@ -50,9 +50,9 @@ class Quarantine:
         private_directory(self._folder.parent)
         private_directory(self._folder)
         since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        found = Quarantined(serial, reason, since)
-        replace(self._path(serial), (json.dumps(asdict(found), indent=2) + "\n").encode())
-        return found
+        entry = Quarantined(serial, reason, since)
+        replace(self._path(serial), (json.dumps(asdict(entry), indent=2) + "\n").encode())
+        return entry
 
     def find(self, serial: str) -> Quarantined | None:
         """Return the phone's entry; None if it is not in quarantine. A damaged file also counts as an entry."""
@@ -65,22 +65,22 @@ class Quarantine:
 
     def all(self) -> list[Quarantined]:
         """Return the entries of all phones in quarantine; damaged files are skipped."""
-        found = []
+        entries = []
         for path in sorted(self._folder.glob("*.json")):
             with contextlib.suppress(OSError, ValueError, TypeError):
-                found.append(Quarantined(**json.loads(path.read_text(encoding="utf-8"))))
-        return found
+                entries.append(Quarantined(**json.loads(path.read_text(encoding="utf-8"))))
+        return entries
 
     def release(self, serial: str) -> bool:
         """Allow the use of a phone again; return False when it was not in quarantine."""
-        there = self._path(serial).exists()
+        existed = self._path(serial).exists()
         self._path(serial).unlink(missing_ok=True)
-        return there
+        return existed
 
     def check(self, serial: str, label: str) -> None:
         """Raise LabNotReadyError when a phone is in quarantine."""
-        if (found := self.find(serial)) is not None:
-            raise found.refusal(label)
+        if (entry := self.find(serial)) is not None:
+            raise entry.refusal(label)
 
     def _path(self, serial: str) -> Path:
         return self._folder / f"{quote(serial, safe='')}.json"

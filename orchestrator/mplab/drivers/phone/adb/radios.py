@@ -96,10 +96,8 @@ class Radios:
         command = f"cmd phone set-allowed-network-types-for-users -s {slot}"
         self._phone.register(f"{self._phone.label}: allowed network types", f"{command} {before:b}")
         self._phone.script(f"{command} {wanted:b}")
-        if (found := self.allowed(slot)) != wanted:
-            raise DeviceError(
-                self._phone.label, f"{generation} was asked for: network types {wanted:b}, and there are {found:b}"
-            )
+        if (current := self.allowed(slot)) != wanted:
+            raise DeviceError(self._phone.label, f"{generation}: network types {wanted:b} requested, {current:b} set")
 
     def allowed(self, slot: int = 0) -> int:
         """Return the allowed network types as bits: ``NETWORK_TYPE_*`` n is bit n - 1.
@@ -107,15 +105,15 @@ class Radios:
         Raises:
             DeviceError: the phone's answer cannot be parsed.
         """
-        said = self._phone.script(f"cmd phone get-allowed-network-types-for-users -s {slot}").stdout.strip()
-        bits = parse_types(said)
+        output = self._phone.script(f"cmd phone get-allowed-network-types-for-users -s {slot}").stdout.strip()
+        bits = parse_types(output)
         if not bits:
-            raise DeviceError(self._phone.label, f"allowed network types {said!r}: not understood")
+            raise DeviceError(self._phone.label, f"allowed network types {output!r}: not understood")
         return bits
 
     def _sdk(self) -> int:
-        said = self._phone.link.run("getprop ro.build.version.sdk").stdout.strip()
-        return int(said) if said.isdigit() else 0
+        output = self._phone.link.run("getprop ro.build.version.sdk").stdout.strip()
+        return int(output) if output.isdigit() else 0
 
     def _read(self, key: str) -> str:
         return self._phone.script(f"settings get global {key}").stdout.strip()
@@ -125,7 +123,7 @@ def type_bits(generation: Generation, *, only: bool = False) -> int:
     """Return the bits of the network types of a generation and, unless `only`, of all older generations."""
     last = GENERATIONS.index(generation)
     chosen = GENERATIONS[last : last + 1] if only else GENERATIONS[: last + 1]
-    return sum(1 << (_TYPES[name] - 1) for one in chosen for name in _OF_GENERATION[one])
+    return sum(1 << (_TYPES[name] - 1) for included in chosen for name in _OF_GENERATION[included])
 
 
 def parse_types(text: str) -> int:

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
 from mplab.drivers.phone.adb.apps import Apps
-from mplab.drivers.phone.adb.clock import ClockOffset, measure_clock
-from mplab.drivers.phone.adb.condition import Condition, read_condition
+from mplab.drivers.phone.adb.condition import ClockOffset, Condition, measure_clock, read_condition
 from mplab.drivers.phone.adb.phone import AdbPhone
 from mplab.drivers.phone.adb.routing import Routing
 from mplab.drivers.phone.settings import ReadyFile
@@ -71,7 +70,7 @@ def prepare(phone: AdbPhone) -> None:
     Apps(phone).stop_updates()
 
 
-def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
+def measure_readiness(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
     """Measure whether a phone is ready.
 
     Args:
@@ -99,75 +98,80 @@ def look(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None 
 
 
 def check_ready(phone: AdbPhone, thresholds: ReadyFile, apps: Mapping[str, str] | None = None) -> Readiness:
-    """Return the result of `look`; refuse a phone that is not ready.
+    """Return the result of `measure_readiness`; refuse a phone that is not ready.
 
     Raises:
         DeviceError: the phone is not ready (the message has every reason), or was lost.
     """
-    found = look(phone, thresholds, apps)
-    if found.problems:
-        raise DeviceError(phone.label, f"is not ready: {'; '.join(found.problems)}")
-    return found
+    readiness = measure_readiness(phone, thresholds, apps)
+    if readiness.problems:
+        raise DeviceError(phone.label, f"is not ready: {'; '.join(readiness.problems)}")
+    return readiness
 
 
-def condition_problems(found: Condition, asked: ReadyFile) -> list[str]:
+def condition_problems(condition: Condition, limits: ReadyFile) -> list[str]:
     """Return the values of the condition that violate a threshold, one sentence each; unknown values are accepted.
 
     Exception: a SIM whose state is unknown does not count as ready.
     """
     problems = []
-    if found.battery_percent is not None and found.battery_percent < asked.battery:
-        charged = "" if found.plugged else ", and nothing charges it"
-        problems.append(f"battery at {found.battery_percent} %, {asked.battery} % are needed{charged}")
-    if found.temperature_c is not None and found.temperature_c > asked.temperature:
-        problems.append(f"battery at {found.temperature_c:g} °C, {asked.temperature:g} °C at most: let it cool down")
-    if found.thermal_status is not None and found.thermal_status > asked.thermal_status:
+    if condition.battery_percent is not None and condition.battery_percent < limits.battery:
+        charged = "" if condition.plugged else ", and nothing charges it"
+        problems.append(f"battery at {condition.battery_percent} %, {limits.battery} % are needed{charged}")
+    if condition.temperature_c is not None and condition.temperature_c > limits.temperature:
         problems.append(
-            f"Android throttles it (thermal status {found.thermal_status}, {asked.thermal_status} at most): "
+            f"battery at {condition.temperature_c:g} °C, {limits.temperature:g} °C at most: let it cool down"
+        )
+    if condition.thermal_status is not None and condition.thermal_status > limits.thermal_status:
+        problems.append(
+            f"Android throttles it (thermal status {condition.thermal_status}, {limits.thermal_status} at most): "
             "let it cool down"
         )
-    if found.free_bytes is not None and found.free_bytes < asked.storage:
-        free, needed = found.free_bytes / 1e6, asked.storage / 1e6
+    if condition.free_bytes is not None and condition.free_bytes < limits.storage:
+        free, needed = condition.free_bytes / 1e6, limits.storage / 1e6
         problems.append(f"{free:.0f} MB free in /data, {needed:.0f} MB are needed: delete something")
-    if found.awake is False:
+    if condition.awake is False:
         problems.append("its screen is off")
-    if found.locked:
-        problems.append("its screen is locked: take its PIN, pattern or password away")
-    if found.airplane:
+    if condition.locked:
+        problems.append("its screen is locked: remove its PIN, pattern or password")
+    if condition.airplane:
         problems.append("it is in airplane mode")
-    if asked.sim and not found.sim_ready:
-        problems.append(f"no SIM is ready ({', '.join(found.sims) or 'none'})")
+    if limits.sim and not condition.sim_ready:
+        problems.append(f"no SIM is ready ({', '.join(condition.sims) or 'none'})")
     return problems
 
 
-def version_problems(found: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each app that is missing or has another version than `asked`."""
+def version_problems(installed: Mapping[str, str], required: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each app that is missing or has another version than `required`."""
     problems = []
-    for package, version in asked.items():
-        if not found.get(package):
+    for package, version in required.items():
+        if not installed.get(package):
             problems.append(f"{package} is not installed: install version {version}")
-        elif found[package] != version:
-            problems.append(f"{package} has version {found[package]}, and the lab file says {version}")
+        elif installed[package] != version:
+            problems.append(f"{package} has version {installed[package]}, and the lab file says {version}")
     return problems
 
 
-def _network_problems(addresses: Mapping[str, str], idle_kbps: float | None, asked: ReadyFile) -> list[str]:
+def _network_problems(addresses: Mapping[str, str], idle_kbps: float | None, limits: ReadyFile) -> list[str]:
     problems = []
     missing = [f"{path} ({role})" for path, role in INTERFACES.items() if role not in addresses]
-    if asked.interfaces and missing:
+    if limits.interfaces and missing:
         problems.append(f"no address on {' and '.join(missing)}")
-    if idle_kbps is not None and idle_kbps > asked.idle_rate:
+    if idle_kbps is not None and idle_kbps > limits.idle_rate:
         problems.append(
-            f"its network is not idle: {idle_kbps:.0f} kbit/s, {asked.idle_rate} at most: something updates or syncs"
+            f"its network is not idle: {idle_kbps:.0f} kbit/s, {limits.idle_rate} at most: something updates or syncs"
         )
     return problems
 
 
-def _clock_problems(clock: ClockOffset, asked: ReadyFile) -> list[str]:
-    if abs(clock.offset_s) <= asked.clock_offset:
+def _clock_problems(clock: ClockOffset, limits: ReadyFile) -> list[str]:
+    if abs(clock.offset_s) <= limits.clock_offset:
         return []
-    way = "ahead" if clock.offset_s > 0 else "behind"
-    return [f"its clock is {abs(clock.offset_s):.1f} s {way}, {asked.clock_offset:g} s at most: set it by the network"]
+    direction = "ahead" if clock.offset_s > 0 else "behind"
+    return [
+        f"its clock is {abs(clock.offset_s):.1f} s {direction}, {limits.clock_offset:g} s at most: set it by the "
+        "network"
+    ]
 
 
 def _idle_kbps(phone: AdbPhone, before: Condition, for_s: float) -> float | None:

@@ -100,8 +100,8 @@ class Recovery:
         if link.run("getprop sys.boot_completed", timeout_s=10).stdout.strip() != b"1":
             return "it has not booted"
         if not still_root(link, self._phone.root):
-            return f"root was withdrawn ('{self._phone.root.value}' works no more)"
-        return "" if self._works() else "it does not do its part"
+            return f"root was withdrawn ('{self._phone.root.value}' no longer works)"
+        return "" if self._works() else "the check of its work failed"
 
     def _reconnect(self) -> None:
         self._phone.link.reconnect(self._patience.reconnect_s)
@@ -137,7 +137,7 @@ class Recovery:
     def _answers(self, before: bytes) -> bool:
         """Return True while the phone answers and has not rebooted; `before` is its boot id before the reboot."""
         try:
-            done = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
+            output = self._phone.link.run(_WHICH_BOOT, timeout_s=5)
         except DeviceError:
             return False
-        return done.stdout == before
+        return output.stdout == before

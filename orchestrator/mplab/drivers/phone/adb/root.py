@@ -60,9 +60,9 @@ def find_root(link: Link, wish: RootWish = "auto") -> Root:
     if wish != "su" and (debuggable or wish == "adb") and _restart_adbd(link, "root:"):
         return Root.ADBD
     if wish != "auto":
-        asked = "su" if wish == "su" else "'adb root'"
+        method = "su" if wish == "su" else "'adb root'"
         raise LabNotReadyError(
-            f"{link.label}: 'root: {wish}' was asked for, and {asked} gives none: see docs/phones.md"
+            f"{link.label}: 'root: {wish}' is set, but {method} gives no root access. See docs/phones.md"
         )
     return Root.NONE
 
@@ -82,8 +82,8 @@ def give_up_adb_root(link: Link) -> None:
 
 
 def _is_root(link: Link, dialect: Root) -> bool:
-    done = link.run(dialect.line("id -u"), timeout_s=_SU_TIMEOUT_S)
-    return done.exit_code == 0 and done.stdout.strip() == b"0"
+    result = link.run(dialect.line("id -u"), timeout_s=_SU_TIMEOUT_S)
+    return result.exit_code == 0 and result.stdout.strip() == b"0"
 
 
 def _restart_adbd(link: Link, service: str) -> bool:

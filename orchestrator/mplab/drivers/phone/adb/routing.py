@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mplab.base.errors import DeviceError
 from mplab.base.paths import INTERFACES
-from mplab.drivers.phone.systemudp import accept_system_udp
+from mplab.drivers.phone.routes import accept_system_udp
 
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
@@ -56,7 +56,7 @@ class Routing:
         tables = {role: self._table(device) for role, device in self._phone.devices.items()}
         role = INTERFACES[path]
         if not tables.get(role):
-            raise DeviceError(self._phone.label, f"{path} has no default route of its own: is it up?")
+            raise DeviceError(self._phone.label, f"{path} has no default route. Is its interface up?")
         undo = "".join(f"while ip rule del priority {n} 2>/dev/null; do :; done\n" for n in (_BY_SOURCE, _DEFAULT))
         if not self._default_kept:
             self._phone.register(f"{self._phone.label}: default route", undo + "true")
@@ -69,16 +69,16 @@ class Routing:
         rule = f"ip rule add from all lookup {tables[role]} priority {_DEFAULT}\n"
         self._phone.script(f"{undo}set -e\n{''.join(rules)}{rule}")
         device = self._phone.devices[role]
-        if (found := self.default_device()) != device:
+        if (current := self.default_device()) != device:
             raise DeviceError(
-                self._phone.label, f"the default route is by {found or 'nothing'}, {device} was asked for"
+                self._phone.label, f"the default route uses {current or 'no interface'}, {device} was requested"
             )
 
     def default_device(self) -> str:
         """Return the phone's name of the interface that new connections use; "" when there is no route."""
-        said = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
-        found = re.search(r"\bdev (\S+)", said)
-        return found[1] if found else ""
+        route = self._phone.script(f"ip route get {_ANYWHERE}", check=False).stdout
+        match = re.search(r"\bdev (\S+)", route)
+        return match[1] if match else ""
 
     def stop_ipv6(self) -> None:
         """Reject TCP and UDP over IPv6 on the phone, so that apps switch to IPv4 at once.
@@ -127,12 +127,12 @@ class Routing:
     def _table(self, device: str) -> str:
         """Return the table with the interface's own default route; "" when there is no such route."""
         text = self._phone.script(f"ip -4 route show table all dev {shlex.quote(device)}", check=False).stdout
-        found = re.findall(r"^default\b.*?\btable (\S+)", text, re.MULTILINE)
-        return str(found[0]) if found else ""
+        tables = re.findall(r"^default\b.*?\btable (\S+)", text, re.MULTILINE)
+        return str(tables[0]) if tables else ""
 
-    def _needs_root(self, what: str) -> None:
+    def _needs_root(self, feature: str) -> None:
         if not self._phone.rooted:
-            raise DeviceError(self._phone.label, f"{what} can be changed on a rooted phone alone")
+            raise DeviceError(self._phone.label, f"{feature} can be changed only on a rooted phone")
 
 
 def _rule(program: str) -> str:

@@ -1,7 +1,12 @@
-"""Save screenshots, screen recordings, element trees and the log of a phone."""
+"""Save screenshots, screen recordings, element trees and the log of a phone.
+
+Android's screenrecord stops after 180 s: `Film` records a cell in several parts.
+"""
 
 import shlex
+import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import DeviceError
@@ -19,12 +24,12 @@ _STOP_TIMEOUT_S = 15.0
 
 def screenshot(phone: AdbPhone, target: Path) -> None:
     """Save the screen as PNG. Raises DeviceError when the phone gives no picture."""
-    done = phone.link.run("screencap -p", timeout_s=30)
-    if done.exit_code != 0 or not done.stdout.startswith(b"\x89PNG"):
-        said = done.stderr.decode(errors="replace")
-        raise DeviceError(phone.label, "no screenshot", exit_code_found=done.exit_code, stderr=said)
+    result = phone.link.run("screencap -p", timeout_s=30)
+    if result.exit_code != 0 or not result.stdout.startswith(b"\x89PNG"):
+        errors = result.stderr.decode(errors="replace")
+        raise DeviceError(phone.label, "no screenshot", exit_code_found=result.exit_code, stderr=errors)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(done.stdout)
+    target.write_bytes(result.stdout)
 
 
 def hierarchy(phone: AdbPhone) -> str:
@@ -34,11 +39,11 @@ def hierarchy(phone: AdbPhone) -> str:
         DeviceError: there is no tree, e.g. because another automation uses the phone's accessibility service.
     """
     path = f"/data/local/tmp/{_TREE_FILE}"
-    done = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
-    text = done.stdout.decode(errors="replace")
-    if done.exit_code != 0 or "<hierarchy" not in text:
-        said = done.stderr.decode(errors="replace") or text
-        raise DeviceError(phone.label, "no element tree", exit_code_found=done.exit_code, stderr=said)
+    result = phone.link.run(f"rm -f {path}; uiautomator dump {path} && cat {path}; c=$?; rm -f {path}; exit $c")
+    text = result.stdout.decode(errors="replace")
+    if result.exit_code != 0 or "<hierarchy" not in text:
+        errors = result.stderr.decode(errors="replace") or text
+        raise DeviceError(phone.label, "no element tree", exit_code_found=result.exit_code, stderr=errors)
     begin = text.find("<?xml")
     return text[begin if begin >= 0 else text.index("<hierarchy") :]
 
@@ -78,8 +83,8 @@ class ScreenRecording:
         if code is None:
             code = self._process.stop()
         if self._phone.shell(["test", "-s", self._path], check=False).exit_code != 0:
-            said = self._log.read_text(errors="replace")
-            raise DeviceError(self._phone.label, "no screen recording", exit_code_found=code, stderr=said)
+            output = self._log.read_text(errors="replace")
+            raise DeviceError(self._phone.label, "no screen recording", exit_code_found=code, stderr=output)
         self._phone.pull(self._path, target)
         self._phone.shell(["rm", "-f", self._path], check=False)
 
@@ -98,7 +103,7 @@ class LogCut:
         self._phone = phone
         self._since = phone.link.run("date +%s.%N").stdout.decode().strip()[:-6]
         if not self._since.replace(".", "").isdigit():
-            raise DeviceError(phone.label, f"'date +%s.%N' says {self._since!r}, no time")
+            raise DeviceError(phone.label, f"'date +%s.%N' printed {self._since!r}, which is no time")
 
     def save(self, target: Path) -> None:
         """Save the log from the creation of this object until now. Its times are Unix seconds of the phone's clock.
@@ -106,9 +111,87 @@ class LogCut:
         Raises:
             DeviceError: the phone gives no log.
         """
-        done = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
-        if done.exit_code != 0:
-            said = done.stderr.decode(errors="replace")
-            raise DeviceError(self._phone.label, "no log", exit_code_found=done.exit_code, stderr=said)
+        result = self._phone.link.run(f"logcat -d -v epoch -T {shlex.quote(self._since)}", timeout_s=60)
+        if result.exit_code != 0:
+            errors = result.stderr.decode(errors="replace")
+            raise DeviceError(self._phone.label, "no log", exit_code_found=result.exit_code, stderr=errors)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(done.stdout)
+        target.write_bytes(result.stdout)
+
+
+_POLL_S = 0.2
+_EARLY_S = 1.0
+
+
+@dataclass(frozen=True)
+class FilmFile:
+    """One file of a film.
+
+    Attributes:
+        path: MP4 file on the host.
+        began: host time at which screenrecord was started, s; the first picture follows a little later.
+    """
+
+    path: Path
+    began: float
+
+
+class Film:
+    """Screen recording in parts; it starts when the object is made.
+
+    Between two parts, some tenths of a second are not recorded.
+
+    Args:
+        phone: phone to record.
+        folder: host folder for ``1.mp4``, ``2.mp4``, ….
+        logs: host folder for the output of screenrecord.
+        part_s: maximum length of a part, s.
+
+    Raises:
+        DeviceError: screenrecord did not start.
+    """
+
+    def __init__(self, phone: AdbPhone, folder: Path, logs: Path, *, part_s: int = LONGEST_FILM_S) -> None:
+        self._phone = phone
+        self._folder = folder
+        self._logs = logs
+        self._part_s = part_s
+        self._problem: DeviceError | None = None
+        self._parts = [self._begin(1)]
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._go_on, name="film", daemon=True)
+        self._thread.start()
+
+    def save(self) -> list[FilmFile]:
+        """Stop the recording and copy its parts to the host.
+
+        Raises:
+            DeviceError: a part ended early, or could not be started or copied; the parts before it are copied.
+        """
+        self._end.set()
+        self._thread.join()
+        saved = []
+        for number, part in enumerate(self._parts, 1):
+            path = self._folder / f"{number}.mp4"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.save(path)
+            saved.append(FilmFile(path, part.began))
+        if self._problem is not None:
+            raise self._problem
+        return saved
+
+    def _begin(self, number: int) -> ScreenRecording:
+        return ScreenRecording(self._phone, self._logs / f"film-{number}.log", limit_s=self._part_s)
+
+    def _go_on(self) -> None:
+        while not self._end.wait(_POLL_S):
+            if not self._parts[-1].over:
+                continue
+            if time.time() < self._parts[-1].began + self._part_s - _EARLY_S:  # the next part would end early, too
+                self._problem = DeviceError(self._phone.label, "its screen recording has ended by itself")
+                return
+            try:
+                self._parts.append(self._begin(len(self._parts) + 1))
+            except DeviceError as error:
+                self._problem = error
+                return

@@ -188,5 +188,5 @@ def default_home() -> Path:
 
 def user_keys() -> tuple[Path, ...]:
     """Return the private key of the user's own adb, which phones may already trust; () if there is none."""
-    found = Path.home() / ".android" / "adbkey"
-    return (found,) if found.is_file() else ()
+    key = Path.home() / ".android" / "adbkey"
+    return (key,) if key.is_file() else ()

@@ -62,13 +62,12 @@ class ShellStream:
         with contextlib.suppress(OSError):
             self._socket.close()
 
-    def send(self, data: bytes, *, end: bool = True) -> None:
-        """Queue `data` as standard input of the command; `read` sends it. With `end`, nothing follows `data`."""
+    def send(self, data: bytes) -> None:
+        """Queue `data` as the whole standard input of the command; `read` sends it."""
         for start in range(0, len(data), _BLOCK):
             block = data[start : start + _BLOCK]
             self._outgoing += _PACKET.pack(STDIN, len(block)) + block
-        if end:
-            self._outgoing += _PACKET.pack(CLOSE_STDIN, 0)
+        self._outgoing += _PACKET.pack(CLOSE_STDIN, 0)
 
     def read(self, take: Callable[[int, bytes], None], *, deadline: float | None = None) -> int:
         """Exchange data until the command ends; return its exit code.

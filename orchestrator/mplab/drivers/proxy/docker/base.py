@@ -61,10 +61,10 @@ def make_base(client: DockerClient, image: str, *, because: str = "") -> None:
     Raises:
         LabNotReadyError: `image` is a digest, or mmdebstrap is missing or failed.
     """
-    why = f"{image} is not in the engine, no registry gave it ({because})" if because else f"{image} is to be made"
+    why = f"{image} is not in the engine, no registry gave it ({because})" if because else f"{image} must be made"
     if "@" in image:
         raise LabNotReadyError(
-            f"{why}, and what a digest names cannot be made from packages: take debian:bookworm-slim"
+            f"{why}, and an image with a digest cannot be made from packages. Use debian:bookworm-slim"
         )
     if MMDEBSTRAP.find() is None:
         raise LabNotReadyError(f"{why}, and mmdebstrap, which makes it from packages, is missing; {MMDEBSTRAP.remedy}")
@@ -97,11 +97,11 @@ def _make_archive(archive: Path) -> None:
             *(SUITE, str(partial), *map(str, sources)),
         ]
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False)
+            result = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired as error:
             raise LabNotReadyError(f"mmdebstrap is not done after {_BUILD_TIMEOUT_S:g} s") from error
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        if result.returncode != 0:
+            last = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
             raise LabNotReadyError(f"mmdebstrap cannot make the base image: {last}")
         shutil.move(partial, archive)
 

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TypedDict
 
 from ruamel.yaml import YAML
@@ -43,28 +42,28 @@ class _Service(TypedDict):
     image: str
 
 
-def profiles(file: Path = FILE) -> list[str]:
+def profiles() -> list[str]:
     """Return all profiles of the compose file, in its order."""
-    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
+    services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
     return list(dict.fromkeys(name for service in services.values() for name in service["profiles"]))
 
 
-def one_for_each_image(chosen: Sequence[str], file: Path = FILE) -> list[str]:
+def one_for_each_image(chosen: Sequence[str]) -> list[str]:
     """Return one service for each image that the profiles `chosen` use.
 
     Services share images, so building all services would build images repeatedly.
     """
-    services: Mapping[str, _Service] = YAML(typ="safe").load(file)["services"]
-    found: dict[str, str] = {}
+    services: Mapping[str, _Service] = YAML(typ="safe").load(FILE)["services"]
+    service_of: dict[str, str] = {}
     for name, service in services.items():
         if not set(chosen).isdisjoint(service["profiles"]):
-            found.setdefault(service["image"], name)
-    return list(found.values())
+            service_of.setdefault(service["image"], name)
+    return list(service_of.values())
 
 
-def default_settings(file: Path = ENV_FILE) -> dict[str, str]:
+def default_settings() -> dict[str, str]:
     """Read the variables in ``.env``."""
-    lines = [line.strip() for line in file.read_text().splitlines()]
+    lines = [line.strip() for line in ENV_FILE.read_text().splitlines()]
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
 
@@ -78,8 +77,8 @@ def compose_command() -> tuple[str, ...]:
     for command in (("docker", "compose"), ("docker-compose",)):
         if shutil.which(command[0]) is None:
             continue
-        done = subprocess.run([*command, "version"], capture_output=True, text=True, timeout=30, check=False)
-        if done.returncode == 0:
+        result = subprocess.run([*command, "version"], capture_output=True, text=True, timeout=30, check=False)
+        if result.returncode == 0:
             return command
     raise LabNotReadyError(
         "neither 'docker compose' nor 'docker-compose' was found; install it: apt-get install docker-compose"
@@ -142,21 +141,21 @@ def _run(argv: Sequence[str], environment: Mapping[str, str], say: Callable[[str
 def _no_buildx() -> bool:
     if shutil.which("docker") is None:
         return True
-    done = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
-    return done.returncode != 0
+    result = subprocess.run(["docker", "buildx", "version"], capture_output=True, timeout=30, check=False)
+    return result.returncode != 0
 
 
 def why_failed(output: str) -> str:
     """Explain the output of a failed Compose call in one sentence."""
-    if found := _TAKEN.search(output):
-        bind = found["bind"] or found["listen"]
+    if match := _TAKEN.search(output):
+        bind = match["bind"] or match["listen"]
         return f"port {bind} is taken by another program; end it, or choose other addresses (listen, .env)"
-    if found := _NO_ADDRESS.search(output):
-        return f"{found['address']} is no address of the engine's host; 'listen' names the addresses of that server"
+    if match := _NO_ADDRESS.search(output):
+        return f"{match['address']} is no address of the engine's host; 'listen' names the addresses of that server"
     if _OVERLAP.search(output):
         return "a network of the lab is taken on the engine's host; choose MPLAB_FRONT_1 and MPLAB_FRONT_2 (.env)"
-    if found := _NO_VOLUME.search(output):
-        return f"the volume {found['volume']} is not there; 'mplab proxy prepare' makes it"
+    if match := _NO_VOLUME.search(output):
+        return f"the volume {match['volume']} is not there; 'mplab proxy prepare' makes it"
     if _NO_REGISTRY.search(output):
         return f"an image is missing and no registry gave it: {_last(output)}; 'mplab proxy prepare' builds all images"
     return f"compose: {_last(output)}"

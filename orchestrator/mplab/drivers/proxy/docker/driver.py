@@ -8,11 +8,11 @@ from mplab.base.deferred import deferred
 from mplab.base.findings import Finding
 from mplab.drivers.proxy.byhand import Chosen
 from mplab.drivers.proxy.docker.settings import PROFILES, DockerProxyFile
-from mplab.drivers.proxy.driver import HandedOver, HostSettings, ProxyDriver, Say, ServerSettings
+from mplab.drivers.proxy.driver import HostedResources, HostSettings, ProxyDriver, Say, ServerSettings
 
 if TYPE_CHECKING:
     from mplab.drivers.proxy.byhand import ByHand
-    from mplab.drivers.proxy.servers import Servers
+    from mplab.drivers.proxy.protocol import Servers
 
 
 class DockerDriver(ProxyDriver[DockerProxyFile]):
@@ -40,7 +40,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
     def check(self, settings: DockerProxyFile, lab_file: str) -> Iterator[Finding]:
         """See `ProxyDriver`: yields the findings of `mplab proxy doctor`."""
         with deferred("Docker's client is slow to import"):
-            from mplab.drivers.proxy.docker.doctor import examine
+            from mplab.drivers.proxy.docker.byhand import examine
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
         for finding in examine(DockerStack(StackSettings.of(settings))):
             remedy = "" if finding.ok else f"mplab proxy doctor --lab {lab_file}"
@@ -53,8 +53,8 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.byhand import DockerByHand
             from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
-        found = settings or DockerProxyFile.model_validate({})
-        stack = StackSettings.of(found, engine=chosen.engine, profiles=chosen.parts)
+        file = settings or DockerProxyFile.model_validate({})
+        stack = StackSettings.of(file, engine=chosen.engine, profiles=chosen.parts)
         return DockerByHand(DockerStack(stack, say=say, detail=detail) if detail else DockerStack(stack, say=say))
 
     def prepare(self, settings: DockerProxyFile, host: HostSettings) -> dict[str, object]:
@@ -65,7 +65,7 @@ class DockerDriver(ProxyDriver[DockerProxyFile]):
 
     def host(
         self, settings: DockerProxyFile, host: HostSettings, run_id: str
-    ) -> AbstractContextManager[HandedOver | None]:
+    ) -> AbstractContextManager[HostedResources | None]:
         """See `ProxyDriver`: runs the containers."""
         with deferred("Docker's client is slow to import"):
             from mplab.drivers.proxy.docker.hosting import hosted

@@ -86,14 +86,14 @@ def _server_version(url: str, shown: str = "") -> str:
                 probe.connect(url.removeprefix("unix://"))
         client = _client(url, ".".join(map(str, OLDEST_API)))
         try:
-            found = client.version(api_version=False)
+            version_facts = client.version(api_version=False)
         finally:
             client.close()
     except (DockerException, RequestException, OSError, ValueError) as error:
         raise LabNotReadyError(_why_unreachable(shown, error)) from error
-    version = str(found["ApiVersion"])
+    version = str(version_facts["ApiVersion"])
     if tuple(int(part) for part in version.split(".")) < OLDEST_API:
-        raise LabNotReadyError(f"Docker at {shown} is {found['Version']}: 20.10 or newer is needed")
+        raise LabNotReadyError(f"Docker at {shown} is {version_facts['Version']}: 20.10 or newer is needed")
     return version
 
 

@@ -1,18 +1,74 @@
-"""Prepare and start a lab's containers outside of its namespaces, before the lab starts."""
+"""Prepare and start a lab's containers outside of its namespaces, before the lab starts, and pass them into the lab."""
 
+import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Self, cast
 
+from docker.models.containers import Container
+
+from mplab.base.enter import Inherited
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.borrow import borrowed, exclusive
 from mplab.drivers.proxy.docker.engine import connected
-from mplab.drivers.proxy.docker.handover import HOLDERS, HandedStack
-from mplab.drivers.proxy.docker.namespaces import open_network
 from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, DockerProxyFile
-from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.stack import DockerStack, StackFacts, StackSettings
+from mplab.drivers.proxy.docker.takeover import exclusive, taken_over
 from mplab.drivers.proxy.docker.watch import Watch
 from mplab.drivers.proxy.driver import HostSettings
+
+VARIABLE = "MPLAB_CONTAINERS"
+"""Environment variable that carries a `HostedStack` into the lab, as JSON."""
+
+HOLDERS = {"proxy": "proxy-net", "origin": "origin-net"}
+"""Node → service whose container holds the network namespace that replaces the node's."""
+
+
+@dataclass(frozen=True)
+class HostedStack:
+    """`HostedResources` for a running stack.
+
+    Attributes:
+        url: URL of the engine, valid inside the lab.
+        project: name of the compose project.
+        directory: folder of configurations and secrets of the containers.
+        holder: id of the container that holds the proxy's network namespace.
+        images: ``net``, ``capture`` → name and tag of the image that cells use: ``mplab/net:latest``.
+        facts: result of `DockerStack.describe`.
+        socket: file descriptor of the engine's socket, if `url` refers to it; -1: none.
+        networks: node → file descriptor of the network namespace for the node; see `Servers.networks`.
+    """
+
+    url: str
+    project: str
+    directory: str
+    holder: str
+    images: Mapping[str, str]
+    facts: StackFacts
+    socket: int = -1
+    networks: Mapping[str, int] = field(default_factory=dict)
+
+    def changed_since(self, prepared: Mapping[str, object]) -> str:
+        """See `HostedResources`: compares the ids of mplab's images."""
+        before, now = cast("StackFacts", prepared["containers"])["images"], self.facts["images"]
+        changed = sorted(name for name, image in before.items() if now.get(name) != image)
+        return f"the images {', '.join(changed)}" if changed else ""
+
+    def inherited(self) -> Inherited:
+        """See `HostedResources`."""
+        descriptors = tuple(number for number in (self.socket, *self.networks.values()) if number >= 0)
+        return Inherited({VARIABLE: json.dumps(asdict(self))}, descriptors)
+
+    @classmethod
+    def received(cls) -> Self:
+        """Return the stack handed to this process. Raises LabNotReadyError when no stack was handed over."""
+        text = os.environ.get(VARIABLE)
+        if text is None:
+            raise LabNotReadyError("the lab has no running containers: they must be started before it, outside of it")
+        return cls(**json.loads(text))
+
 
 _ALWAYS = ("proxy", "origin", "dns")
 _PROBE = "probe"
@@ -28,10 +84,10 @@ def prepared(settings: DockerProxyFile, host: HostSettings) -> dict[str, object]
 
 
 @contextmanager
-def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HandedStack]:
+def hosted(settings: DockerProxyFile, host: HostSettings, run_id: str) -> Iterator[HostedStack]:
     """See `ProxyDriver.host`."""
     stack = _stack(settings, host)
-    with exclusive(stack, run_id=run_id), borrowed(stack), ExitStack() as opened:
+    with exclusive(stack, run_id=run_id), taken_over(stack), ExitStack() as opened:
         yield _hand_over(stack, opened, wired=host.wired)
 
 
@@ -46,10 +102,10 @@ def _stack(settings: DockerProxyFile, host: HostSettings) -> DockerStack:
 def _check_wires(stack: DockerStack) -> None:
     """Raise LabNotReadyError when the virtual phone cannot be wired to the containers."""
     if os.geteuid() != 0:
-        raise LabNotReadyError("a virtual phone is wired to containers by root alone: run as root, or without --lab")
+        raise LabNotReadyError("only root can wire a virtual phone to containers. Run as root, or without --lab")
     if not stack.url.startswith(LOCAL_ENGINE):  # from DOCKER_HOST; a lab file with such a URL is refused earlier
         raise LabNotReadyError(
-            f"engine {stack.url}: a virtual phone is wired to containers of this machine's engine alone: unix:///…"
+            f"engine {stack.url}: a virtual phone needs containers of this machine's engine: unix:///…"
         )
 
 
@@ -66,7 +122,7 @@ def profiles_of(proxy: DockerProxyFile, services: Sequence[str], *, probed: bool
     return tuple(name for name in PROFILES if name in wanted)
 
 
-def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedStack:
+def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedStack:
     """Return the description of the running stack for the lab.
 
     Args:
@@ -79,26 +135,54 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HandedS
     """
     url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
-        found = Watch(client, stack.settings.project).containers()
+        containers = Watch(client, stack.settings.project).containers()
         for node, service in HOLDERS.items() if wired else ():
-            networks[node] = open_network(found[service], service)
+            networks[node] = open_network(containers[service], service)
             opened.callback(os.close, networks[node])
-        holder = str(found[HOLDERS["proxy"]].id)
+        holder = str(containers[HOLDERS["proxy"]].id)
     if wired:
         # A lab has its own /run; this descriptor is its only access to the engine's socket.
         socket = os.open(stack.url.removeprefix(LOCAL_ENGINE), os.O_PATH | os.O_CLOEXEC)
         opened.callback(os.close, socket)
         url = f"unix:///proc/self/fd/{socket}"
-    made = stack.last_rendered()
-    if made is None:
+    configuration = stack.last_rendered()
+    if configuration is None:
         raise LabNotReadyError(f"{stack.directory}: the containers' configurations are gone")
-    return HandedStack(
+    return HostedStack(
         url,
         stack.settings.project,
         str(stack.directory),
         holder,
         {name: stack.image(name) for name in ("net", "capture")},
-        stack.describe(made),
+        stack.describe(configuration),
         socket,
         networks,
+    )
+
+
+_PROC = Path("/proc")
+
+
+def open_network(container: Container, service: str) -> int:
+    """Return a file descriptor of a container's network namespace.
+
+    A process of the container is found by its control group. The engine's process ids are wrong on this machine when
+    the engine runs in its own PID namespace.
+
+    Args:
+        container: a running container.
+        service: name of the container in messages.
+
+    Raises:
+        LabNotReadyError: this machine sees no process of the container.
+    """
+    for process in _PROC.iterdir():
+        if process.name.isdigit():
+            # The process has just ended, or belongs to another user.
+            with suppress(OSError):
+                if str(container.id) in (process / "cgroup").read_text():
+                    return os.open(process / "ns" / "net", os.O_RDONLY | os.O_CLOEXEC)
+    raise LabNotReadyError(
+        f"no process of the container of {service} is on this machine: the engine is on another one, or hidden. A "
+        "virtual phone needs an engine on this machine"
     )

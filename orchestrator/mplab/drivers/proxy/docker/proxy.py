@@ -89,11 +89,11 @@ class DockerProxy:
         return CapturePoint(self._sidecar, self._interface or self._default_interface(), "proxy.pcapng")
 
     def _default_interface(self) -> str:
-        said = self._ask("ip", "-4", "-o", "route", "show", "default")
-        found = re.search(r"\bdev (\S+)", said)
-        if found is None:
+        routes = self._ask("ip", "-4", "-o", "route", "show", "default")
+        match = re.search(r"\bdev (\S+)", routes)
+        if match is None:
             raise DeviceError(HOLDER, "its network has no default route: is one of its networks gone?")
-        return found[1]
+        return match[1]
 
     def origin_congestion_control(self) -> str:
         """Return the congestion control of the origin's own sockets. Raises DeviceError when it cannot be read."""
@@ -201,10 +201,10 @@ class DockerProxy:
     def _lines(self, mark: int) -> list[tuple[int, bytes]]:
         # The engine filters by whole seconds; the exact limit is applied here.
         try:
-            said = self._container(SERVICE).logs(since=max(mark // 10**9, 1), timestamps=True)
+            output = self._container(SERVICE).logs(since=max(mark // 10**9, 1), timestamps=True)
         except (DockerException, RequestException) as error:
             raise DeviceError(SERVICE, f"its log cannot be read: {error}") from error
-        return [(at, line) for at, line in parse_timed(said) if at > mark]
+        return [(at, line) for at, line in parse_timed(output) if at > mark]
 
     def counters(self) -> Mapping[str, int]:
         """Return kernel counters of the container's network namespace."""
@@ -222,9 +222,9 @@ class DockerProxy:
             DeviceError: the container's clock cannot be read.
         """
         before = clock()
-        there = float(self._ask("date", "+%s.%N"))
+        container_time = float(self._ask("date", "+%s.%N"))
         after = clock()
-        return max(before - there, there - after, 0.0)
+        return max(before - container_time, container_time - after, 0.0)
 
     def check_clock(self, clock: Callable[[], float] = time.time) -> None:
         """Raise DeviceError when the clocks differ by more than `CLOCK_S`: logs and captures would not match."""
@@ -238,36 +238,36 @@ class DockerProxy:
         try:
             code, output = self._container(service).exec_run(list(argv))
         except (DockerException, RequestException) as error:
-            raise DeviceError(service, f"cannot be asked: {error}", command=argv) from error
+            raise DeviceError(service, f"a command could not be run: {error}", command=argv) from error
         text = output.decode(errors="replace") if isinstance(output, bytes) else ""
         if code != 0:
             raise DeviceError(service, "a command failed", command=argv, exit_code_found=code, stderr=text)
         return text
 
     def _container(self, service: str) -> Container:
-        found = self.watch.containers().get(service)
-        if found is None:
+        container = self.watch.containers().get(service)
+        if container is None:
             raise DeviceError(service, f"the project {self._project} has no such container; 'mplab proxy up' makes it")
-        return found
+        return container
 
 
-def parse_timed(said: bytes) -> list[tuple[int, bytes]]:
+def parse_timed(log: bytes) -> list[tuple[int, bytes]]:
     """Parse log lines into pairs (time in ns since 1970, line)."""
     lines = []
-    for line in said.splitlines():
-        if found := _TIMESTAMP.match(line):
-            seconds = datetime.fromisoformat(found[1].decode()).replace(tzinfo=UTC).timestamp()
-            fraction = (found[2] or b"").ljust(9, b"0")[:9]
-            lines.append((int(seconds) * 10**9 + int(fraction), line[found.end() :]))
+    for line in log.splitlines():
+        if match := _TIMESTAMP.match(line):
+            seconds = datetime.fromisoformat(match[1].decode()).replace(tzinfo=UTC).timestamp()
+            fraction = (match[2] or b"").ljust(9, b"0")[:9]
+            lines.append((int(seconds) * 10**9 + int(fraction), line[match.end() :]))
     return lines
 
 
 def parse_records(lines: Sequence[tuple[int, bytes]]) -> list[LogRecord]:
     """Return the records (JSON objects with an event) among the lines."""
-    found = []
+    records = []
     for _, line in lines:
         with suppress(ValueError):
             record = json.loads(line)
             if isinstance(record, dict) and "event" in record:
-                found.append(cast("LogRecord", record))
-    return found
+                records.append(cast("LogRecord", record))
+    return records

@@ -113,18 +113,22 @@ def rendered(directory: Path, settings: RenderSettings, *, renew: bool = False) 
         LabNotReadyError: a program that makes content is missing.
     """
     key = _key(settings)
-    found = None if renew else load_rendered(directory)
-    if found is not None and found.key.startswith(key) and found.expires > time.time() + RENEW_BEFORE.total_seconds():
-        return found
+    existing = None if renew else load_rendered(directory)
+    if (
+        existing is not None
+        and existing.key.startswith(key)
+        and existing.expires > time.time() + RENEW_BEFORE.total_seconds()
+    ):
+        return existing
     if renew:
         shutil.rmtree(directory, ignore_errors=True)
     for folder in ("origin", "services"):
         shutil.rmtree(directory / folder, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = _render(directory, f"{key}-{secrets.token_hex(4)}", settings)
-    note = asdict(made) | {"directory": str(directory), "content": [str(path) for path in made.content]}
+    new = _render(directory, f"{key}-{secrets.token_hex(4)}", settings)
+    note = asdict(new) | {"directory": str(directory), "content": [str(path) for path in new.content]}
     write_private(directory / _NOTE, json.dumps(note, indent=1))
-    return made
+    return new
 
 
 def _render(directory: Path, key: str, settings: RenderSettings) -> Rendered:

@@ -19,7 +19,7 @@ from mplab.base.nodes import Node
 from mplab.drivers.origin.certificates import KnownAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG
 from mplab.drivers.proxy.docker.engine import connect
-from mplab.drivers.proxy.docker.handover import HandedStack
+from mplab.drivers.proxy.docker.hosting import HostedStack
 from mplab.drivers.proxy.docker.layout import InImages
 from mplab.drivers.proxy.docker.proxy import DockerProxy
 from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
@@ -35,7 +35,7 @@ from mplab.format.sites import delay_by_prefix
 def open_servers(settings: DockerProxyFile, lab: ServerSettings) -> "ContainerServers":
     """Return the servers of a lab as running containers. Raises LabNotReadyError when none were handed over."""
     kind = ContainerServers if lab.interface else FarServers
-    return kind(settings, lab, HandedStack.received())
+    return kind(settings, lab, HostedStack.received())
 
 
 class ContainerServers:
@@ -44,39 +44,39 @@ class ContainerServers:
     Args:
         settings: entry of the proxy in the lab file.
         lab: settings from the lab.
-        given: running stack that was handed to this process.
+        handed: running stack that was handed to this process.
 
     Raises:
         LabNotReadyError: the containers' configurations are missing.
     """
 
-    def __init__(self, settings: DockerProxyFile, lab: ServerSettings, given: HandedStack) -> None:
+    def __init__(self, settings: DockerProxyFile, lab: ServerSettings, handed: HostedStack) -> None:
         self._lab = lab
         self._internet = tuple(settings.internet.proxy_rules()) if settings.internet is not None else ()
-        self._given = given
-        made = load_rendered(Path(given.directory))
-        if made is None:
-            raise LabNotReadyError(f"{given.directory}: the containers' configurations are gone")
-        self._made = made
+        self._handed = handed
+        rendered = load_rendered(Path(handed.directory))
+        if rendered is None:
+            raise LabNotReadyError(f"{handed.directory}: the containers' configurations are gone")
+        self._rendered = rendered
         self._stack = ExitStack()
-        self.secret_file = made.secret_file
+        self.secret_file = rendered.secret_file
 
     @property
     def networks(self) -> Mapping[str, int]:
         """Network namespaces of the containers."""
-        return self._given.networks
+        return self._handed.networks
 
     def start(self, nodes: Mapping[str, Node]) -> None:
         """Connect to the running containers and check them from the lab's nodes."""
-        client = connect(self._given.url)
+        client = connect(self._handed.url)
         self._stack.callback(client.close)
-        self.services = self._make_services(nodes, Watch(client, self._given.project))
-        self.services.adopt(KnownAuthority(self._made.ca_pem.parent))
-        images = self._given.images
-        sidecar = Sidecar(client, image=images["capture"], project=self._given.project, beside=self._given.holder)
+        self.services = self._make_services(nodes, Watch(client, self._handed.project))
+        self.services.adopt(KnownAuthority(self._rendered.ca_pem.parent))
+        images = self._handed.images
+        sidecar = Sidecar(client, image=images["capture"], project=self._handed.project, beside=self._handed.holder)
         self.proxy = DockerProxy(
             client,
-            project=self._given.project,
+            project=self._handed.project,
             image=images["net"],
             sidecar=sidecar,
             interface=self._lab.interface,
@@ -94,9 +94,9 @@ class ContainerServers:
         """Return the services; requests that check them come from the node `origin`, which has their network."""
         return RunningServices(
             self._lab.services,
-            directory=self._made.directory / "services",
+            directory=self._rendered.directory / "services",
             host=nodes["origin"],
-            installed=InImages(self._made.directory),
+            installed=InImages(self._rendered.directory),
         )
 
     def _plain(self) -> str:
@@ -139,12 +139,12 @@ class ContainerServers:
     @property
     def ca_pem(self) -> Path:
         """Certificate of the authority that issued the containers' certificates."""
-        return self._made.ca_pem
+        return self._rendered.ca_pem
 
     def make_home(self, directory: Path) -> Path:
         """Make a home folder in which browsers trust the authority of the containers' certificates."""
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        nss_database(directory / ".pki" / "nssdb", self._made.ca_pem)
+        nss_database(directory / ".pki" / "nssdb", self._rendered.ca_pem)
         return directory
 
     def origin_congestion_control(self) -> str:
@@ -153,7 +153,7 @@ class ContainerServers:
 
     def describe(self) -> Mapping[str, object]:
         """Return engine, images and configurations."""
-        return {"containers": self._given.facts}
+        return {"containers": self._handed.facts}
 
     def check_alive(self) -> None:
         """Raise DeviceError when a container has ended, even if the engine has started it again."""
@@ -200,7 +200,7 @@ class FarServers(ContainerServers):
     """Containers that the phone reaches by published ports of the engine's host, here or elsewhere."""
 
     def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
-        return WatchedServices(self._lab.services, directory=self._made.directory, watch=watch)
+        return WatchedServices(self._lab.services, directory=self._rendered.directory, watch=watch)
 
     def _plain(self) -> str:
         return f"0.0.0.0:{PORTS['mpflex_plain']}"

@@ -34,16 +34,16 @@ _ENGINE = re.compile(r"unix:///\S+|ssh://[A-Za-z0-9._@:\[\]-]+|tcp://[A-Za-z0-9.
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
-def _parse_engine(found: object) -> str:
-    if isinstance(found, str) and _ENGINE.fullmatch(found):
-        return found
-    raise ValueError(f"engine {show(found)}: 'unix:///path', 'ssh://user@host' or 'tcp://host:port' is needed")
+def _parse_engine(value: object) -> str:
+    if isinstance(value, str) and _ENGINE.fullmatch(value):
+        return value
+    raise ValueError(f"engine {show(value)}: 'unix:///path', 'ssh://user@host' or 'tcp://host:port' is needed")
 
 
-def _parse_project(found: object) -> str:
-    if isinstance(found, str) and _PROJECT.fullmatch(found):
-        return found
-    raise ValueError(f"project {show(found)}: small letters, digits, '-' and '_' are needed, like 'mplab'")
+def _parse_project(value: object) -> str:
+    if isinstance(value, str) and _PROJECT.fullmatch(value):
+        return value
+    raise ValueError(f"project {show(value)}: small letters, digits, '-' and '_' are needed, like 'mplab'")
 
 
 class DockerProxyFile(ProxyFile):
@@ -51,23 +51,27 @@ class DockerProxyFile(ProxyFile):
 
     driver: Literal["docker"] = Field("docker", description="Containers of a Docker engine.")
     engine: Annotated[str, BeforeValidator(_parse_engine)] | None = Field(
-        None, description="Of which engine: unix:///…, ssh://user@host; without it, DOCKER_HOST or this machine's."
+        None, description="URL of the engine: unix:///…, ssh://user@host; default: DOCKER_HOST or this machine's."
     )
     project: Annotated[str, BeforeValidator(_parse_project)] = Field(
         "mplab", description="Name of the compose project."
     )
-    profiles: list[Literal[PROFILES]] = Field(["proxy", "origin", "dns"], min_length=1, description="What is started.")  # type: ignore[valid-type]
-    signal: list[Address] = Field(default_factory=list, max_length=8, description="What MPTCP advertises to phones.")
+    profiles: list[Literal[PROFILES]] = Field(  # type: ignore[valid-type]
+        ["proxy", "origin", "dns"], min_length=1, description="Profiles to start."
+    )
+    signal: list[Address] = Field(
+        default_factory=list, max_length=8, description="Addresses that MPTCP advertises to phones."
+    )
     congestion_control: Literal["cubic", "reno", "bbr", "system"] = Field(
-        "cubic", description="Of the proxy's sockets towards phones; system: what its kernel has."
+        "cubic", description="Of the proxy's sockets towards phones; system: that of its kernel."
     )
 
     @model_validator(mode="after")
     def _nothing_twice(self) -> Self:
-        for what in ("profiles", "listen", "signal"):
-            given = getattr(self, what)
-            if len(set(given)) < len(given):
-                raise ValueError(f"{what}: something stands there twice")
+        for key in ("profiles", "listen", "signal"):
+            entries = getattr(self, key)
+            if len(set(entries)) < len(entries):
+                raise ValueError(f"{key}: an entry is listed twice")
         return self
 
     def wiring_problem(self, phone: str, others: str) -> tuple[str, str]:
@@ -75,8 +79,8 @@ class DockerProxyFile(ProxyFile):
         if self.engine is None or self.engine.startswith(LOCAL_ENGINE):
             return "", ""
         return "engine", (
-            f"engine '{self.engine}': the virtual phone {phone} is wired into the network namespaces of containers, "
-            f"which are those of this machine's engine alone: 'unix:///…'; a phone with {others} can use any"
+            f"engine '{self.engine}': the virtual phone {phone} uses the network namespaces of the containers, which "
+            f"only an engine of this machine has: 'unix:///…'. A phone with {others} can use any engine"
         )
 
     @property

@@ -180,10 +180,10 @@ class Sidecar:
         if packed is None:
             raise DeviceError(self.name, f"{target.name} was not packed by the side-car; see {process.log.name}")
         try:
-            found = _fetch(process.container, f"{self.outbox(target)}.gz", target)
+            checksum = _fetch(process.container, f"{self.outbox(target)}.gz", target)
         except (DockerException, RequestException, OSError, EOFError, tarfile.TarError) as error:
             raise DeviceError(self.name, f"{target.name} cannot be fetched from the side-car: {error}") from error
-        if found != packed["sha256"]:
+        if checksum != packed["sha256"]:
             raise DeviceError(self.name, f"{target.name} was damaged on its way from the side-car: another SHA-256")
         with suppress(NotFound):
             process.container.remove(v=True, force=True)

@@ -67,7 +67,7 @@ class StackSettings:
         cls, file: DockerProxyFile, *, engine: str = "", profiles: Sequence[str] = (), congestion_control: str = ""
     ) -> Self:
         """Return the settings of a lab file; arguments that are not empty override it."""
-        asked = congestion_control or file.congestion_control
+        requested = congestion_control or file.congestion_control
         started = dict.fromkeys((*(profiles or file.profiles), *(["names"] if file.upstream_names else [])))
         return cls(
             engine=engine or file.engine or "",
@@ -75,23 +75,23 @@ class StackSettings:
             profiles=tuple(started),
             listen=tuple(file.listen),
             signal=tuple(file.signal),
-            congestion_control="" if asked == "system" else asked,
+            congestion_control="" if requested == "system" else requested,
             internet=tuple(file.internet.proxy_rules()) if file.internet is not None else (),
             upstream_names=file.upstream_names,
         )
 
     @classmethod
-    def read(cls, found: object) -> Self:
+    def read(cls, data: object) -> Self:
         """Parse settings that `asdict` and JSON have written. Raises ValueError for other data."""
-        return TypeAdapter(cls).validate_python(found)
+        return TypeAdapter(cls).validate_python(data)
 
     def environment(self) -> dict[str, str]:
         """Return variables of the compose file; they take precedence over ``.env``."""
-        found = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
-        found |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
+        variables = {"COMPOSE_PROJECT_NAME": self.project, **self.variables}
+        variables |= {f"MPLAB_LISTEN_{number}": address for number, address in enumerate(self.listen, 1)}
         if self.signal:
-            found["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
-        return found
+            variables["MPLAB_MPTCP_SIGNAL"] = " ".join(self.signal)
+        return variables
 
 
 class StackFacts(TypedDict):
@@ -154,25 +154,25 @@ class DockerStack:
     def up_with(self) -> StackSettings | None:
         """Return the settings with which a user started the stack; None if the user stopped it or never started it."""
         try:
-            found = json.loads(self._up_file.read_text())
+            settings = json.loads(self._up_file.read_text())
         except (OSError, ValueError):
             return None
-        return StackSettings.read(found)
+        return StackSettings.read(settings)
 
-    def describe(self, made: Rendered) -> StackFacts:
+    def describe(self, configuration: Rendered) -> StackFacts:
         """Return facts on which the results of cells depend: engine version, image ids, hash of the configurations."""
         with self._engine() as client:
             version = client.version(api_version=False)
-            found = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
+            image_ids = {tag: str(image.id) for image in client.images.list("mplab/*") for tag in image.tags}
         names = {path.parent.name for path in IMAGES_DIR.glob("*/Dockerfile")}
-        images = {name: found[self.image(name)] for name in sorted(names) if self.image(name) in found}
+        images = {name: image_ids[self.image(name)] for name in sorted(names) if self.image(name) in image_ids}
         return {
             "engine": version["Version"],
             "kernel": version.get("KernelVersion", ""),
             "project": self.settings.project,
             "profiles": list(self.settings.profiles),
             "images": images,
-            "configuration": made.digest,
+            "configuration": configuration.digest,
         }
 
     def prepare(self, *, renew: bool = False, build: bool = True, further: Sequence[str] = ()) -> Rendered:
@@ -195,11 +195,11 @@ class DockerStack:
                 chosen = tuple(dict.fromkeys((*self._with_net(), *further)))
                 self._compose("build", "--parallel", *one_for_each_image(chosen), chosen=chosen)
             self._say("configurations and content: making what is not there yet")
-            made = self.render(renew=renew)
+            configuration = self.render(renew=renew)
             image = self.image("net")
             _require(client, image)
-            fill_volumes(client, self.settings.project, image, made, self._say)
-        return made
+            fill_volumes(client, self.settings.project, image, configuration, self._say)
+        return configuration
 
     def up(self, *, renew: bool = False, build: bool = True, remember: bool = True) -> list[ServiceState]:
         """Prepare and start the stack; return when every service answers.
@@ -207,19 +207,19 @@ class DockerStack:
         Args:
             renew: see `prepare`.
             build: see `prepare`.
-            remember: store the settings (`up_with`): a run that borrows the stack then restores it afterwards.
+            remember: store the settings (`up_with`): a run that takes the stack over then restores it afterwards.
 
         Raises:
             LabNotReadyError: the stack cannot be started, or a service does not answer within two minutes.
         """
-        made = self.prepare(renew=renew, build=build)
+        configuration = self.prepare(renew=renew, build=build)
         if not self.url.startswith("unix://"):
             with self._engine() as client:
                 command = ["cat", str(ALLOWED)]
-                said = client.containers.run(self.image("net"), command, remove=True, network_mode="none")
-            self._check_congestion_control(said.decode().split())
+                output = client.containers.run(self.image("net"), command, remove=True, network_mode="none")
+            self._check_congestion_control(output.decode().split())
         self._say("containers: starting")
-        self._compose("up", "--detach", "--no-build", config=made.digest)
+        self._compose("up", "--detach", "--no-build", config=configuration.digest)
         if remember:
             earlier = self.up_with()
             also = earlier.profiles if earlier is not None else ()  # their services continue to run
@@ -290,10 +290,10 @@ class DockerStack:
         )
 
     def _containers(self, client: DockerClient) -> list[Container]:
-        found = client.containers.list(
+        containers = client.containers.list(
             all=True, filters={"label": [f"{PROJECT_LABEL}={self.settings.project}", SERVICE_LABEL]}
         )
-        return sorted(found, key=lambda container: str(container.labels[SERVICE_LABEL]))
+        return sorted(containers, key=lambda container: str(container.labels[SERVICE_LABEL]))
 
     def _states(self, client: DockerClient) -> list[ServiceState]:
         return [state_of(container.labels[SERVICE_LABEL], container.attrs) for container in self._containers(client)]
@@ -312,9 +312,9 @@ class DockerStack:
     def _complaint(self, bad: Sequence[ServiceState]) -> str:
         first = bad[0]
         why = "its memory was not enough" if first.out_of_memory else first.health or first.state
-        said = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
-        last = " | ".join(said)
-        return f"{first.service} does not come up ({why}); its last words: {last or 'none'}"
+        lines = dict.fromkeys(line for _, line in self.logs(first.service, lines=_LOG_LINES))
+        last = " | ".join(lines)
+        return f"{first.service} does not start ({why}); last lines of its log: {last or 'none'}"
 
 
 def not_allowed(wanted: str, allowed: Sequence[str]) -> str:

@@ -120,7 +120,7 @@ def _try(url: str) -> None:
     if shutil.which("ssh") is None:
         raise _failure(url, "no ssh on this machine: apt-get install openssh-client")
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             _argv(url, "ControlPath=none", command=_DIAL),
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -129,9 +129,9 @@ def _try(url: str) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise _failure(url, f"no answer within {_TIMEOUT_S:g} s") from error
-    if done.returncode != 0:
-        lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-        raise _failure(url, lines[-1] if lines else f"exit code {done.returncode}")
+    if result.returncode != 0:
+        lines = [line.strip() for line in result.stderr.decode(errors="replace").splitlines() if line.strip()]
+        raise _failure(url, lines[-1] if lines else f"exit code {result.returncode}")
 
 
 def _failure(url: str, why: str) -> LabNotReadyError:

@@ -99,8 +99,8 @@ def _empty(helper: Container, name: str) -> None:
 def _run(helper: Container, script: str, *arguments: str) -> None:
     code, output = helper.exec_run(["sh", "-c", script, "sh", *arguments])
     if code != 0:
-        said = output.decode(errors="replace") if isinstance(output, bytes) else ""
-        raise LabNotReadyError(f"volume {arguments[0]} cannot be prepared: {said.strip()}")
+        errors = output.decode(errors="replace") if isinstance(output, bytes) else ""
+        raise LabNotReadyError(f"volume {arguments[0]} cannot be prepared: {errors.strip()}")
 
 
 def _read(helper: Container, path: str) -> str:
@@ -124,8 +124,8 @@ def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
     for place, root in sorted(places.items()):
         for path in [root, *sorted(root.rglob("*"))]:
             if path.is_file():
-                found = path.stat()
-                digest.update(f"{place} {path.relative_to(root)} {found.st_size} {found.st_mtime_ns}\n".encode())
+                status = path.stat()
+                digest.update(f"{place} {path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Detect containers of a stack that have ended or were replaced since the start of a cell."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypedDict, cast
@@ -58,40 +58,35 @@ class Watch:
         """
         labels = [f"{PROJECT_LABEL}={self._project}", SERVICE_LABEL]
         try:
-            found = self._client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
+            containers = self._client.containers.list(all=True, filters={"label": labels}, ignore_removed=True)
         except (DockerException, RequestException) as error:
             raise DeviceError("engine", f"it does not answer any more: {error}") from error
-        return {str(container.labels[SERVICE_LABEL]): container for container in found}
+        return {str(container.labels[SERVICE_LABEL]): container for container in containers}
 
-    def begin(self, *, again: Callable[[Container], object] = lambda container: container.start()) -> list[str]:
+    def begin(self) -> None:
         """Start every container that does not run, and record the state of all containers for `problems`.
-
-        Args:
-            again: starts a container that has ended.
-
-        Returns:
-            The services that were started again.
 
         Raises:
             DeviceError: a container is missing or does not start, or a network namespace is lost.
         """
-        found = self.containers()
-        if gone := sorted(set(self._before) - set(found)):
+        containers = self.containers()
+        if gone := sorted(set(self._before) - set(containers)):
             raise DeviceError("engine", f"the container of {', '.join(gone)} is gone; was the stack taken down?")
-        lost = [name for name in self._before if _holds(name) and _seen(found[name]) != self._before[name]]
+        lost = [name for name in self._before if _holds(name) and _seen(containers[name]) != self._before[name]]
         if lost:
-            raise DeviceError("engine", f"{lost[0]} has ended, and the network that it held with it: begin a new run")
-        ended = {name: container for name, container in found.items() if not _runs(container)}
+            raise DeviceError(
+                "engine", f"{lost[0]} has ended, and with it the network namespace that it held. Start a new run"
+            )
+        ended = {name: container for name, container in containers.items() if not _runs(container)}
         for name, container in ended.items():
             try:
-                again(container)
+                container.start()
             except (DockerException, RequestException) as error:
                 raise DeviceError(name, f"its container cannot be started again: {error}") from error
-        for name, container in found.items():
+        for name, container in containers.items():
             self._wait(name, container, healthy=name in ended)
-        self._before = {name: _seen(container) for name, container in found.items()}
+        self._before = {name: _seen(container) for name, container in containers.items()}
         self._since = time.time()
-        return sorted(ended)
 
     def _wait(self, name: str, container: Container, *, healthy: bool) -> None:
         deadline = time.monotonic() + _BACK_TIMEOUT_S
@@ -116,9 +111,9 @@ class Watch:
 
         Containers that hold network namespaces come first.
         """
-        found = self.containers()
+        containers = self.containers()
         names = sorted(self._before, key=lambda name: (not _holds(name), name))
-        return [text for name in names if (text := self._problem(name, found.get(name)))]
+        return [text for name in names if (text := self._problem(name, containers.get(name)))]
 
     def _problem(self, name: str, container: Container | None) -> str:
         before = self._before[name]
@@ -133,11 +128,11 @@ class Watch:
 
         The state of a container that was started again no longer shows the reason.
         """
-        said = self._events(id_)
+        events = self._events(id_)
         limit = int(container.attrs["HostConfig"]["Memory"]) >> 20
-        if "oom" in (event["Action"] for event in said) or container.attrs["State"]["OOMKilled"]:
+        if "oom" in (event["Action"] for event in events) or container.attrs["State"]["OOMKilled"]:
             return f"out of memory: its {limit} MiB were not enough"
-        codes = [event["Actor"]["Attributes"].get("exitCode", "") for event in said if event["Action"] == "die"]
+        codes = [event["Actor"]["Attributes"].get("exitCode", "") for event in events if event["Action"] == "die"]
         code = codes[-1] if codes else str(container.attrs["State"]["ExitCode"])
         return "killed" if code == str(_KILLED) else f"exit code {code}"
 
@@ -145,10 +140,10 @@ class Watch:
         filters: dict[str, str | list[str]] = {"container": id_, "event": ["die", "oom"]}
         # The engine answers only after the time `until`, that is, within a second.
         times = {"since": int(self._since) - 1, "until": int(time.time()) + 1}
-        found: list[_Event] = []
+        events: list[_Event] = []
         with suppress(DockerException, RequestException):
-            found += cast("Iterable[_Event]", self._client.events(**times, decode=True, filters=filters))
-        return found
+            events += cast("Iterable[_Event]", self._client.events(**times, decode=True, filters=filters))
+        return events
 
 
 def _holds(service: str) -> bool:

@@ -9,7 +9,7 @@ from mplab.base.programs import MPFLEX, NGINX
 from mplab.drivers.proxy.driver import ProxyDriver, ServerSettings
 
 if TYPE_CHECKING:
-    from mplab.drivers.proxy.servers import Servers
+    from mplab.drivers.proxy.protocol import Servers
 
 
 class ProcessDriver(ProxyDriver[None]):

@@ -1,17 +1,124 @@
 """Proxy, origin and services of a lab as processes in its nodes."""
 
+import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from mplab.base.configs import write_private
-from mplab.base.errors import check_each
-from mplab.base.nodes import Node
+from mplab.base.counters import parse_netstat
+from mplab.base.endpoints import PORTS
+from mplab.base.errors import DeviceError, check_each, last_words
+from mplab.base.nodes import Node, NodeProcess
+from mplab.base.polling import wait_ready
+from mplab.base.programs import MPFLEX
+from mplab.drivers.capture import CapturePoint
 from mplab.drivers.origin.origin import Origin
 from mplab.drivers.proxy.driver import ServerSettings
-from mplab.drivers.proxy.process.proxy import ProcessProxy
+from mplab.drivers.proxy.settings import proxy_settings
 from mplab.drivers.services import RunningServices
+from mplab.format.agentlog import LogRecord, SessionSettings
+
+
+class ProcessProxy:
+    """`Proxy` as a program in the node `proxy`.
+
+    Args:
+        node: node to run in.
+        lab: settings from the lab.
+        secret_file: file with the secret that agent and proxy share.
+        ports: ports of the origin's services, in addition to `WEB_PORTS`.
+    """
+
+    def __init__(self, node: Node, lab: ServerSettings, *, secret_file: Path, ports: Sequence[int]) -> None:
+        self._node = node
+        self._lab = lab
+        self._log_file = lab.logs / "proxy.jsonl"
+        self._secret_file = secret_file
+        self._ports = ports
+        self._session: SessionSettings = {}
+        self._process: NodeProcess | None = None
+
+    @property
+    def capture_point(self) -> CapturePoint:
+        """The interface towards the phone."""
+        return CapturePoint(self._node, self._lab.interface, "proxy.pcapng")
+
+    def start(self) -> None:
+        """Start the proxy and wait until it listens. Raises DeviceError when it does not become ready."""
+        config = self._lab.directory / "proxy.json"
+        config.write_text(
+            json.dumps(
+                proxy_settings(
+                    listen=self._listen(),
+                    secret_file=str(self._secret_file),
+                    ports=self._ports,
+                    congestion_control=self._lab.congestion_control,
+                    log=str(self._log_file),
+                    session=self._session,
+                )
+            )
+        )
+        log = self._lab.logs / "proxy.log"
+        before = log.stat().st_size if log.exists() else 0
+        self._process = self._node.spawn([str(MPFLEX.path()), "proxy", "--config", str(config)], log=log)
+        wait_ready(self._process, log, name="mpflex proxy", since=before)
+
+    def _listen(self) -> dict[str, str]:
+        kernel_mptcp = Path("/proc/sys/net/mptcp/enabled").exists()
+        return {name: self._lab.endpoints.listener(name) for name in PORTS if kernel_mptcp or name != "mptcp"}
+
+    def stop(self) -> None:
+        """Stop the proxy."""
+        if self._process is not None:
+            self._process.stop()
+
+    def use(self, session: SessionSettings) -> None:
+        """Restart the proxy with `session`; do nothing if the settings are empty or already in use."""
+        if session and session != self._session:
+            self.stop()
+            self._session = session
+            self.start()
+
+    def revive(self) -> list[str]:
+        """Start the proxy again if it has ended unexpectedly.
+
+        Returns:
+            One sentence about the restart; [] if the proxy was still running or was never started.
+
+        Raises:
+            DeviceError: the proxy does not become ready.
+        """
+        if self._process is None or self._process.poll() is None:
+            return []
+        self.stop()
+        self.start()
+        return ["proxy: mpflex proxy had ended and was started again"]
+
+    def check_alive(self) -> None:
+        """Raise DeviceError when the proxy has ended unexpectedly."""
+        if self._process is not None and (code := self._process.poll()) is not None:
+            words = last_words(self._lab.logs / "proxy.log")
+            raise DeviceError("proxy", f"mpflex proxy has ended by itself ({code})", stderr=words)
+
+    def log_end(self) -> int:
+        """Return the size of the connection log, bytes; it is the mark for `logs_since`."""
+        return self._log_file.stat().st_size if self._log_file.exists() else 0
+
+    def logs_since(self, mark: int) -> list[LogRecord]:
+        """Return the records in complete lines after byte `mark`."""
+        if not self._log_file.exists():
+            return []
+        with self._log_file.open("rb") as log:
+            log.seek(mark)
+            new = log.read()
+        return [json.loads(line) for line in new[: new.rfind(b"\n") + 1].splitlines()]
+
+    def counters(self) -> Mapping[str, int]:
+        """Return kernel counters of the node."""
+        return parse_netstat(self._node.run(["cat", "/proc/net/netstat", "/proc/net/snmp"]).stdout)
+
 
 _SECRET_BYTES = 32
 
@@ -37,16 +144,7 @@ class ProcessServers:
         write_private(self.secret_file, secrets.token_hex(_SECRET_BYTES))
         self.services = RunningServices(lab.services, directory=lab.directory / "services", host=nodes["origin"])
         self.origin = Origin(lab.directory / "origin", additions=self.services)
-        self.proxy = ProcessProxy(
-            nodes["proxy"],
-            directory=lab.directory,
-            logs=lab.logs,
-            secret_file=self.secret_file,
-            congestion_control=lab.congestion_control,
-            interface=lab.interface,
-            endpoints=lab.endpoints,
-            ports=self.services.ports,
-        )
+        self.proxy = ProcessProxy(nodes["proxy"], lab, secret_file=self.secret_file, ports=self.services.ports)
         self.origin.prepare()
         self._stack.callback(self.origin.stop)
         self.origin.start(nodes["origin"], logs=lab.logs)

@@ -1,16 +1,42 @@
 """Driver ``linux``: a server with Linux and iproute2, over SSH, or this machine."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Field, model_validator
 
 from mplab.base.deferred import deferred
-from mplab.drivers.shaper.linux.place import LinuxServer
-from mplab.drivers.shaper.linux.settings import ServerFile
+from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.base import TcDriver
+from mplab.drivers.shaper.tc.machine import LinuxHost
 from mplab.drivers.shaper.tc.shell import CommandShell, Shell
-from mplab.userfiles.machines import Section, ShapingMachine
+from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile
+from mplab.userfiles.machines import Section, ShapingMachine, known_driver
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
+
+_OF_SSH = ("port", "user", "key", "host_key", "known_hosts")
+
+
+class ServerFile(SshFile):
+    """One Linux server: the proxy's host, or any other that forwards the phones' packets."""
+
+    driver: Annotated[Literal["linux"], known_driver("servers")] = Field("linux", description="Linux with iproute2.")
+    host: Host = Field("", description="Name or address; default: this machine.")
+    sudo: bool = Field(False, description="The user becomes root by 'sudo -n'.")
+    interface: InterfaceName = Field(description="The server's interface towards the phones.")
+    dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
+
+    @property
+    def shaped_interface(self) -> str:
+        """See `MachineFile`."""
+        return self.interface
+
+    @model_validator(mode="after")
+    def _ssh_needs_a_host(self) -> Self:
+        if not self.host and (ssh_keys := sorted(self.model_fields_set & set(_OF_SSH))):
+            raise ValueError(f"{', '.join(ssh_keys)}: only for SSH, and there is no 'host'. Add 'host', or remove them")
+        return self
 
 
 class Linux(TcDriver[ServerFile, Shell]):
@@ -20,7 +46,7 @@ class Linux(TcDriver[ServerFile, Shell]):
     title = "a Linux server, over SSH, or this machine"
     section: Section = "servers"
     settings = ServerFile
-    state_directory = LinuxServer.state_directory
+    state_directory = LinuxHost.state_directory
 
     def shell(self, label: str, settings: ServerFile) -> Shell:
         """See `TcDriver`."""
@@ -30,10 +56,17 @@ class Linux(TcDriver[ServerFile, Shell]):
             from mplab.drivers.shaper.tc.ssh import SshConnection
         return SshConnection(label, settings, sudo=settings.sudo)
 
-    def hold(self, machine: ShapingMachine[ServerFile], owner: "Owner") -> LinuxServer:
+    def hold(self, machine: ShapingMachine[ServerFile], owner: "Owner") -> LinuxHost:
         """See `MachineDriver`."""
-        shell = self.shell(machine.label, machine.settings)
-        return LinuxServer(machine.label, machine.settings, shell, owner=owner, interfaces=machine.interfaces)
+        return LinuxHost(
+            machine.label,
+            self.shell(machine.label, machine.settings),
+            interface=machine.settings.interface,
+            interfaces=machine.interfaces,
+            dead_man_s=machine.settings.dead_man,
+            restore_command=restore_argv(machine.label, self.name, machine.settings),
+            owner=owner,
+        )
 
     def uses(self, machine: ShapingMachine[ServerFile]) -> str:
         """See `MachineDriver`."""

@@ -68,18 +68,18 @@ true
 
 def show(ssh: "SshConnection") -> GuardState:
     """Read the installed files and the router's holder. Raises LabNotReadyError when the files cannot be compared."""
-    found = ssh.script(_SHOW, *INSTALLED).stdout
-    if "lacks=md5sum" in found:
+    output = ssh.script(_SHOW, *INSTALLED).stdout
+    if "lacks=md5sum" in output:
         raise LabNotReadyError(
-            f"{ssh.name}: no md5sum on it, by which mplab compares what is installed: it belongs to OpenWrt's busybox"
+            f"{ssh.name}: no md5sum, with which mplab compares the installed files. It is a part of OpenWrt's busybox"
         )
-    files = dict(re.findall(r"^file=(\S+) (\w+)$", found, re.MULTILINE))
+    files = dict(re.findall(r"^file=(\S+) (\w+)$", output, re.MULTILINE))
     held = holder(ssh, STATE)
     return GuardState(
         installed=files == {path: _md5(source.read_bytes()) for path, source in INSTALLED.items()},
         files=tuple(files),
-        running="running=1" in found,
-        enabled="enabled=1" in found,
+        running="running=1" in output,
+        enabled="enabled=1" in output,
         owner=held.owner,
         silent_s=held.silent_s,
     )
@@ -113,9 +113,9 @@ def _write(ssh: "SshConnection", path: str, text: str) -> None:
     """Write a program on the router, completely or not at all. Raises LabNotReadyError on failure."""
     new = quote(f"{path}.new")
     script = f"mkdir -p {quote(path.rpartition('/')[0])} && cat >{new} && chmod 755 {new} && mv {new} {quote(path)}"
-    done = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
-    if done.exit_code != 0:
-        why = done.stderr.strip().rpartition(": ")[2]
+    result = ssh.run(f"{script} || {{ rm -f {new}; false; }}", stdin=text, check=False)
+    if result.exit_code != 0:
+        why = result.stderr.strip().rpartition(": ")[2]
         raise LabNotReadyError(f"{ssh.name}: {path} could not be written: {why}")
 
 
@@ -127,7 +127,7 @@ def remove(ssh: "SshConnection") -> bool:
     """
     before = show(ssh)
     if before.owner:
-        raise LabNotReadyError(f"{ssh.name}: held by {before.owner}: end that first ('mplab router restore')")
+        raise LabNotReadyError(f"{ssh.name}: held by {before.owner}. Run 'mplab router restore' first")
     if not before.files:
         return False
     script = """
@@ -140,9 +140,11 @@ rm -f "$@"
 
 def require(ssh: "SshConnection", lab_word: str = "LAB") -> None:
     """Raise LabNotReadyError unless the switch is installed and runs."""
-    found = show(ssh)
-    if not found.installed:
-        what = "another version of the dead-man's switch is" if found.files else "no dead-man's switch is"
-        raise LabNotReadyError(f"{ssh.name}: {what} installed: run 'mplab router install {lab_word}'")
-    if not found.running:
-        raise LabNotReadyError(f"{ssh.name}: its dead-man's switch does not run: /etc/init.d/mplab-guard start")
+    state = show(ssh)
+    if not state.installed:
+        problem = "another version of the dead-man's switch is" if state.files else "no dead-man's switch is"
+        raise LabNotReadyError(f"{ssh.name}: {problem} installed: run 'mplab router install {lab_word}'")
+    if not state.running:
+        raise LabNotReadyError(
+            f"{ssh.name}: its dead-man's switch does not run. Start it: /etc/init.d/mplab-guard start"
+        )

@@ -8,12 +8,11 @@ from typing import ClassVar
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.polling import wait_until
 from mplab.drivers.shaper.openwrt import guard
-from mplab.drivers.shaper.openwrt.settings import RadioFile, RouterFile
-from mplab.drivers.shaper.openwrt.wifi import switch_radio
+from mplab.drivers.shaper.openwrt.driver import RadioFile, RouterFile
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.restore import restore_argv
-from mplab.drivers.shaper.tc.place import Place
-from mplab.drivers.shaper.tc.shell import PlaceError, quote
+from mplab.drivers.shaper.tc.machine import TcMachine
+from mplab.drivers.shaper.tc.shell import MachineError, quote
 from mplab.drivers.shaper.tc.ssh import SshConnection
 
 _REBOOT_TIMEOUT_S = 180.0
@@ -23,7 +22,7 @@ _UNDO_OFFLOAD, _UNDO_RADIO = "40-offload", "30-radio"
 """Names of undo scripts. Undo scripts run in descending order of names, so these run after the shaping's."""
 
 
-class Router(Place):
+class Router(TcMachine):
     """Router that this process holds while the context is entered: no other process can shape it.
 
     Args:
@@ -71,8 +70,8 @@ class Router(Place):
         options = ", ".join(self.found.offloads)
         if self.settings.flow_offload == "refuse":
             raise LabNotReadyError(
-                f"{self.name}: {options} of its firewall lets packets pass the queues by: switch it off there, or let "
-                "mplab do that: 'flow_offload: switch-off' in the lab file"
+                f"{self.name}: {options} of its firewall lets packets bypass the queues. Switch it off on the router, "
+                "or set 'flow_offload: switch-off' in the lab file"
             )
         self._refuse_staged("firewall")
         names = [f"{_OFFLOAD}{option}" for option in self.found.offloads]
@@ -95,7 +94,7 @@ class Router(Place):
 
         Raises:
             LabNotReadyError: uncommitted changes by another user exist.
-            PlaceError: the router refused, e.g. because the radio does not exist; all changes are undone.
+            MachineError: the router refused, e.g. because the radio does not exist; all changes are undone.
         """
         if self._ssh.run(f"ls {self.state_directory}/undo.d | grep -q {_UNDO_RADIO}", check=False).exit_code != 0:
             self._refuse_staged("wireless")
@@ -108,12 +107,12 @@ class Router(Place):
 
         Raises:
             LabNotReadyError: another owner has taken the router during the reboot, or its dead-man's switch is missing.
-            PlaceError: the router does not answer within `timeout_s`.
+            MachineError: the router does not answer within `timeout_s`.
         """
         self.hold.stop_beating()
         self.shaping.forget()
         before = self.found.boot
-        with contextlib.suppress(PlaceError):  # the connection may end before the answer
+        with contextlib.suppress(MachineError):  # the connection may end before the answer
             self._ssh.run("reboot", check=False)
 
         def back() -> bool:
@@ -124,6 +123,30 @@ class Router(Place):
 
         time.sleep(_REBOOT_POLL_S)
         if not wait_until(back, timeout_s, interval_s=_REBOOT_POLL_S):
-            raise PlaceError(self.name, f"not back within {timeout_s:g} s after a reboot")
+            raise MachineError(self.name, f"not back within {timeout_s:g} s after a reboot")
         guard.require(self._ssh)
         self._take_again()
+
+
+def switch_radio(radio: RadioFile) -> tuple[str, str]:
+    """Return two shell scripts: one that undoes the change, and one that makes it.
+
+    uci options are set but not committed. The network daemon (netifd) reads uncommitted options, too; a reboot
+    discards them, and ``uci revert`` undoes them.
+    """
+    wanted = {
+        f"wireless.{radio.device}.disabled": None if radio.enabled is None else str(int(not radio.enabled)),
+        f"wireless.{radio.device}.channel": radio.channel,
+        f"wireless.{radio.device}.txpower": radio.tx_power_dbm,
+        f"wireless.{radio.network}.ssid": radio.ssid,
+    }
+    sections = {radio.device} | ({radio.network} if radio.ssid is not None else set())
+    options = {option: value for option, value in wanted.items() if value is not None}
+    undo = [f"uci -q revert {quote(option)}" for option in wanted]
+    check = [
+        f"uci -q get wireless.{section} >/dev/null || {{ echo 'no wireless.{section} in uci' >&2; return 1; }}"
+        for section in sorted(sections)
+    ]
+    change = [f"uci set {quote(f'{option}={value}')} || return 1" for option, value in options.items()]
+    reload = "wifi reload >/dev/null 2>&1"
+    return "\n".join([*undo, f"{reload}\n"]), "\n".join([*check, *change, reload])

@@ -3,16 +3,30 @@
 import shlex
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from mplab.base.findings import Level
-from mplab.drivers.shaper.root_shell.phone import ShapingPhone
-from mplab.drivers.shaper.root_shell.settings import PhoneShellFile
+from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.base import TcDriver
-from mplab.drivers.shaper.tc.linux import PHONE_STATE
+from mplab.drivers.shaper.tc.machine import PHONE_STATE, RootedPhone
 from mplab.drivers.shaper.tc.shell import CommandShell
+from mplab.userfiles.machine_fields import DeadMan
 from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
+
+
+class PhoneShellFile(BaseModel):
+    """A phone that shapes its own paths by a root shell."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: list[str] = Field(
+        min_length=1,
+        description="Command line that runs 'sh', appended to it, as root: [adb, -s, SERIAL, shell, su, -c].",
+    )
+    dead_man: DeadMan = Field(15.0, description="Time without heartbeat after which it removes all shaping.")
 
 
 class RootShell(TcDriver[PhoneShellFile, CommandShell]):
@@ -30,10 +44,16 @@ class RootShell(TcDriver[PhoneShellFile, CommandShell]):
         """See `TcDriver`."""
         return CommandShell(label, settings.command)
 
-    def hold(self, machine: ShapingMachine[PhoneShellFile], owner: "Owner") -> ShapingPhone:
+    def hold(self, machine: ShapingMachine[PhoneShellFile], owner: "Owner") -> RootedPhone:
         """See `MachineDriver`."""
-        shell = self.shell(machine.label, machine.settings)
-        return ShapingPhone(machine.label, machine.settings, shell, owner=owner, interfaces=machine.interfaces)
+        return RootedPhone(
+            machine.label,
+            self.shell(machine.label, machine.settings),
+            interfaces=machine.interfaces,
+            dead_man_s=machine.settings.dead_man,
+            restore_command=restore_argv(machine.label, self.name, machine.settings),
+            owner=owner,
+        )
 
     def uses(self, machine: ShapingMachine[PhoneShellFile]) -> str:
         """See `MachineDriver`."""

@@ -8,8 +8,7 @@ from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.findings import Finding, Level
 from mplab.drivers.shaper.driver import MachineDriver, MachineState, Settings
 from mplab.drivers.shaper.tc import guard
-from mplab.drivers.shaper.tc.capabilities import look
-from mplab.drivers.shaper.tc.check import check_shaping
+from mplab.drivers.shaper.tc.capabilities import check_shaping, find_capabilities
 from mplab.drivers.shaper.tc.shell import ShellT, connected
 from mplab.format.abilities import Abilities
 from mplab.userfiles.machines import ShapingMachine
@@ -50,16 +49,16 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
     def restore(self, label: str, settings: Settings, token: str) -> None:
         """See `MachineDriver`."""
         with connected(self.shell(label, settings)) as shell:
-            done = guard.call(shell, self.state_directory, "restore", token, check=False)
-        if done.exit_code not in {0, guard.NOT_OURS}:
-            raise LabNotReadyError(done.stderr.strip() or f"{label}: not given back: exit code {done.exit_code}")
+            result = guard.call(shell, self.state_directory, "restore", token, check=False)
+        if result.exit_code not in {0, guard.NOT_OURS}:
+            raise LabNotReadyError(result.stderr.strip() or f"{label}: not released: exit code {result.exit_code}")
 
     def give_back(self, machine: ShapingMachine[Settings]) -> None:
         """See `MachineDriver`."""
         with connected(self.shell(machine.label, machine.settings)) as shell:
-            done = guard.call(shell, self.state_directory, "restore", check=False)
-        if done.exit_code != 0:
-            raise LabNotReadyError(f"{machine.label}: not everything could be taken back: {done.stderr.strip()}")
+            result = guard.call(shell, self.state_directory, "restore", check=False)
+        if result.exit_code != 0:
+            raise LabNotReadyError(f"{machine.label}: a change could not be undone: {result.stderr.strip()}")
 
     def show(self, machine: ShapingMachine[Settings]) -> MachineState:
         """See `MachineDriver`."""
@@ -79,21 +78,21 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
 
     def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
         """Yield findings from a connected root shell. Raises MplabError when the machine no longer answers."""
-        what = machine.label
-        yield Finding(what, "ok", f"{shell.where} answers")
+        label = machine.label
+        yield Finding(label, "ok", f"{shell.where} answers")
         user = shell.script("id -u").stdout.strip()
         if user != "0":
-            yield Finding(f"{what}: root", "missing", f"user {user} is not root", "log in as root, or 'sudo: true'")
+            yield Finding(f"{label}: root", "missing", f"user {user} is not root", "log in as root, or 'sudo: true'")
             return
         held = guard.holder(shell, self.state_directory)
         if held.owner:
             remedy = f"mplab router restore {lab_file} --router {machine.name}"
-            yield Finding(f"{what}: in use", "warning", str(held), remedy)
-        yield from check_shaping(look(shell, machine.interfaces), what)
+            yield Finding(f"{label}: in use", "warning", str(held), remedy)
+        yield from check_shaping(find_capabilities(shell, machine.interfaces), label)
         if shell.script("command -v ethtool", check=False).exit_code != 0:
             yield Finding(
-                f"{what}: ethtool",
+                f"{label}: ethtool",
                 self.without_ethtool,
-                "not there: packets that the kernel puts together are delayed and lost as one",
+                "not installed: packets that the kernel joins are delayed and lost as one",
                 "install the package ethtool" if self.without_ethtool == "missing" else "",
             )

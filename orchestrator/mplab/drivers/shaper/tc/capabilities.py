@@ -1,10 +1,11 @@
-"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers."""
+"""Find the abilities of a kernel and its tc by trials on a test interface, not by version numbers; report them."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mplab.base.errors import LabNotReadyError
+from mplab.base.findings import Finding
 from mplab.drivers.shaper.tc.shell import Shell, quote
 from mplab.format.direction import Direction
 
@@ -168,18 +169,20 @@ class Capabilities:
         """Yield reasons why the machine cannot shape at all, each with a remedy."""
         if not self.tc:
             how = "opkg install tc-full (or: apk add tc-full)" if self.openwrt else "the package iproute2"
-            yield f"no tc of iproute2 on it: install it: {how}"
+            yield f"no tc of iproute2. Install it: {how}"
             return
-        for what in _NEEDED:
-            if what in self.cannot:
-                yield self.remedy(what)
+        for ability in _NEEDED:
+            if ability in self.cannot:
+                yield self.remedy(ability)
         for interface in self.missing_interfaces:
-            yield f"it has no interface {interface}: see 'ip link' there"
+            yield f"no interface {interface}. Run 'ip link' on the machine to list them"
         for interface, qdisc in self.foreign.items():
             if interface not in self.shared:
-                yield f"{interface} has a qdisc of somebody else ({qdisc}): switch that off (sqm? qosify?)"
+                yield f"{interface} has a qdisc of another program ({qdisc}). Switch that program off (sqm? qosify?)"
         for interface, qdisc in self.limiting.items() if self.openwrt else ():
-            yield f"{interface} has a root qdisc that shapes already ({qdisc}): switch that off (sqm?)"
+            yield (
+                f"{interface} has a root qdisc of another program that shapes ({qdisc}). Switch that program off (sqm?)"
+            )
 
     def warnings(self) -> list[str]:
         """Return reasons why the machine may not apply conditions exactly: root qdiscs of other programs.
@@ -197,33 +200,34 @@ class Capabilities:
             return frozenset()
         return frozenset(interface for interface, qdisc in self.foreign.items() if qdisc.startswith("clsact"))
 
-    def remedy(self, what: str) -> str:
-        """Return why the machine lacks the ability `what`, and how to install it."""
-        said = self.cannot.get(what, "")
+    def remedy(self, ability: str) -> str:
+        """Return why the machine lacks the ability `ability`, and how to install it."""
+        output = self.cannot.get(ability, "")
         if not self.openwrt:
-            lacking = _ANY_LINUX.get(what, f"the module sch_{what}")
+            lacking = _ANY_LINUX.get(ability, f"the module sch_{ability}")
             where = f" {_WHERE_MODULES_ARE}" if "module" in lacking else ""
-            return f"no {what}: it needs {lacking}{where}; it said: {said}"
-        if self.tiny and ("unknown" in said.lower() or what in {"normal", "pareto", "paretonormal"}):
+            return f"no {ability}: it needs {lacking}{where}; it said: {output}"
+        if self.tiny and ("unknown" in output.lower() or ability in {"normal", "pareto", "paretonormal"}):
             return (
-                f"tc-tiny has no {what}: install tc-full: opkg install tc-full (or: apk add tc-full); it said: {said}"
+                f"tc-tiny has no {ability}: install tc-full: opkg install tc-full (or: apk add tc-full); "
+                f"it said: {output}"
             )
-        if ".dist" in said:
+        if ".dist" in output:
             return (
-                f"no {what}: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
-                f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"
+                f"no {ability}: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
+                f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {output}"
             )
-        package = _PACKAGES.get(what, "kmod-sched")
-        return f"no {what}: install {package}: opkg install {package} (or: apk add {package}); it said: {said}"
+        package = _PACKAGES.get(ability, "kmod-sched")
+        return f"no {ability}: install {package}: opkg install {package} (or: apk add {package}); it said: {output}"
 
     def require(self, name: str, *wanted: str) -> None:
         """Raise LabNotReadyError with the machine's `name` unless all abilities in `wanted` work."""
-        lacking = [self.remedy(what) for what in wanted if what not in self.can]
+        lacking = [self.remedy(ability) for ability in wanted if ability not in self.can]
         if lacking:
             raise LabNotReadyError(f"{name}: {'; '.join(lacking)}")
 
 
-def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
+def find_capabilities(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
     """Find the abilities of a machine; no change remains on it."""
     attempts = quote("\n".join(attempt.line for attempt in _ATTEMPTS))
     return parse_capabilities(
@@ -233,37 +237,37 @@ def look(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> C
 
 def parse_capabilities(text: str, *, openwrt: bool = False) -> Capabilities:
     """Parse the output of `_SCRIPT`: lines ``KEY=VALUE``."""
-    found: dict[str, list[str]] = {}
+    values_of: dict[str, list[str]] = {}
     for line in text.splitlines():
         key, _, value = line.partition("=")
-        found.setdefault(key, []).append(value.strip())
-    first = {key: values[0] for key, values in found.items()}
-    works, lacks = _attempted(found.get("said", ()))
-    cannot = {**dict(item.partition(" ")[::2] for item in found.get("cannot", ())), **lacks}
-    types = dict(item.partition(" ")[::2] for item in found.get("type", ()))
+        values_of.setdefault(key, []).append(value.strip())
+    first = {key: values[0] for key, values in values_of.items()}
+    works, lacks = _attempted(values_of.get("said", ()))
+    cannot = {**dict(item.partition(" ")[::2] for item in values_of.get("cannot", ())), **lacks}
+    types = dict(item.partition(" ")[::2] for item in values_of.get("type", ()))
     return Capabilities(
         openwrt=openwrt,
         tc=first.get("tc", ""),
         tc_version=first.get("tc_version", ""),
         tiny=first.get("tc_real", "").endswith(_TINY),
         boot=first.get("boot", ""),
-        can=frozenset(found.get("can", ())) | works,
+        can=frozenset(values_of.get("can", ())) | works,
         cannot=cannot,
-        offloads=tuple(found.get("offload", ())),
-        missing_interfaces=tuple(found.get("no_interface", ())),
-        foreign=_foreign(found.get("qdisc_at", ())),
-        limiting=_limiting(found.get("qdisc_at", ())),
+        offloads=tuple(values_of.get("offload", ())),
+        missing_interfaces=tuple(values_of.get("no_interface", ())),
+        foreign=_foreign(values_of.get("qdisc_at", ())),
+        limiting=_limiting(values_of.get("qdisc_at", ())),
         without_header=frozenset(name for name, kind in types.items() if kind and kind != _ETHERNET),
     )
 
 
-def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
+def _attempted(lines: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
     """Return the abilities that the trials in `_ATTEMPTS` found, and missing ability → error of tc."""
-    if not said:
+    if not lines:
         return frozenset(), {}
     failed: dict[int, str] = {}
     words: list[str] = []
-    for line in said:
+    for line in lines:
         if match := re.fullmatch(r"Command failed \S*:(\d+)", line):
             failed[int(match[1])] = " ".join(words)
             words = []
@@ -283,12 +287,12 @@ def _attempted(said: Sequence[str]) -> tuple[frozenset[str], dict[str, str]]:
 
 
 def _foreign(lines: Sequence[str]) -> dict[str, str]:
-    found = {}
+    qdiscs = {}
     for line in lines:
         match = re.match(r"(\S+) qdisc ((clsact|ingress) \S+)", line)
         if match:
-            found[match[1]] = match[2]
-    return found
+            qdiscs[match[1]] = match[2]
+    return qdiscs
 
 
 _SHAPES = re.compile(
@@ -298,12 +302,12 @@ _SHAPES = re.compile(
 
 def _limiting(lines: Sequence[str]) -> dict[str, str]:
     """Return root qdiscs that limit, delay or drop; cake counts only with a bandwidth."""
-    found = {}
+    qdiscs = {}
     for match in filter(None, map(_SHAPES.match, lines)):
         rate = re.search(r"\b(?:bandwidth|rate) (\d\S*)", match["options"])
         if match["kind"] != "cake" or rate:
-            found[match["interface"]] = f"{match['kind']} {rate[1]}" if rate else match["kind"]
-    return found
+            qdiscs[match["interface"]] = f"{match['kind']} {rate[1]}" if rate else match["kind"]
+    return qdiscs
 
 
 def wanted_for(directions: Sequence[Direction]) -> list[str]:
@@ -311,3 +315,28 @@ def wanted_for(directions: Sequence[Direction]) -> list[str]:
     disciplines = {direction.queue.discipline for direction in directions} - {"drop-tail"}
     tables = {direction.distribution for direction in directions if direction.jitter_ms} - {"uniform"}
     return sorted({*disciplines, *tables})
+
+
+_OPTIONAL = {
+    "codel": "queues with CoDel",
+    "fq_codel": "queues with FQ-CoDel",
+    "cake": "queues with CAKE",
+    "normal": "jitter with a normal distribution",
+    "pareto": "jitter with a Pareto distribution",
+    "paretonormal": "jitter with a Pareto-normal distribution",
+}
+
+
+def check_shaping(capabilities: Capabilities, label: str) -> Iterator[Finding]:
+    """Yield findings about the shaping abilities of a machine; `label` is its name in messages."""
+    problems = list(capabilities.problems())
+    for problem in problems:
+        yield Finding(f"{label}: shaping", "missing", problem, "see the message")
+    for warning in capabilities.warnings():
+        yield Finding(f"{label}: shaping", "warning", warning, "its rate and delay add to the requested ones")
+    if not problems:
+        tiny = " (tc-tiny)" if capabilities.tiny else ""
+        yield Finding(f"{label}: shaping", "ok", f"htb, netem, ifb; {capabilities.tc_version}{tiny}")
+    for name, purpose in _OPTIONAL.items():
+        if capabilities.tc and name not in capabilities.can and "netem" in capabilities.can:
+            yield Finding(f"{label}: {name}", "warning", f"no {purpose}", capabilities.remedy(name))

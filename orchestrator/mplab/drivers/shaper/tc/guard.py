@@ -3,8 +3,14 @@
 The shell script `router-configs/openwrt/mplab-guard` has two uses. Running on the machine, it is the dead-man's switch:
 it undoes all changes when the heartbeat of this host stops. Sent through a shell, it takes and releases the hold. Both
 uses share the same files on the machine.
+
+Lab files may have several names for one machine, with different folders for the files of a hold, but ifb devices and
+filter priorities belong to the kernel: two holders of one kernel would remove each other's devices and filters.
+Therefore each hold also owns a token: an ifb device without traffic. The kernel allows the device's name only once per
+network namespace. The hardware address of the device, set when it is made, identifies the owner.
 """
 
+import hashlib
 import re
 from dataclasses import asdict, dataclass
 
@@ -52,16 +58,74 @@ def call(shell: Shell, state: str, action: str, *arguments: str, check: bool = T
         state: folder of the script's files on the machine.
         action: the action.
         arguments: arguments of the action.
-        check: raise PlaceError when the script fails.
+        check: raise MachineError when the script fails.
 
     Raises:
-        PlaceError: the connection was lost or, with `check`, the script failed.
+        MachineError: the connection was lost or, with `check`, the script failed.
     """
     text = f"MPLAB_DIR={quote(state)}\n{SCRIPT.read_text(encoding='utf-8')}"
     return shell.script(text, action, *arguments, check=check)
 
 
 def holder(shell: Shell, state: str) -> Holder:
-    """Return the current holder. Raises PlaceError when the script fails."""
+    """Return the current holder. Raises MachineError when the script fails."""
     status = dict(re.findall(r"^(\w+)=(.*)$", call(shell, state, "status").stdout, re.MULTILINE))
     return Holder(status.get("owner", ""), int(status.get("silent_s", 0)))
+
+
+KERNEL_DEVICE = "mplab-held"
+KERNEL_UNDO_NAME = "00-kernel"
+"""Name of the undo script that releases the token; it runs last."""
+KERNEL_HELD = 78
+"""Exit code of `claim_script`: another owner has the token; the output names it."""
+
+_LONGEST_ALIAS = 255
+_FOLDER = f"/sys/class/net/{KERNEL_DEVICE}"
+_READ_ADDRESS = f"address=; [ ! -e {_FOLDER} ] || read -r address <{_FOLDER}/address"
+
+
+def claim_script(owner: str, name: str) -> str:
+    """Return a script that takes the token, or keeps it if `owner` already has it.
+
+    The script succeeds without a token on a kernel without ifb; such a machine cannot shape either.
+
+    Args:
+        owner: name of the hold; see `Owner.token`.
+        name: name by which the owner's lab file knows the machine.
+    """
+    alias = f"{owner} {name}"[:_LONGEST_ALIAS]
+    return "\n".join(
+        [
+            f"ip link add name {KERNEL_DEVICE} address {_address(owner)} type ifb 2>/dev/null",
+            f"{_READ_ADDRESS}; if {_is_of(owner)}; then printf '%s' {quote(alias)} >{_FOLDER}/ifalias; return 0; fi",
+            f"[ ! -e {_FOLDER} ] || {{ cat {_FOLDER}/ifalias; return {KERNEL_HELD}; }}",
+        ]
+    )
+
+
+def release_script(owner: str) -> str:
+    """Return a script that deletes the token if it belongs to `owner`."""
+    return f"{_READ_ADDRESS}; ! {_is_of(owner)} || ip link del {KERNEL_DEVICE}\n"
+
+
+def kernel_refusal(alias: str, owner: str) -> str:
+    """Return why `owner` does not get the token, and the remedy; `alias` is the output of `claim_script`."""
+    other, _, name = alias.strip().partition(" ")
+    if _process(other) == _process(owner):
+        return f"held by this run already, as {name}: one machine needs one entry in the lab file"
+    return f"held by {other}, as {name}: {WAIT}"
+
+
+def _address(owner: str) -> str:
+    """Return a locally administered hardware address derived from the owner."""
+    digits = hashlib.sha256(owner.encode()).hexdigest()
+    return ":".join(["02", *(digits[at : at + 2] for at in range(0, 10, 2))])
+
+
+def _is_of(owner: str) -> str:
+    return f'[ "$address" = {_address(owner)} ]'
+
+
+def _process(owner: str) -> str:
+    """Return ``run@host:pid`` of ``run@host:pid:time``."""
+    return owner.rpartition(":")[0]

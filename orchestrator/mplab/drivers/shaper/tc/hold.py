@@ -8,14 +8,14 @@ import structlog
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
-from mplab.drivers.shaper.tc import guard, kernel
-from mplab.drivers.shaper.tc.shell import ConnectionLostError, NotHeldError, PlaceError, Shell, check_result, quote
+from mplab.drivers.shaper.tc import guard
+from mplab.drivers.shaper.tc.shell import ConnectionLostError, MachineError, NotHeldError, Shell, check_result, quote
 
 _log = structlog.get_logger(__name__)
 
 _BEATS_PER_LIMIT = 4
 _NO_LONGER_OURS = 77
-_REBOOTED = "was rebooted in the middle: nothing is shaped any more"
+_REBOOTED = "was rebooted while it shaped: nothing is shaped any more"
 
 
 class Hold:
@@ -58,32 +58,32 @@ class Hold:
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
-        """Hold the machine and its kernel (see `kernel`), and start the heartbeat.
+        """Hold the machine and its kernel (see `guard`), and start the heartbeat.
 
         If the previous owner is silent for too long, its changes are undone first.
 
         Raises:
             LabNotReadyError: another owner holds the machine, or its files cannot be written; nothing was changed.
-            PlaceError: earlier changes cannot be undone.
+            MachineError: earlier changes cannot be undone.
         """
         self._given_back = False
         watch = [guard.SCRIPT.read_text(encoding="utf-8")] if self._watches_itself else []
-        done = self._guard("take", self.owner, f"{self._dead_man_s:.0f}", *watch)
-        if done.exit_code == guard.NOT_OURS:
+        result = self._guard("take", self.owner, f"{self._dead_man_s:.0f}", *watch)
+        if result.exit_code == guard.NOT_OURS:
             holder = guard.holder(self.shell, self.state_directory)
             raise LabNotReadyError(f"{self.name}: {holder}: {guard.WAIT}")
-        if done.exit_code == guard.NOT_WRITABLE:
-            why = done.stderr.strip().rpartition("\n")[2]
+        if result.exit_code == guard.NOT_WRITABLE:
+            why = result.stderr.strip().rpartition("\n")[2]
             raise LabNotReadyError(f"{self.name}: {why}. Free some space there, then try again")
-        if done.exit_code != 0:
-            raise PlaceError(
-                self.name, "what an earlier run has left could not be taken back", stderr=done.stderr or done.stdout
+        if result.exit_code != 0:
+            raise MachineError(
+                self.name, "changes of an earlier run could not be undone", stderr=result.stderr or result.stdout
             )
-        note = self.note_undo(kernel.UNDO_NAME, kernel.release_script(self.owner))
-        claimed = self.shell.script(f"{note}\n{kernel.claim_script(self.owner, self.name)}", check=False)
-        if claimed.exit_code == kernel.HELD:
+        note = self.note_undo(guard.KERNEL_UNDO_NAME, guard.release_script(self.owner))
+        claimed = self.shell.script(f"{note}\n{guard.claim_script(self.owner, self.name)}", check=False)
+        if claimed.exit_code == guard.KERNEL_HELD:
             self.give_back()
-            raise LabNotReadyError(f"{self.name}: {kernel.refusal(claimed.stdout, self.owner)}")
+            raise LabNotReadyError(f"{self.name}: {guard.kernel_refusal(claimed.stdout, self.owner)}")
         check_result(self.name, claimed, "claim of the kernel")
         self._boot = self._boot_now()
         self._keep()
@@ -97,20 +97,20 @@ class Hold:
         Does nothing if the machine was already released.
 
         Raises:
-            PlaceError: a change could not be undone.
+            MachineError: a change could not be undone.
             LabNotReadyError: the machine cannot be reached; its dead-man's switch undoes all changes.
         """
         self.stop_beating()
         if self._given_back:
             return
         try:
-            done = self._guard("restore", self.owner)
-        except PlaceError:  # connection lost: try once more over a new one
+            result = self._guard("restore", self.owner)
+        except MachineError:  # connection lost: try once more over a new one
             self.shell.connect()
-            done = self._guard("restore", self.owner)
-        if done.exit_code not in {0, guard.NOT_OURS}:
-            raise PlaceError(
-                self.name, "something could not be taken back", exit_code_found=done.exit_code, stderr=done.stderr
+            result = self._guard("restore", self.owner)
+        if result.exit_code not in {0, guard.NOT_OURS}:
+            raise MachineError(
+                self.name, "a change could not be undone", exit_code_found=result.exit_code, stderr=result.stderr
             )
         self._given_back = True
 
@@ -136,18 +136,18 @@ class Hold:
             except ConnectionLostError as error:
                 self._dropped = str(error)
                 return
-            except PlaceError as error:
+            except MachineError as error:
                 self._lost = str(error)
                 return
 
     def _check_held(self) -> None:
-        done = self._guard("beat", self.owner)
-        if done.exit_code == guard.NOT_OURS:
+        result = self._guard("beat", self.owner)
+        if result.exit_code == guard.NOT_OURS:
             raise NotHeldError(self.name, self._why_not_ours())
-        if done.exit_code != 0:
-            raise PlaceError(self.name, "the heartbeat failed", stderr=done.stderr)
-        if guard.STARTED_AGAIN in done.stdout:
-            _log.warning("its dead-man's switch had died and was started again", place=self.name)
+        if result.exit_code != 0:
+            raise MachineError(self.name, "the heartbeat failed", stderr=result.stderr)
+        if guard.STARTED_AGAIN in result.stdout:
+            _log.warning("its dead-man's switch had died and was started again", machine=self.name)
 
     # --- Why it was lost ------------------------------------------------------------------------------------------
 
@@ -157,18 +157,18 @@ class Hold:
         return bool(self._lost or self._dropped) or self._given_back or not self.shell.alive
 
     def check_alive(self) -> None:
-        """Raise PlaceError when the hold was lost since `take`; the message has the cause.
+        """Raise MachineError when the hold was lost since `take`; the message has the cause.
 
         The machine has rebooted, is unreachable, or was released by its dead-man's switch.
         """
         if self._lost:
-            raise PlaceError(self.name, self._lost.removeprefix(f"{self.name}: "))
+            raise MachineError(self.name, self._lost.removeprefix(f"{self.name}: "))
         if not self._dropped:
             try:
                 self._check_held()
             except ConnectionLostError as error:
                 self._dropped = str(error)
-            except PlaceError as error:
+            except MachineError as error:
                 self._lost = str(error)  # now: the caller may hold the machine again before the next heartbeat
                 raise
         if self._dropped:
@@ -178,24 +178,24 @@ class Hold:
         if self._boot_now() != self._boot:
             return _REBOOTED
         limit = f"{self._dead_man_s:g} s"
-        return f"has taken the shaping back by itself: it had not heard from us for {limit} (dead-man's switch)"
+        return f"has removed all shaping itself: no heartbeat for {limit} (dead-man's switch)"
 
     def _explain_loss(self) -> None:
         """Reconnect to find out whether the machine was rebooted, is lost, or only lost its connection.
 
         Raises:
-            PlaceError: always; the message has the result.
+            MachineError: always; the message has the result.
         """
         try:
             self.shell.connect()
             boot = self._boot_now()
         except LabNotReadyError as error:
             text = str(error).removeprefix(f"{self.name} ({self.shell.where}): ")
-            raise PlaceError(self.name, f"lost while shaping: {text}") from error
+            raise MachineError(self.name, f"lost while shaping: {text}") from error
         if boot != self._boot:
-            raise PlaceError(self.name, _REBOOTED)
+            raise MachineError(self.name, _REBOOTED)
         why = self._dropped.removeprefix(f"{self.name}: ")
-        raise PlaceError(self.name, f"the connection was lost while shaping, and is back: {why}")
+        raise MachineError(self.name, f"the connection was lost while shaping, and is back: {why}")
 
     def _boot_now(self) -> str:
         return self.shell.script("cat /proc/sys/kernel/random/boot_id").stdout.strip()
@@ -210,32 +210,32 @@ class Hold:
         file = f"{self.state_directory}/undo.d/{name}"
         return f"printf '%s' {quote(script)} >{file}.new && mv {file}.new {file} || return 1"
 
-    def change(self, script: str, what: str, lines: Sequence[str] = ()) -> str:
+    def change(self, script: str, change_name: str, lines: Sequence[str] = ()) -> str:
         """Run a script that changes the machine, but only if this run still holds it; return the output.
 
         Args:
             script: script that first stores its undo (`note_undo`).
-            what: name of the change for the error message.
+            change_name: name of the change for the error message.
             lines: lines of the tc batch in the script, so that the error can show the refused line.
 
         Raises:
             NotHeldError: this run no longer holds the machine.
-            PlaceError: the script failed, or the connection was lost.
+            MachineError: the script failed, or the connection was lost.
         """
         ours = (
             f"owner=; read -r _ owner 2>/dev/null <{self.state_directory}/owner; "
             f'[ "$owner" = {quote(self.owner)} ] || return {_NO_LONGER_OURS}'
         )
-        done = self.shell.script(f"{ours}\n{script}", check=False)
-        if done.exit_code == _NO_LONGER_OURS:
+        result = self.shell.script(f"{ours}\n{script}", check=False)
+        if result.exit_code == _NO_LONGER_OURS:
             raise NotHeldError(self.name, self._why_not_ours())
-        if done.exit_code != 0:
-            match = re.search(r"Command failed \S+:(\d+)", done.stderr)
+        if result.exit_code != 0:
+            match = re.search(r"Command failed \S+:(\d+)", result.stderr)
             where = f" at '{lines[int(match[1]) - 1]}'" if match and int(match[1]) <= len(lines) else ""
-            raise PlaceError(
+            raise MachineError(
                 self.name,
-                f"{what} was refused{where}, nothing of it stays",
-                exit_code_found=done.exit_code,
-                stderr=done.stderr or done.stdout,
+                f"{change_name} was refused{where}, all of it was undone",
+                exit_code_found=result.exit_code,
+                stderr=result.stderr or result.stdout,
             )
-        return done.stdout
+        return result.stdout

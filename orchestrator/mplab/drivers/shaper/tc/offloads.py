@@ -43,10 +43,9 @@ class Offloads:
         """Return warnings about offloads that stay enabled."""
         if not self.known:
             remedy = ". Install it: opkg install ethtool (or: apk add ethtool)" if openwrt else ""
-            return [f"no ethtool: packets that its kernel puts together (GRO) are delayed and lost as one{remedy}"]
+            return [f"no ethtool: packets that the kernel joins (GRO) are delayed and lost as one{remedy}"]
         return [
-            f"{device}: {', '.join(names)} cannot be switched off: packets that it puts together are delayed and lost "
-            "as one"
+            f"{device}: {', '.join(names)} cannot be switched off: packets that it joins are delayed and lost as one"
             for device, names in self.fixed.items()
         ]
 

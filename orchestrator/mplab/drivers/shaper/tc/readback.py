@@ -56,37 +56,37 @@ def parse_options(text: str) -> Settings:
     Units: see `Qdisc.settings`.
     """
     words = text.replace("\n", " ").split()
-    found: Settings = {}
+    settings: Settings = {}
     at = 0
     while at < len(words):
         word, rest = words[at], words[at + 1 :]
         at += 1
         if word in {"limit", "memlimit"} and rest:
-            found[word] = _count(rest[0])
+            settings[word] = _count(rest[0])
         elif word == "delay" and rest:
             times = [_time(item) for item in rest[:2]]
-            found["delay"] = times[0] or 0.0
+            settings["delay"] = times[0] or 0.0
             if len(times) > 1 and times[1] is not None:
-                found["jitter"] = times[1]
+                settings["jitter"] = times[1]
         elif word in {"target", "interval"} and rest and (time_us := _time(rest[0])) is not None:
-            found[word] = time_us
+            settings[word] = time_us
         elif word in {"duplicate", "reorder"} and rest:
-            found[word] = _percent(rest[0]) or 0.0
+            settings[word] = _percent(rest[0]) or 0.0
         elif word == "loss" and rest:
-            _read_loss(rest, found)
+            _read_loss(rest, settings)
         elif word == "seed" and rest:
-            found["seed"] = float(rest[0])
+            settings["seed"] = float(rest[0])
         elif word == "rate" and rest and (rate := _rate(rest[0])) is not None:
-            found["rate"] = rate
-    return found
+            settings["rate"] = rate
+    return settings
 
 
-def _read_loss(words: list[str], found: Settings) -> None:
+def _read_loss(words: list[str], settings: Settings) -> None:
     if words[0] != "gemodel":
-        found["loss"] = _percent(words[0]) or 0.0
+        settings["loss"] = _percent(words[0]) or 0.0
         return
     values = [value for word in words[1:9] if word not in _GE_NAMES and (value := _percent(word)) is not None]
-    found.update(zip(("ge-p", "ge-r", "ge-bad", "ge-good"), values, strict=False))
+    settings.update(zip(("ge-p", "ge-r", "ge-bad", "ge-good"), values, strict=False))
 
 
 def parse_shaped(text: str) -> Shaped:
@@ -109,39 +109,39 @@ def parse_shaped(text: str) -> Shaped:
     return shaped
 
 
-def differences(asked: Mapping[str, str], rate_bps: float, found: Shaped) -> list[str]:
+def differences(requested: Mapping[str, str], rate_bps: float, shown: Shaped) -> list[str]:
     """Return the differences between the requested settings and the settings read back; [] when they agree.
 
     Args:
-        asked: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
+        requested: handle → kind and parameters in tc's form: ``{"10:": "netem limit 1000 delay 25ms"}``.
         rate_bps: requested rate of the htb class, bit/s.
-        found: settings read back.
+        shown: settings read back.
     """
     problems = []
-    if found.rate_bps is None:
+    if shown.rate_bps is None:
         problems.append("no htb class")
-    elif abs(found.rate_bps - rate_bps) > rate_bps * 1e-3:
-        problems.append(f"rate {found.rate_bps:g} bit/s, {rate_bps:g} asked")
-    for handle, text in asked.items():
+    elif abs(shown.rate_bps - rate_bps) > rate_bps * 1e-3:
+        problems.append(f"rate {shown.rate_bps:g} bit/s, {rate_bps:g} requested")
+    for handle, text in requested.items():
         kind, _, options = text.partition(" ")
-        qdisc = found.qdiscs.get(handle)
+        qdisc = shown.qdiscs.get(handle)
         if qdisc is None:
             problems.append(f"no {kind} {handle}")
         elif qdisc.kind != kind:
-            problems.append(f"{qdisc.kind} {handle}, {kind} asked")
+            problems.append(f"{qdisc.kind} {handle}, {kind} requested")
         else:
             problems += [f"{kind} {text}" for text in _differ(parse_options(options), qdisc.settings)]
     return problems
 
 
-def _differ(asked: Settings, found: Settings) -> list[str]:
+def _differ(requested: Settings, shown: Settings) -> list[str]:
     """Compare with tolerances: the kernel rounds times to 64 ns and shares to 2⁻³², and tc prints few digits."""
     return [
-        f"{name} {found.get(name, 0.0):g}, {asked.get(name, 0.0):g} asked"
-        for name in sorted({*asked, *found})
-        if name in asked or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
-        if abs(found.get(name, 0.0) - asked.get(name, 0.0))
-        > _SHARE.get(name, 1e-3) * asked.get(name, 0.0) + _GRAIN.get(name, 0.0)
+        f"{name} {shown.get(name, 0.0):g}, {requested.get(name, 0.0):g} requested"
+        for name in sorted({*requested, *shown})
+        if name in requested or name in {"loss", "ge-p", "duplicate", "reorder", "jitter", "delay"}
+        if abs(shown.get(name, 0.0) - requested.get(name, 0.0))
+        > _SHARE.get(name, 1e-3) * requested.get(name, 0.0) + _GRAIN.get(name, 0.0)
     ]
 
 

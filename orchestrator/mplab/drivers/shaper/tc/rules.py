@@ -42,19 +42,19 @@ _ORDERING_RATE = "10gbit"
 _MEMORY_BYTES_PER_PACKET = 2048
 
 
-def check_possible(direction: Direction, what: str) -> None:
+def check_possible(direction: Direction, path: str) -> None:
     """Refuse conditions that traffic control cannot apply.
 
     Raises:
-        LabNotReadyError: the direction has a trace, or reorders packets without a delay. `what` begins the message.
+        LabNotReadyError: the direction has a trace, or reorders packets without a delay. `path` begins the message.
     """
     if direction.trace is not None:
         raise LabNotReadyError(
-            f"{what}: a packet-delivery trace cannot be replayed by the kernel's traffic control: use the virtual "
+            f"{path}: a packet-delivery trace cannot be replayed by the kernel's traffic control: use the virtual "
             "lab, or a rate"
         )
     if direction.reorder_percent and not direction.delay_ms:
-        raise LabNotReadyError(f"{what}: packets can overtake only where there is a delay")
+        raise LabNotReadyError(f"{path}: packets can overtake only where there is a delay")
 
 
 def netem_options(direction: Direction, seed: int | None = None) -> str:
@@ -181,12 +181,12 @@ def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: 
         first: lowest priority number used by mplab.
     """
     lines = []
-    ways = ("egress", "ingress") if selector.at_phone else ("ingress", "egress")
-    for way, ifb in zip(ways, (up, down), strict=True):
+    hooks = ("egress", "ingress") if selector.at_phone else ("ingress", "egress")
+    for hook, ifb in zip(hooks, (up, down), strict=True):
         for protocol, prio in zip(_protocols(selector), priorities(number, first), strict=False):
             lines.append(
-                f"filter add dev {selector.interface} {way} protocol {protocol} prio {prio} u32 "
-                f"{_match(selector, way, protocol)} action mirred egress redirect dev {ifb}"
+                f"filter add dev {selector.interface} {hook} protocol {protocol} prio {prio} u32 "
+                f"{_match(selector, hook, protocol)} action mirred egress redirect dev {ifb}"
             )
     return lines
 
@@ -202,13 +202,13 @@ def _protocols(selector: Selector) -> Sequence[str]:
     return ("ip", "ipv6")
 
 
-def _match(selector: Selector, way: str, protocol: str) -> str:
+def _match(selector: Selector, hook: str, protocol: str) -> str:
     if selector.ip:
         family, bits = ("ip6", 128) if protocol == "ipv6" else ("ip", 32)
-        return f"match {family} {'src' if way == 'ingress' else 'dst'} {selector.ip}/{bits}"
+        return f"match {family} {'src' if hook == 'ingress' else 'dst'} {selector.ip}/{bits}"
     if selector.mac:
         digits = selector.mac.replace(":", "")
-        if way == "ingress":  # source address, 8 bytes before the IP header; u32 matches at multiples of 4 bytes
+        if hook == "ingress":  # source address, 8 bytes before the IP header; u32 matches at multiples of 4 bytes
             return f"match u32 0x{digits[:8]} 0xffffffff at -8 match u16 0x{digits[8:]} 0xffff at -4"
         return f"match u16 0x{digits[:4]} 0xffff at -14 match u32 0x{digits[4:]} 0xffffffff at -12"
     return "match u32 0 0"

@@ -95,8 +95,8 @@ class Scripts:
         return [
             *(f"{kind} show dev {device}" for device in devices for kind in ("qdisc", "class")),
             *(
-                f"filter show dev {interface} {way}"
-                for way in ("egress", "ingress")
+                f"filter show dev {interface} {hook}"
+                for hook in ("egress", "ingress")
                 for interface in sorted(set(interfaces))
             ),
         ]
@@ -154,8 +154,8 @@ class Scripts:
     def _filters_away(self, target: Target) -> list[str]:
         interface = target.selector.interface
         return [
-            f"{self._tc} filter del dev {interface} {way} prio {prio} 2>/dev/null"
-            for way in ("ingress", "egress")
+            f"{self._tc} filter del dev {interface} {hook} prio {prio} 2>/dev/null"
+            for hook in ("ingress", "egress")
             for prio in rules.priorities(target.number, self._first_priority(interface))
         ]
 

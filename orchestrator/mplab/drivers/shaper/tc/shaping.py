@@ -9,7 +9,7 @@ from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.scripts import Scripts, Target, parse_shown
-from mplab.drivers.shaper.tc.shell import NotHeldError, PlaceError
+from mplab.drivers.shaper.tc.shell import MachineError, NotHeldError
 from mplab.format.direction import Direction
 
 _UNDO_SHAPING = "50-shaping"
@@ -61,7 +61,7 @@ class Shaping:
         try:
             shown = self._hold.change(script, f"shaping of {selector}", lines)
             self._compare(target, shown, put_back)
-        except PlaceError:
+        except MachineError:
             if before is None:
                 del self._targets[key]
             else:
@@ -87,22 +87,22 @@ class Shaping:
         """Compare the output of the show lines with the requested condition.
 
         Raises:
-            PlaceError: they differ; the script `put_back` has restored the previous state.
+            MachineError: they differ; the script `put_back` has restored the previous state.
         """
         shaped = parse_shown(shown, [*target.devices])
         problems = []
         for device, direction in target.devices.items():
-            asked = {
+            requested = {
                 "10:": f"netem {rules.netem_options(direction, target.seed_of(device))}",
                 "20:": rules.queue_options(direction.queue),
             }
             rate_bps = rules.rate_kbps(direction) * 1000
-            problems += [f"{device}: {text}" for text in readback.differences(asked, rate_bps, shaped[device])]
+            problems += [f"{device}: {text}" for text in readback.differences(requested, rate_bps, shaped[device])]
             if f"to device {device})" not in shown:
                 problems.append(f"no filter to {device}")
         if problems:
             self._hold.change(put_back, "putting it back")
-            raise PlaceError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
+            raise MachineError(self._hold.name, f"{target.selector}: read back something else: {'; '.join(problems)}")
 
     def _show_lines(self, targets: Sequence[Target]) -> list[str]:
         return self._scripts.show_lines(_devices(targets), [target.selector.interface for target in targets])
@@ -117,19 +117,19 @@ class Shaping:
     def state(self) -> dict[str, PathState]:
         """See `PathShaping`. Each direction has ``rate_bps`` and, by kind of qdisc, `readback.Qdisc.settings`."""
         read = self._read()
-        found = {}
+        states = {}
         for key, target in self._targets.items():
             up, down = (_way_state(read[device]) for device in target.devices)
-            found[key] = PathState(of=str(target.selector), up=up, down=down)
-        return found
+            states[key] = PathState(of=str(target.selector), up=up, down=down)
+        return states
 
     def counters(self) -> dict[str, dict[str, int]]:
         """See `PathShaping`."""
         read = self._read()
         return {
             key: {
-                f"{way}.{name}": value
-                for way, device in zip(("up", "down"), target.devices, strict=True)
+                f"{direction}.{name}": value
+                for direction, device in zip(("up", "down"), target.devices, strict=True)
                 for name, value in _counters(read[device]).items()
             }
             for key, target in self._targets.items()

@@ -13,15 +13,15 @@ COMMAND_TIMEOUT_S = 30.0
 _END = "mplab-script-ended"
 
 
-class PlaceError(DeviceError):
+class MachineError(DeviceError):
     """A router, server or phone did not apply a command, or can no longer be reached."""
 
 
-class NotHeldError(PlaceError):
+class NotHeldError(MachineError):
     """This run no longer holds the machine (dead-man's switch or reboot), so none of its conditions is applied."""
 
 
-class ConnectionLostError(PlaceError):
+class ConnectionLostError(MachineError):
     """The machine no longer answers over an existing connection."""
 
 
@@ -56,7 +56,7 @@ class Shell(Protocol):
 
         Raises:
             ConnectionLostError: the connection is lost, or the script did not end within `timeout_s`.
-            PlaceError: the shell is not connected; with `check`: the script failed.
+            MachineError: the shell is not connected; with `check`: the script failed.
         """
 
     def close(self) -> None:
@@ -85,17 +85,17 @@ def whole_script(text: str, arguments: Sequence[str]) -> str:
     return f"mplab_script() {{\ntrap '' HUP PIPE\n{text}\n}}\nmplab_script {quoted} </dev/null\n"
 
 
-def check_result(name: str, done: CommandResult, command: str) -> CommandResult:
-    """Return `done` unchanged. Raises PlaceError when its exit code is not 0."""
-    if done.exit_code != 0:
-        raise PlaceError(
+def check_result(name: str, result: CommandResult, command: str) -> CommandResult:
+    """Return `result` unchanged. Raises MachineError when its exit code is not 0."""
+    if result.exit_code != 0:
+        raise MachineError(
             name,
             "a command failed",
             command=(command,),
-            exit_code_found=done.exit_code,
-            stderr=done.stderr or done.stdout,
+            exit_code_found=result.exit_code,
+            stderr=result.stderr or result.stdout,
         )
-    return done
+    return result
 
 
 class CommandShell:
@@ -131,24 +131,24 @@ class CommandShell:
         self._alive = True
         try:
             uid = self.script("id -u").stdout.strip()
-        except PlaceError as error:
+        except MachineError as error:
             self._alive = False
             raise LabNotReadyError(
                 f"{self.name} ({self.where}): no shell: {str(error).removeprefix(f'{self.name}: ')}"
             ) from error
         if uid != "0":
             self._alive = False
-            raise LabNotReadyError(f"{self.name} ({self.where}): user {uid} is not root, who alone may shape")
+            raise LabNotReadyError(f"{self.name} ({self.where}): user {uid} is not root, and only root can shape")
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
     ) -> CommandResult:
         """See `Shell`."""
         if not self._alive:
-            raise PlaceError(self.name, "not connected")
+            raise MachineError(self.name, "not connected")
         whole = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
         try:
-            done = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
+            run = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
         except subprocess.TimeoutExpired as error:
             self._alive = False
             raise ConnectionLostError(
@@ -157,7 +157,7 @@ class CommandShell:
         except OSError as error:
             self._alive = False
             raise ConnectionLostError(self.name, f"cannot be run: {error}", command=tuple(self._argv)) from error
-        output, errors = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        output, errors = run.stdout.decode(errors="replace"), run.stderr.decode(errors="replace")
         end = re.search(rf"{_END} (\d+)\r?\n\Z", output)
         if end is None:
             self._alive = False
@@ -165,7 +165,7 @@ class CommandShell:
                 self.name,
                 "the shell ended before the script did",
                 command=tuple(self._argv),
-                exit_code_found=done.returncode,
+                exit_code_found=run.returncode,
                 stderr=errors or output,
             )
         result = CommandResult(int(end[1]), output[: end.start()], errors)

@@ -13,7 +13,13 @@ from cryptography.exceptions import UnsupportedAlgorithm
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.machine import CommandResult
-from mplab.drivers.shaper.tc.shell import COMMAND_TIMEOUT_S, ConnectionLostError, PlaceError, check_result, whole_script
+from mplab.drivers.shaper.tc.shell import (
+    COMMAND_TIMEOUT_S,
+    ConnectionLostError,
+    MachineError,
+    check_result,
+    whole_script,
+)
 from mplab.userfiles.machine_fields import SshFile
 
 CONNECT_TIMEOUT_S = 10.0
@@ -89,10 +95,11 @@ class SshConnection:
             case _HostKeyError() | _KeyError():
                 return str(error)
             case paramiko.BadHostKeyException():
-                expected, found = fingerprint(error.expected_key), fingerprint(error.key)
+                expected, received = fingerprint(error.expected_key), fingerprint(error.key)
                 return (
-                    f"wrong host key: {found} found, {expected} known. If the router was installed anew, take its old "
-                    f"key out of {settings.known_hosts or '~/.ssh/known_hosts'}; else somebody is in between"
+                    f"wrong host key: {received} found, {expected} known. If the router was installed again, remove "
+                    f"its old key from {settings.known_hosts or '~/.ssh/known_hosts'}. Otherwise, another machine "
+                    "answers in its place"
                 )
             case paramiko.AuthenticationException() if settings.key:
                 return (
@@ -105,7 +112,7 @@ class SshConnection:
                     f"public half of one to {_AUTHORIZED}, or name another with 'key' in the lab file"
                 )
             case paramiko.ssh_exception.IncompatiblePeer():
-                return f"its SSH server is too old: {error}. OpenWrt 21.02 is the first that is new enough"
+                return f"its SSH server is too old: {error}. Use OpenWrt 21.02 or later"
             case FileNotFoundError():
                 return f"no such file: {error.filename}"
             case paramiko.SSHException() if str(error) == _NO_KEY:
@@ -127,25 +134,25 @@ class SshConnection:
 
         Raises:
             ConnectionLostError: the connection is lost, or the command did not end in time.
-            PlaceError: not connected or, with `check`, the command failed.
+            MachineError: not connected or, with `check`, the command failed.
         """
         client = self._client
         if client is None:
-            raise PlaceError(self.name, "not connected")
+            raise MachineError(self.name, "not connected")
         try:
             transport = client.get_transport()
             if transport is None:
-                raise PlaceError(self.name, "not connected")
+                raise MachineError(self.name, "not connected")
             channel = _open(transport, command, timeout_s)
             try:
-                done = _exchange(channel, stdin.encode(), timeout_s)
+                result = _exchange(channel, stdin.encode(), timeout_s)
             finally:
                 channel.close()
         except TimeoutError as error:
             raise ConnectionLostError(self.name, f"no answer within {timeout_s:g} s", command=(command,)) from error
         except (OSError, EOFError, paramiko.SSHException) as error:
             raise ConnectionLostError(self.name, f"SSH connection lost: {error}", command=(command,)) from error
-        return check_result(self.name, done, command) if check else done
+        return check_result(self.name, result, command) if check else result
 
     def script(
         self, text: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, check: bool = True
@@ -252,10 +259,10 @@ class _Fingerprint(paramiko.MissingHostKeyPolicy):
 
     def missing_host_key(self, _client: paramiko.SSHClient, _hostname: str, key: paramiko.PKey) -> None:
         """Raise _HostKeyError when the router's key has another fingerprint."""
-        found = fingerprint(key)
-        if found != self._expected:
+        received = fingerprint(key)
+        if received != self._expected:
             raise _HostKeyError(
-                f"wrong host key: {found} ({key.get_name()}) found, host_key of the lab file is {self._expected}. "
+                f"wrong host key: {received} ({key.get_name()}) found, host_key of the lab file is {self._expected}. "
                 f"{_how_to_compare(key)}"
             )
 

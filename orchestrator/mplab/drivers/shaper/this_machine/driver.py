@@ -1,19 +1,38 @@
 """Driver ``this-machine``: the host's own traffic control, without SSH."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.restore import restore_argv
 from mplab.drivers.shaper.tc.base import TcDriver
-from mplab.drivers.shaper.tc.linux import LinuxHost
-from mplab.drivers.shaper.tc.shell import CommandShell
-from mplab.drivers.shaper.this_machine.check import check_access_point
-from mplab.drivers.shaper.this_machine.settings import ThisMachineFile
+from mplab.drivers.shaper.tc.machine import LinuxHost
+from mplab.drivers.shaper.tc.shell import CommandShell, Shell
+from mplab.userfiles.machine_fields import DeadMan, InterfaceName, MachineFile
 from mplab.userfiles.machines import Section, ShapingMachine
 
 if TYPE_CHECKING:
     from mplab.drivers.shaper.owner import Owner
+
+
+class ThisMachineFile(MachineFile):
+    """The host that runs mplab as access point, by hostapd or as a bridge; it needs no address."""
+
+    driver: Literal["this-machine"] = Field(description="The host that runs mplab is the access point.")
+    interface: InterfaceName = Field(
+        description="Its interface towards the phones: the radio, or a port of the bridge."
+    )
+    sudo: bool = Field(False, description="mplab's user becomes root by 'sudo -n'.")
+    dead_man: DeadMan = Field(
+        15.0, description="Time without heartbeat after which a background shell removes all shaping."
+    )
+
+    @property
+    def shaped_interface(self) -> str:
+        """See `MachineFile`."""
+        return self.interface
 
 
 class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
@@ -51,6 +70,46 @@ class ThisMachineDriver(TcDriver[ThisMachineFile, CommandShell]):
         """See `TcDriver`."""
         yield from super().check_connected(shell, machine, lab_file)
         yield from check_access_point(shell, machine)
+
+
+_CHECK_SCRIPT = """
+for interface; do
+	folder=/sys/class/net/$interface
+	[ -e "$folder" ] || continue
+	[ ! -e "$folder/bridge" ] || echo "bridge $interface"
+	[ ! -e "$folder/brport" ] || echo "port $interface"
+	[ ! -e "$folder/phy80211" ] || echo "radio $interface"
+done
+echo "forward $(cat /proc/sys/net/ipv4/ip_forward)"
+ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
+"""
+
+
+def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
+    """Yield findings: whether the packets of phones pass this machine. Raises MplabError when a command failed."""
+    lines = [line.partition(" ") for line in shell.script(_CHECK_SCRIPT, *machine.interfaces).stdout.splitlines()]
+    values = {kind: [rest for word, _, rest in lines if word == kind] for kind in {word for word, _, _ in lines}}
+    label = machine.label
+    for interface in values.get("bridge", ()):
+        remedy = f"name the port with the phones as 'interface'; see 'ip link show master {interface}'"
+        yield Finding(f"{label}: {interface}", "warning", "a bridge: packets between its ports are not shaped", remedy)
+    bridged, routed = set(values.get("port", ())), values.get("forward") == ["1"]
+    for interface in machine.interfaces:
+        how = "a port of a bridge" if interface in bridged else "routed" if routed else ""
+        kind = "radio" if interface in values.get("radio", ()) else "wire"
+        if how:
+            yield Finding(f"{label}: access point", "ok", f"{interface} is a {kind}, {how}")
+        else:
+            remedy = "sysctl -w net.ipv4.ip_forward=1, or make it a port of a bridge"
+            problem = f"{interface} is no port of a bridge, and this machine forwards no packets"
+            yield Finding(f"{label}: access point", "missing", problem, remedy)
+    neighbours = " ".join(values.get("neighbour", ())).lower().split()
+    for path in machine.paths:
+        if path.address:
+            known = path.address in neighbours
+            remedy = "" if known else "is the phone connected, and is this its address here (random MAC addresses?)"
+            result = f"{path.address} is {'known' if known else 'not known'} to {label}"
+            yield Finding(f"phone {path.phone}: {path.interface}", "ok" if known else "warning", result, remedy)
 
 
 DRIVER = ThisMachineDriver()

@@ -11,7 +11,7 @@ from mplab.base.deferred import deferred
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import InsideDriver, Wiring
-from mplab.drivers.shaper.openwrt.settings import RadioFile
+from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.tc.base import TC
 from mplab.drivers.shaper.virtual.image import kernel_release
 from mplab.userfiles.machine_fields import DeadMan, MachineFile
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class VirtualRouterFile(MachineFile):
     """A router that a lab boots in place of its node ``router``; the lab knows its address."""
 
-    driver: Literal["virtual"] = Field(description="A small virtual machine, driven as OpenWrt is.")
-    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="As of a router.")
-    dead_man: DeadMan = Field(60.0, description="Silence after which it takes all shaping back.")
-    radio: RadioFile | None = Field(None, description="What its WiFi shall be meanwhile.")
+    driver: Literal["virtual"] = Field(description="A small virtual machine, controlled like a router with OpenWrt.")
+    flow_offload: Literal["refuse", "switch-off"] = Field("refuse", description="See the driver openwrt.")
+    dead_man: DeadMan = Field(60.0, description="Time without heartbeat after which it removes all shaping.")
+    radio: RadioFile | None = Field(None, description="Its WiFi while mplab holds it.")
 
 
 class Virtual(InsideDriver[VirtualRouterFile]):
@@ -57,19 +57,19 @@ class Virtual(InsideDriver[VirtualRouterFile]):
 
     def check(self, machine: ShapingMachine[VirtualRouterFile], lab_file: str) -> Iterator[Finding]:
         """Yield findings about the programs and parts of a virtual router; nothing is booted."""
-        what = machine.label
+        label = machine.label
         missing = [program for program in self.programs if program.find() is None]
         for program in missing:
-            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+            yield Finding(f"{label}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
         if missing:
             return
         try:
-            found = self.describe()
+            parts = self.describe()
         except MplabError as error:
-            yield Finding(what, "missing", str(error), "see the message")
+            yield Finding(label, "missing", str(error), "see the message")
             return
-        made_of = ", ".join(f"{part} {version}" for part, version in found.items())
-        yield Finding(what, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
+        made_of = ", ".join(f"{part} {version}" for part, version in parts.items())
+        yield Finding(label, "ok", f"can be made: {made_of}", f"to boot it: mplab lab up --lab {lab_file}")
 
 
 DRIVER = Virtual()

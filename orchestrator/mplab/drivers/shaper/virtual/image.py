@@ -96,7 +96,7 @@ def build(
     _copy_program(root, DROPBEAR, "usr/sbin/dropbear")
     _copy_program(root, TC, "sbin/tc")
     _copy_program(root, ETHTOOL, "usr/sbin/ethtool")
-    for table in (found for pattern in _TABLES for found in Path("/").glob(pattern)):
+    for table in (path for pattern in _TABLES for path in Path("/").glob(pattern)):
         copy = root / table.relative_to("/")
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(table, copy)
@@ -121,11 +121,11 @@ def new_host_key(root: Path) -> str:
     file = root / "etc/dropbear/dropbear_ed25519_host_key"
     file.unlink(missing_ok=True)
     argv = [str(DROPBEARKEY.path()), "-t", "ed25519", "-f", str(file)]
-    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"^(ssh-ed25519 \S+)", made, re.MULTILINE)
-    if found is None:
-        raise LabNotReadyError(f"dropbearkey made no key that can be read: {made.strip()}")
-    return found[1]
+    output = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    match = re.search(r"^(ssh-ed25519 \S+)", output, re.MULTILINE)
+    if match is None:
+        raise LabNotReadyError(f"dropbearkey printed no public key: {output.strip()}")
+    return match[1]
 
 
 def kernel_release() -> str:
@@ -134,17 +134,17 @@ def kernel_release() -> str:
     Raises:
         LabNotReadyError: there are no modules.
     """
-    found = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
-    if not found:
+    releases = sorted(path.name for path in MODULES.iterdir()) if MODULES.is_dir() else []
+    if not releases:
         raise LabNotReadyError(f"no modules of the user-mode kernel in {MODULES}: apt-get install user-mode-linux")
-    return found[-1]
+    return releases[-1]
 
 
 def _copy_program(root: Path, program: Program, target: str) -> None:
-    found = program.path()
-    shutil.copy(found, root / target)
-    shown = subprocess.run(["ldd", str(found)], capture_output=True, text=True, check=False).stdout
-    for library in re.findall(r"(?:=> )?(/\S+) \(0x", shown):
+    path = program.path()
+    shutil.copy(path, root / target)
+    libraries = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=False).stdout
+    for library in re.findall(r"(?:=> )?(/\S+) \(0x", libraries):
         copy = root / library.lstrip("/")
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -44,9 +44,9 @@ class MpflexDriver(TransportDriver):
                 (Path(folder) / path).parent.mkdir(exist_ok=True)
                 (Path(folder) / path).write_bytes(content)
                 command = [str(program), "policy", "check", path]
-                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    problems += done.stderr.strip().splitlines()
+                result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                if result.returncode:
+                    problems += result.stderr.strip().splitlines()
         return problems
 
 

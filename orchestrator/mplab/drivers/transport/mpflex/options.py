@@ -43,23 +43,26 @@ class MpflexOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    scheduler: Scheduler = Field(default="earliest", description="which path a message takes; mpflex:NAME says it, too")
+    scheduler: Scheduler = Field(
+        default="earliest", description="scheduler, which chooses the path of a message; mpflex:NAME sets it, too"
+    )
     primary: Literal["wifi", "lte"] | None = Field(
-        default=None, description="the path of the schedulers single and backup; wifi when left out"
+        default=None, description="path of the schedulers single and backup; default: wifi"
     )
     plain: bool = Field(default=False, description="paths without TLS, for measurements")
     reinjection: tuple[Trigger, ...] = Field(
-        default=TRIGGERS, description="which late messages are copied to another path; [] for none"
+        default=TRIGGERS, description="late messages that are copied to another path; [] for none"
     )
     policy: Policy | None = Field(
-        default=None, description="rule file in mpflex/policies that decides over each connection; none when left out"
+        default=None,
+        description="rule file in mpflex/policies for scheduler and paths of each connection; default: none",
     )
     feeding: Feeding = Field(
         default="late",
-        description="what the TCP of a path is given: what it can send at once, or as much as its send buffer takes",
+        description="data that the TCP of a path gets: what it can send at once, or as much as its send buffer holds",
     )
     send_buffer: Annotated[SizeBytes, Field(ge=16 << 10, le=1 << 26)] | None = Field(
-        default=None, description="of each path, with the feeding buffered; 256 KiB when left out"
+        default=None, description="send buffer of each path, with the feeding buffered; default: 256 KiB"
     )
 
     @model_validator(mode="after")

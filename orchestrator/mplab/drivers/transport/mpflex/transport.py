@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES, RMNET, WLAN
 from mplab.drivers.transport.mpflex.options import PINNED, POLICIES_DIR, TRIGGERS, MpflexOptions
-from mplab.drivers.transport.mpflex.session import session_summary
 from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck, ConnectionRecord, LogRecord, PathRecord, SessionSummary
 
@@ -84,7 +83,7 @@ class Mpflex(Transport):
     def check_active(self, active: ActiveCheck) -> list[str]:
         """Return reasons why the test session is not as requested: no MPFlex, a missing path, wrong encryption."""
         if active.get("transport") != "mpflex":
-            return [f"the test connection was {active.get('transport')}, mpflex was asked"]
+            return [f"the test connection was {active.get('transport')}, mpflex was requested"]
         reasons = [
             f"the test session had no path on {device}"
             for device in self._interfaces
@@ -93,7 +92,7 @@ class Mpflex(Transport):
         if reasons or not active.get("ok"):
             reasons.append(f"the test session failed: {active.get('error')}")
         if bool(active.get("plain")) != self._options.plain:
-            reasons.append("the paths were {}, {} were asked".format(*_privacy(plain=self._options.plain)))
+            reasons.append("the paths were {}, {} were requested".format(*_privacy(plain=self._options.plain)))
         return reasons
 
     def prove(self, evidence: Evidence) -> list[str]:
@@ -157,7 +156,7 @@ class Mpflex(Transport):
         """Return why the policy was not in force, or which connections violated it."""
         read = [event for event in evidence.log if event["event"] == "policy"]
         if not read:
-            return [f"the agent read no policy, {self._options.policy} was asked"]
+            return [f"the agent read no policy, {self._options.policy} was requested"]
         reasons = [f"the policy was not in force: {event['error']}" for event in read if event.get("error")]
         streams = [event for event in evidence.log if event["event"] == "connection" and event.get("scheme")]
         if not streams:
@@ -186,10 +185,10 @@ class Mpflex(Transport):
         because a path that stalls or ends is set up again. Negotiated Multipath TCP is always a reason.
         """
         if any(row["kind"] == "mptcp" for row in evidence.connections):
-            return ["Multipath TCP was negotiated, mpflex was asked"]
+            return ["Multipath TCP was negotiated, mpflex was requested"]
         begun = Counter(flow["interface"] for flow in evidence.subflows)
         return [
-            f"{begun[device]} TCP connections to the proxy began on {device}, one path was asked"
+            f"{begun[device]} TCP connections to the proxy began on {device}, one path was requested"
             for device in self._interfaces
             if begun[device] != 1
             and not (begun[device] and (device in evidence.disturbances.devices or _may_stall(device, evidence)))
@@ -283,3 +282,33 @@ def _privacy(*, plain: bool) -> tuple[str, str]:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+_KEPT = ("t", "what", "interface", "incarnation", "error")
+_NAMES = ("bytes_up", "bytes_down", "copied_up", "copied_down")
+
+
+def session_summary(agent: Iterable[LogRecord], proxy: Iterable[LogRecord]) -> SessionSummary:
+    """Return the bytes that each path of a session carried, from the logs of both sides; {} without a session.
+
+    Args:
+        agent: records of the agent's log.
+        proxy: records of the proxy's log of the same cell.
+
+    Returns:
+        ``paths``: interface → ``{bytes_up, bytes_down, copied_up, copied_down}``. ``bytes_*`` counts each byte of a
+        stream once; ``copied_*`` counts the bytes of copies. ``events``: events of the paths in the agent's log.
+    """
+    paths: dict[str, Counter[str]] = {}
+    events = []
+    for direction, records in (("up", agent), ("down", proxy)):
+        for record in records:
+            if record["event"] == "path" and direction == "up":
+                fields: Mapping[str, object] = record
+                events.append({name: fields[name] for name in _KEPT if name in fields})
+            for path in record.get("paths", ()) if record["event"] == "connection" else ():
+                counts = paths.setdefault(path["interface"], Counter())
+                counts[f"bytes_{direction}"] += path["bytes_out"]
+                counts[f"copied_{direction}"] += path["copies_out"]
+    summary = {interface: {name: counts[name] for name in _NAMES} for interface, counts in sorted(paths.items())}
+    return {"paths": summary, "events": events} if summary or events else {}

@@ -9,9 +9,14 @@ from pydantic import BaseModel
 from mplab.base.findings import Finding
 from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.transport import Transport, TransportDriver, options_as
-from mplab.drivers.transport.mptcp.options import MptcpOptions
-from mplab.drivers.transport.mptcp.phones import NO_SECOND_SUBFLOW, cell_problem_of, note_of, problem_of
-from mplab.drivers.transport.mptcp.transport import Mptcp
+from mplab.drivers.transport.mptcp.transport import (
+    NO_SECOND_SUBFLOW,
+    Mptcp,
+    MptcpOptions,
+    cell_problem_of,
+    note_of,
+    problem_of,
+)
 
 _ENABLED = Path("/proc/sys/net/mptcp/enabled")
 
@@ -39,8 +44,8 @@ class MptcpDriver(TransportDriver):
         if kernel is None or kernel.kind == "upstream":
             return ""
         patched = f"{kernel.kind} {kernel.version}"
-        other = f", only that of a kernel {patched}: proxies would not understand it" if kernel.kind != "none" else ""
-        return f"has no Multipath TCP of Linux 5.6{other}"
+        other = f", only the {patched} one, which proxies do not support" if kernel.kind != "none" else ""
+        return f"has no Multipath TCP of Linux 5.6 or later{other}"
 
     def check(self) -> Iterator[Finding]:
         """See `TransportDriver`: checks the kernel, and opens an MPTCP socket."""
@@ -48,8 +53,8 @@ class MptcpDriver(TransportDriver):
             yield Finding(self.name, "warning", reason, f"cells with {self.title} will be skipped; use a newer kernel")
         else:
             enabled = _ENABLED.read_text().strip()
-            found = f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)"
-            yield Finding(self.name, "ok", found)
+            state = f"the kernel has it (net.mptcp.enabled = {enabled}; the lab has its own)"
+            yield Finding(self.name, "ok", state)
         yield _check_socket(f"{self.name}-sockets")
 
     def check_phone(self, read_kernel: Callable[[], KernelMptcp]) -> str:

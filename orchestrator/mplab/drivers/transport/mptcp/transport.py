@@ -2,17 +2,73 @@
 
 from collections.abc import Callable, Mapping
 from math import inf
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from mplab.base.outages import Disturbances
 from mplab.base.paths import INTERFACES, WLAN
 from mplab.base.undo import UndoStack
 from mplab.drivers.phone import Phone
 from mplab.drivers.phone.kernel import KernelMptcp
-from mplab.drivers.transport.mptcp.options import MptcpOptions
-from mplab.drivers.transport.mptcp.phones import cell_problem_of
 from mplab.drivers.transport.protocol import AgentSettings, Evidence, Transport
 from mplab.format.agentlog import ActiveCheck
 from mplab.format.captured import ConnectionRow, SubflowRow
+
+
+class MptcpOptions(BaseModel):
+    """Options of ``mptcp`` in an experiment file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    primary: Literal["wifi", "lte"] = Field(
+        default="wifi", description="the interface of the initial subflow (default route)"
+    )
+    mode: Literal["full-mesh", "backup"] = Field(
+        default="full-mesh",
+        description="full-mesh: both paths carry data; backup: the other path only when the primary fails",
+    )
+
+
+NO_SECOND_SUBFLOW = "without root there is no second subflow: no MPTCP endpoint can be added"
+
+
+def problem_of(kernel: KernelMptcp, *, rooted: bool) -> str:
+    """Return why a phone with this kernel has no Multipath TCP with two subflows, or ""."""
+    if kernel.kind == "none":
+        return "its kernel has no Multipath TCP"
+    if kernel.kind == "upstream":
+        if not rooted:
+            return NO_SECOND_SUBFLOW
+        return "" if kernel.endpoints else "its ip does not know 'ip mptcp': no endpoint can be added"
+    if rooted:
+        return ""
+    if kernel.enabled and kernel.path_manager in {"fullmesh", "ndiffports"}:
+        return ""
+    state = f"enabled {int(kernel.enabled)}, path manager {kernel.path_manager or 'unknown'}"
+    return f"its kernel is set so that there is no second subflow ({state}), and only root can change that"
+
+
+def cell_problem_of(kernel: KernelMptcp) -> str:
+    """Return why cells cannot use the Multipath TCP of a rooted phone, or "".
+
+    The proxy implements only RFC 8684, not the older protocol of the patches of multipath-tcp.org.
+    """
+    if kernel.kind == "out-of-tree":
+        return f"its kernel has the patches {kernel.version}".rstrip() + ", which proxies do not support"
+    return problem_of(kernel, rooted=True)
+
+
+def note_of(kernel: KernelMptcp) -> str:
+    """Return a note about the patches of multipath-tcp.org in a kernel; "" for other kernels."""
+    if kernel.kind != "out-of-tree":
+        return ""
+    backup = "" if kernel.multipath else "; its ip does not know 'multipath': no backup paths"
+    return (
+        f"out-of-tree {kernel.version or 'of unknown version'}, path manager {kernel.path_manager}, "
+        f"scheduler {kernel.scheduler}{backup}"
+    )
+
 
 _SUBFLOW_LIMIT = 4
 _LONG_CONNECTION_BYTES = 256_000
@@ -47,10 +103,7 @@ class Mptcp(Transport):
 
     def setup(self, phone: Phone, undo: UndoStack) -> None:
         """Make the primary interface the default route, and add one MPTCP endpoint per interface."""
-        undo.register(
-            "phone: default route over WiFi",
-            lambda: phone.prefer(WLAN),
-        )
+        undo.register("phone: default route over WiFi", lambda: phone.prefer(WLAN))
         undo.register(
             "phone: no MPTCP endpoints",
             lambda: phone.ip("mptcp endpoint flush", "mptcp limits set subflow 0 add_addr_accepted 0"),
@@ -82,7 +135,7 @@ class Mptcp(Transport):
     def check_active(self, active: ActiveCheck) -> list[str]:
         """Return reasons why the test connection was not MPTCP with a subflow from every interface."""
         if not active.get("mptcp"):
-            return ["the test connection was plain TCP, Multipath TCP was asked"]
+            return ["the test connection was plain TCP, Multipath TCP was requested"]
         missing = [d for d, address in self._interfaces.items() if address not in active.get("local", ())]
         return [f"the test connection had no subflow on {device}" for device in missing]
 
@@ -95,8 +148,8 @@ class Mptcp(Transport):
         reasons = self.check_active(evidence.active)
         fallbacks = {c: n for c in _FALLBACK_COUNTERS if (n := evidence.phone_counters.get(c, 0))}
         if fallbacks and not evidence.disturbances.outages:  # with outages, each connection is judged by its start
-            found = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
-            reasons.append(f"the kernel counted fall-backs to plain TCP: {found}")
+            counts = ", ".join(f"{name} {count}" for name, count in fallbacks.items())
+            reasons.append(f"the kernel counted fall-backs to plain TCP: {counts}")
         return reasons + (self._prove_captured(evidence) if evidence.captured else [])
 
     def _prove_captured(self, evidence: Evidence) -> list[str]:

@@ -1,13 +1,63 @@
-"""Driver of ``sptcp``: TCP over the default route."""
+"""Driver of ``sptcp``: TCP over the default route, like a phone without Multipath TCP.
+
+The default route is WiFi if available, otherwise cellular. Connections do not move between networks. When a network is
+lost, its connections end immediately on the phone, and the app must open new ones (baerts2015 ch. 6). When WiFi
+returns, new connections use it, and existing connections stay on cellular until they end.
+"""
 
 from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from mplab.base.outages import Disturbances
 from mplab.base.paths import WLAN
 from mplab.drivers.phone.kernel import PhoneFacts
-from mplab.drivers.transport import Transport, TransportDriver
-from mplab.drivers.transport.sptcp.default_route import DefaultRouteTcp
+from mplab.drivers.transport import AgentSettings, Evidence, Transport, TransportDriver
+from mplab.drivers.transport.single_path import SinglePathTcp
+from mplab.format.captured import SubflowRow
+
+
+class DefaultRouteTcp(SinglePathTcp):
+    """`Transport` over WiFi while WiFi is up, otherwise over the cellular interface.
+
+    Args:
+        interfaces: interface of the phone → its address.
+    """
+
+    def __init__(self, interfaces: Mapping[str, str]) -> None:
+        super().__init__(WLAN, interfaces[WLAN])
+
+    def agent_settings(self) -> AgentSettings:
+        """Return plain TCP that follows the routes."""
+        return AgentSettings("tcp")
+
+    def prove(self, evidence: Evidence) -> list[str]:
+        """Check that every captured connection is plain TCP, and began over WiFi unless WiFi was down at that time."""
+        reasons = self.check_active(evidence.active)
+        if not evidence.captured:
+            return reasons
+        if not evidence.subflows:
+            reasons.append("no TCP connection was captured")
+        story = evidence.disturbances
+        elsewhere = [
+            flow
+            for flow in evidence.subflows
+            if flow["interface"] != self._device and not _leads_elsewhere(story, self._device, flow)
+        ]
+        if elsewhere:
+            reasons.append(
+                f"{len(elsewhere)} connections began on another interface than {self._device} while it was up"
+            )
+        return reasons + self._prove_plain(evidence)
+
+
+def _leads_elsewhere(story: Disturbances, device: str, flow: SubflowRow) -> bool:
+    """Return True when the default route used another interface than `device` at the start of a connection.
+
+    A path whose radio is off remains the default route; only the missing answers show that it carries no packets.
+    """
+    begin_s = float(flow["start_ns"]) / 1e9
+    return story.rerouted_s <= begin_s or story.down(device, begin_s)
 
 
 class SptcpDriver(TransportDriver):

@@ -12,7 +12,7 @@ from mplab.base.findings import Finding
 from mplab.base.programs import ADB, Program
 from mplab.drivers.phone.kernel import PhoneFacts
 from mplab.drivers.phone.settings import AdbPhoneFile
-from mplab.drivers.shaper.adb.phone import adb_where
+from mplab.drivers.shaper.adb.driver import adb_where
 from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
@@ -81,7 +81,7 @@ class AdbPhones(PhoneDriver):
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))
 
-    def look(self, use: LabUse) -> Identity:
+    def measure_readiness(self, use: LabUse) -> Identity:
         """See `PhoneDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.lab.phones.adb.lab import look_at_phone
@@ -97,7 +97,7 @@ class AdbPhones(PhoneDriver):
             yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
             return
         with deferred("slow to import, needed by few labs"):
-            from mplab.drivers.phone.adb.open import open_phone
+            from mplab.drivers.phone.adb import open_phone
         try:
             with open_phone(name, settings) as phone:
                 yield from _findings(phone, settings, lab.by_itself(name))
@@ -114,7 +114,7 @@ class AdbPhones(PhoneDriver):
 
 def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     with deferred("slow to import"):
-        from mplab.drivers.phone.adb.readiness import default_thresholds, look
+        from mplab.drivers.phone.adb.readiness import default_thresholds, measure_readiness
     what, found = f"phone {phone.name}", phone.identity()
     yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
     if settings.unrooted:
@@ -124,7 +124,7 @@ def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[
         yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
     else:
         yield from _rooted_findings(phone, itself)
-    problems = look(phone, settings.ready or default_thresholds(), settings.apps).problems
+    problems = measure_readiness(phone, settings.ready or default_thresholds(), settings.apps).problems
     for problem in problems:
         yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
     if not problems:

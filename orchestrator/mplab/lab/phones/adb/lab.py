@@ -20,10 +20,8 @@ from mplab.base.errors import DeviceError, LabNotReadyError, StepError
 from mplab.base.lock import resource_lock
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.capture import CapturePoint
-from mplab.drivers.phone.adb import AdbPhone, AdbServer
-from mplab.drivers.phone.adb.kernel import read_kernel
-from mplab.drivers.phone.adb.mptcp import keep_mptcp
-from mplab.drivers.phone.adb.open import settings_of
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, settings_of
+from mplab.drivers.phone.adb.kernel import keep_mptcp, read_kernel
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.adb.server import default_home, user_keys
 from mplab.drivers.phone.settings import AdbPhoneFile
@@ -31,8 +29,7 @@ from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.proxy import ServerSettings, driver_of
 from mplab.drivers.shaper.attached import AttachedShaper
 from mplab.drivers.shaper.driver import phone_driver_of
-from mplab.drivers.shaper.held import held_machines, undo_directory
-from mplab.drivers.shaper.owner import Owner
+from mplab.drivers.shaper.owner import Owner, held_machines, undo_directory
 from mplab.drivers.shaper.probe import LinkProbe
 from mplab.drivers.shaper.protocol import HeldMachine
 from mplab.drivers.transport import Transport

@@ -9,8 +9,7 @@ from mplab.base.paths import INTERFACES
 from mplab.device import Device, DeviceSettings
 from mplab.device.apps import lab_services, lab_variables
 from mplab.drivers.capture import CapturePoint
-from mplab.drivers.phone.adb import AdbPhone, AdbServer
-from mplab.drivers.phone.adb.open import settings_of
+from mplab.drivers.phone.adb import AdbPhone, AdbServer, settings_of
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps

@@ -18,9 +18,9 @@ from mplab.drivers.phone import Phone
 from mplab.drivers.phone.netns import NetnsPhone
 from mplab.drivers.phone.sound import SoundCard
 from mplab.drivers.proxy import ServerSettings, driver_of
-from mplab.drivers.proxy.servers import Servers
+from mplab.drivers.proxy.protocol import Servers
 from mplab.drivers.shaper import Shaper
-from mplab.drivers.shaper.driver import BootedMachine, emulator_driver, inside_driver_of
+from mplab.drivers.shaper.driver import BootedMachine, EmulatedNetwork, emulator_driver, inside_driver_of
 from mplab.drivers.shaper.protocol import Emulator
 from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
@@ -107,12 +107,14 @@ class VirtualLab(BaseLab):
         servers.start(nodes)
         self.phone = self._make_phone()
         emulator = emulator_driver().open(
-            air=nodes["air"],
-            phone=self.phone,
-            proxy=nodes["proxy"],
-            probe_server=self.endpoints.probe_server,
-            directory=SCRATCH,
-            wan_delay_ms=servers.delay_by_prefix(),
+            EmulatedNetwork(
+                air=nodes["air"],
+                phone=self.phone,
+                proxy=nodes["proxy"],
+                probe_server=self.endpoints.probe_server,
+                directory=SCRATCH,
+                wan_delay_ms=servers.delay_by_prefix(),
+            )
         )
         self._emulator = emulator
         self._stack.callback(emulator.stop)
@@ -121,9 +123,12 @@ class VirtualLab(BaseLab):
         self.shaper = self._make_shaper(emulator)
 
     def _make_phone(self) -> Phone:
+        node = self.nodes["phone"]
         return NetnsPhone(
-            self.nodes["phone"],
-            topology.PHONE_INTERFACES,
+            node.name,
+            node.pid,
+            node.holder,
+            interfaces=topology.PHONE_INTERFACES,
             gateways=topology.GATEWAYS,
             directory=SCRATCH / "phone",
         )
@@ -133,7 +138,7 @@ class VirtualLab(BaseLab):
         if self._router is None:
             return emulator
         with deferred("needed by few labs"):
-            from mplab.drivers.shaper.inside import held_inside
+            from mplab.drivers.shaper.split import held_inside
         self._facts = {self._router.machine.name: self._router.wait()}
         held = held_inside(self._use.phone, self._router, emulator, directory=SCRATCH, run_id=self._run_id)
         return self._stack.enter_context(held)

@@ -9,8 +9,8 @@ import pytest
 
 from mplab.base.errors import StepError
 from mplab.base.machine import CommandResult
+from mplab.drivers.origin.cache import DEFAULT_SEED
 from mplab.drivers.origin.generate import build_site
-from mplab.drivers.origin.kept import DEFAULT_SEED
 from mplab.format.sites import load_sites
 from mplab.scenarios.requests import curl
 from mplab.scenarios.requests.scenario import SCENARIO, RequestsParameters

@@ -21,8 +21,7 @@ from mplab.base.machine import CommandResult
 from mplab.base.undo import UndoJournal
 from mplab.cli.main import app
 from mplab.drivers.shaper.driver import reachable_driver_of
-from mplab.drivers.shaper.this_machine.check import check_access_point
-from mplab.drivers.shaper.this_machine.settings import ThisMachineFile
+from mplab.drivers.shaper.this_machine.driver import ThisMachineFile, check_access_point
 from mplab.format.path import PathCondition
 from mplab.userfiles.lab import load_lab
 from mplab.userfiles.labuse import use_lab

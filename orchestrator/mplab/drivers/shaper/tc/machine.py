@@ -1,4 +1,4 @@
-"""`Place`: a shaping machine (router, server or phone) that a run holds, watches and releases in its original state."""
+"""`TcMachine`: a router, server or phone that a run holds, watches and releases in its original state."""
 
 import contextlib
 import time
@@ -10,11 +10,11 @@ import structlog
 
 from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.tc.capabilities import Capabilities, look
+from mplab.drivers.shaper.tc.capabilities import Capabilities, find_capabilities
 from mplab.drivers.shaper.tc.hold import Hold
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shaping import Shaping
-from mplab.drivers.shaper.tc.shell import PlaceError, Shell
+from mplab.drivers.shaper.tc.shell import MachineError, Shell
 
 _UNDO_OFFLOADS = "38-offloads"
 _BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
@@ -22,7 +22,7 @@ _BACK_TIMEOUT_S, _BACK_POLL_S = 180.0, 1.0
 _log = structlog.get_logger(__name__)
 
 
-class Place:
+class TcMachine:
     """Router, server or phone that this process holds while the context is entered.
 
     Meanwhile no other process can shape the machine.
@@ -84,10 +84,10 @@ class Place:
 
     def _switch_offloads_off(self, interfaces: Sequence[str] = ()) -> None:
         """Disable offloads that join packets at `interfaces` (default: all) until the machine is released."""
-        found = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
-        self.warnings += [f"{self.name}: {warning}" for warning in found.warnings(openwrt=self.openwrt)]
-        if found.on:
-            back, change = found.switch()
+        offloads = parse_offloads(self.shell.script(SHOW, *interfaces).stdout, self._interfaces)
+        self.warnings += [f"{self.name}: {warning}" for warning in offloads.warnings(openwrt=self.openwrt)]
+        if offloads.on:
+            back, change = offloads.switch()
             note = self.hold.note_undo(_UNDO_OFFLOADS, back)
             self.hold.change(f"{note}\n{change}", "switching offloads off")
 
@@ -128,20 +128,20 @@ class Place:
         self._stack.__exit__(kind, error, trace)
 
     def _look(self) -> None:
-        self._shaping = Shaping(self.hold, look(self.shell, self._interfaces, openwrt=self.openwrt))
+        self._shaping = Shaping(self.hold, find_capabilities(self.shell, self._interfaces, openwrt=self.openwrt))
         self.warnings = [f"{self.name}: {warning}" for warning in self.found.warnings()]
 
     def _let_go(self) -> None:
         try:
             self.restore()
         except (DeviceError, LabNotReadyError) as error:
-            _log.error("not given back", place=self.name, error=str(error))
+            _log.error("not released", machine=self.name, error=str(error))
 
     def restore(self) -> None:
         """Undo all changes; reconnect when the connection is lost.
 
         Raises:
-            PlaceError: a change could not be undone.
+            MachineError: a change could not be undone.
             LabNotReadyError: the machine cannot be reached; its dead-man's switch undoes all changes.
         """
         if self._shaping is not None:
@@ -155,7 +155,7 @@ class Place:
 
         Raises:
             LabNotReadyError: the machine cannot be reached for 180 s, or another owner holds it now.
-            PlaceError: earlier changes on the machine cannot be undone.
+            MachineError: earlier changes on the machine cannot be undone.
         """
         deadline = time.monotonic() + _BACK_TIMEOUT_S
         while self.hold.seems_lost:
@@ -179,12 +179,56 @@ class Place:
 
     @property
     def shaping(self) -> Shaping:
-        """Shaping of paths on the machine. Raises PlaceError when the machine was never held."""
+        """Shaping of paths on the machine. Raises MachineError when the machine was never held."""
         if self._shaping is None:
-            raise PlaceError(self.name, "not connected")
+            raise MachineError(self.name, "not connected")
         return self._shaping
 
     @property
     def found(self) -> Capabilities:
-        """Abilities of the machine, found when it was last taken. Raises PlaceError when it was never held."""
+        """Abilities of the machine, found when it was last taken. Raises MachineError when it was never held."""
         return self.shaping.found
+
+
+PHONE_STATE = "/data/local/tmp/mplab"
+"""Folder for the files of a hold on phones: they have no /run, and `adb` can write to this folder."""
+
+
+class LinuxMachine(TcMachine):
+    """Machine whose kernel joins no packets while it is held."""
+
+    def _prepare_held(self) -> None:
+        self._switch_offloads_off(self._interfaces)
+
+
+class LinuxHost(LinuxMachine):
+    """A computer; it must have `ethtool`."""
+
+    state_directory: ClassVar[str] = "/run/mplab"
+
+    def _check_ready(self) -> None:
+        check_root(self.shell)
+        if self.shell.script("command -v ethtool", check=False).exit_code != 0:
+            raise LabNotReadyError(
+                f"{self.name}: no ethtool, with which mplab stops the kernel from joining packets. Install the package "
+                "ethtool"
+            )
+
+
+class RootedPhone(LinuxMachine):
+    """A rooted phone that shapes its own paths, with any kind of root shell.
+
+    Offloads are disabled only if it has `ethtool`.
+    """
+
+    state_directory: ClassVar[str] = PHONE_STATE
+
+    def _check_ready(self) -> None:
+        check_root(self.shell)
+
+
+def check_root(shell: Shell) -> None:
+    """Raise LabNotReadyError when a shell is not a root shell."""
+    uid = shell.script("id -u").stdout.strip()
+    if uid != "0":
+        raise LabNotReadyError(f"{shell.name} ({shell.where}): user {uid} is not root, and only root can shape")

@@ -1,4 +1,4 @@
-"""Use a stack of containers for a run, and restore the stack's previous state afterwards.
+"""Take a stack of containers over for a run, and restore the stack's previous state afterwards.
 
 If the run was killed, the next process restores the state.
 """
@@ -29,18 +29,19 @@ def exclusive(stack: DockerStack, *, run_id: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def borrowed(stack: DockerStack) -> Iterator[None]:
+def taken_over(stack: DockerStack) -> Iterator[None]:
     """Start the stack on entry, and restore its previous state on exit. The caller must hold `exclusive`.
 
     Raises:
         LabNotReadyError: the project has containers that 'mplab proxy up' did not start, or the stack does not start.
     """
-    give_back(stack)
+    restore_state(stack)
     before = stack.up_with()
     if before is None and (running := [state.service for state in stack.status()]):
         raise LabNotReadyError(
-            f"containers of the project {stack.settings.project} run already, and nobody here knows how they were "
-            f"started ({', '.join(running)}): end them by 'mplab proxy down', or choose another project"
+            f"containers of the project {stack.settings.project} already run, and 'mplab proxy up' on this "
+            f"machine did not start them ({', '.join(running)}). Stop them by 'mplab proxy down', or choose another "
+            "project"
         )
     # Written before the first change, so that the next process can restore the state if this one is killed.
     write_private(_note(stack), json.dumps({"before": before and asdict(before)}))
@@ -50,11 +51,11 @@ def borrowed(stack: DockerStack) -> Iterator[None]:
         stack.up(build=False, remember=False)
         yield
     finally:
-        give_back(stack)
+        restore_state(stack)
 
 
-def give_back(stack: DockerStack) -> bool:
-    """Restore the state that the stack had before `borrowed`; return False if no run has borrowed it.
+def restore_state(stack: DockerStack) -> bool:
+    """Restore the state that the stack had before `taken_over`; return False if no run has taken it over.
 
     Raises:
         LabNotReadyError: the engine cannot be used, or the previous services do not start.
@@ -75,7 +76,7 @@ def give_back(stack: DockerStack) -> bool:
 
 
 def forget(stack: DockerStack) -> None:
-    """Discard the state that `give_back` would restore, because a user now controls the stack by hand."""
+    """Discard the state that `restore_state` would restore, because a user now controls the stack by hand."""
     if _note(stack).exists():
         _remove_sidecars(stack)
         _note(stack).unlink(missing_ok=True)

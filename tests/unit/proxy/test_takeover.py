@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.proxy.docker.borrow import exclusive, give_back
 from mplab.drivers.proxy.docker.proxy import parse_records, parse_timed
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackSettings
+from mplab.drivers.proxy.docker.takeover import exclusive, restore_state
 
 PROXY = DockerProxyFile.model_validate(
     {"engine": "ssh://lab@far", "project": "two", "listen": ["203.0.113.5"], "congestion_control": "system"}
@@ -38,7 +38,7 @@ def test_what_was_never_lent_is_not_given_back(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     stack = DockerStack(StackSettings(f"unix://{tmp_path}/none.sock"))
     assert stack.up_with() is None
-    assert not give_back(stack)
+    assert not restore_state(stack)
 
 
 def test_a_stack_belongs_to_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
