@@ -229,7 +229,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := Listen(datagrams, "program"); err == nil || !strings.Contains(err.Error(), "a socket is in the way") {
+	if _, err := Listen(datagrams, "program"); err == nil || !strings.Contains(err.Error(), "a socket exists, and it is not known") {
 		t.Errorf("a socket of another kind: %v", err)
 	}
 	if _, err := os.Stat(datagrams); err != nil {

@@ -113,7 +113,7 @@ func TestBadFiles(t *testing.T) {
 		{"proxy", `{` + proxyRest + `, "per_client": {"paths": 1}}`, `FILE: per_client.paths: unknown key; allowed: connections, sessions, streams, udp_sockets`},
 		{"agent", `{` + agentRest + `, "socks_users_file": "x"}`, `FILE: socks_users_file: only listen.socks has users; give it, too`},
 		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:1"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen: socks and http are both 127.0.0.1:1; they need an address each`},
-		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:2"}, "proxy": "10.0.0.1:2", "transport": "tcp", "socks_users_file": "x"}`, `FILE: socks_users_file: listen.http would let everybody in without a password; leave one of them out`},
+		{"agent", `{"listen": {"socks": "127.0.0.1:1", "http": "127.0.0.1:2"}, "proxy": "10.0.0.1:2", "transport": "tcp", "socks_users_file": "x"}`, `FILE: socks_users_file: listen.http needs no password; remove one of them`},
 		{"agent", `{"listen": {"socks": "0.0.0.0:1080"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen.socks: 0.0.0.0:1080 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:1080, or socks_users_file`},
 		{"agent", `{"listen": {"http": "[::]:8118"}, "proxy": "10.0.0.1:2", "transport": "tcp"}`, `FILE: listen.http: [::]:8118 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:8118`},
 		{"agent", `{"listen": {"http": "10.0.0.9:8118", "socks": "127.0.0.1:1080"}, "proxy": "10.0.0.1:2", "transport": "tcp", "socks_users_file": "x"}`, `FILE: listen.http: 10.0.0.9:8118 is not on the loopback interface: whoever reaches it could use the agent. Give a loopback address, such as 127.0.0.1:8118`},
@@ -202,7 +202,7 @@ func TestSocksUsers(t *testing.T) {
 		{":hunter2", 0o600, "FILE: line 1: the user has 0 bytes; between 1 and 255 are allowed"},
 		{"\nme:\n", 0o600, "FILE: line 2: the password has 0 bytes; between 1 and 255 are allowed"},
 		{"me:" + strings.Repeat("x", 256), 0o600, "FILE: line 1: the password has 256 bytes; between 1 and 255 are allowed"},
-		{"me:x\nyou:y\nme:hunter2\n", 0o600, "FILE: line 3: the user of line 1 is there again; each is allowed once"},
+		{"me:x\nyou:y\nme:hunter2\n", 0o600, "FILE: line 3: same user as in line 1; each is allowed once"},
 	} {
 		_, file, err := load(bad.text, bad.mode)
 		want := "socks_users_file: " + strings.ReplaceAll(bad.want, "FILE", file)

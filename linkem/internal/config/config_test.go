@@ -116,7 +116,7 @@ func TestRequests(t *testing.T) {
 		`{"op":"apply","link":"w","up":{}}`: "down: missing",
 		`{"op":"apply","up":{},"down":{}}`:  "link: missing",
 		`{"op":"apply","link":"w","up":{},"down":{},"continue":1}`:             "continue: must be true or false, found 1",
-		`{"op":"apply","link":"w","up":{},"down":{},"continue":true,"seed":1}`: "seed: starts the random sequences again",
+		`{"op":"apply","link":"w","up":{},"down":{},"continue":true,"seed":1}`: "seed: not allowed with continue",
 		`{"op":"apply","link":"w","down":"x"}`:                                 `down: must be an object {…}, found "x"`,
 	} {
 		if _, err := ParseRequest([]byte(request)); err == nil || !strings.Contains(err.Error(), message) {

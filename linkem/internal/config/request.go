@@ -55,7 +55,7 @@ func ParseRequest(line []byte) (Request, error) {
 		return asked, strictjson.Errorf("op", "unknown operation %q; there are %s", asked.Op, strings.Join(operations, ", "))
 	}
 	if given && asked.Continues {
-		return asked, strictjson.Errorf("seed", "starts the random sequences again, and continue asks for the opposite")
+		return asked, strictjson.Errorf("seed", "not allowed with continue: a seed restarts the random sequences")
 	}
 	if given {
 		asked.Seed = &seed

@@ -54,7 +54,7 @@ func TestBadLoggers(t *testing.T) {
 		`{` + rest + `, "files": {"bytes": 1}}`:                             `files.bytes: 1 is not within 4096 and 4194304`,
 		`{` + rest + `, "files": {"total_bytes": 5000}}`:                    `files.total_bytes: 5000 is less than four files of 1048576`,
 		`{` + rest + `, "hash_ssid_key_file": "/does/not/exist"}`:           `hash_ssid_key_file: open /does/not/exist: no such file or directory`,
-		`{` + rest + `, "myip": {}}`:                                        `myip: it is the collector that is asked; give upload, too`,
+		`{` + rest + `, "myip": {}}`:                                        `myip: the collector answers it; give upload, too`,
 		`{` + rest + `, "upload": {}}`:                                      `upload.url: "" is not https://HOST:PORT`,
 		`{` + rest + `, "upload": {"url": "http://c.example:80"}}`:          `upload.url: "http://c.example:80" is not https; plain http is for a collector on the loopback interface only`,
 		`{` + rest + `, "upload": {"url": "https://a:b@c.example"}}`:        `upload.url: "https://a:b@c.example" is not https://HOST:PORT`,
@@ -111,7 +111,7 @@ func TestBadTokens(t *testing.T) {
 		"# x\nA:" + token + "\n":              `line 2: "A" is no name; ` + deviceRule,
 		"a:short\n":                           "line 1: what follows the colon is no token; " + tokenRule,
 		"a:" + token + " x\n":                 "line 1: what follows the colon is no token; " + tokenRule,
-		"a:" + token + "\na:" + token + "1\n": "line 2: the device of line 1 is there again; each is allowed once",
+		"a:" + token + "\na:" + token + "1\n": "line 2: same device as in line 1; each is allowed once",
 		"a:" + token + "\nb:" + token + "\n":  "line 2: the token is that of line 1; each device needs its own",
 	} {
 		file := write(t, "tokens", text, 0o600)

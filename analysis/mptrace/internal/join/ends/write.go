@@ -140,7 +140,7 @@ func (c Clock) String() string {
 	case c.Same:
 		return "one clock for both ends"
 	case !c.Known:
-		return "clocks: packets of one direction alone were matched; delays are above the shortest"
+		return "clocks: packets of only one direction were matched; delays are relative to the shortest"
 	}
 	drift := fmt.Sprintf("drift %.2f ± %.2f ppm", c.DriftPPM, c.DriftErrorPPM)
 	if !c.DriftKnown {
