@@ -19,7 +19,7 @@ import (
 var (
 	ErrNoSocket   = errors.New("there is no such socket; is the program running, with this as its control socket?")
 	ErrNotSocket  = errors.New("this file is not a socket")
-	ErrNotServed  = errors.New("nobody serves it; the program that did has ended")
+	ErrNotServed  = errors.New("no program serves it; the program that created it has ended")
 	ErrPermission = errors.New("no permission; only the user that the program runs as, and root, may use it")
 	ErrEnded      = errors.New("the program ended the connection")
 )

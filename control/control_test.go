@@ -72,9 +72,9 @@ func TestLinesAndTheirAnswers(t *testing.T) {
 		{`{"op":"nothing"}`, `{"ok":true}`},
 		{`{"op":"fail"}`, `{"error":"not today","ok":false}`},
 		{`{"op":"sate"}`, `{"error":"op: unknown operation \"sate\"; there are fail, next, nothing","ok":false}`},
-		{`{"op":1}`, `{"error":"op: must be a text; there are fail, next, nothing","ok":false}`},
+		{`{"op":1}`, `{"error":"op: must be a string; there are fail, next, nothing","ok":false}`},
 		{`{}`, `{"error":"op: missing; there are fail, next, nothing","ok":false}`},
-		{`{"op":"next","seed":7}`, `{"error":"seed: unknown field; allowed is op","ok":false}`},
+		{`{"op":"next","seed":7}`, `{"error":"seed: unknown key; allowed: op","ok":false}`},
 		{`{"op":"next"`, `{"error":"a request is a JSON object, {\"op\":\"NAME\"}; there are fail, next, nothing","ok":false}`},
 		{`null`, `{"error":"a request is a JSON object, {\"op\":\"NAME\"}; there are fail, next, nothing","ok":false}`},
 		{`{"op":"next"}`, `{"n":3,"ok":true}`},
@@ -229,7 +229,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := Listen(datagrams, "program"); err == nil || !strings.Contains(err.Error(), "a socket is in the way") {
+	if _, err := Listen(datagrams, "program"); err == nil || !strings.Contains(err.Error(), "a socket exists, and it is not known") {
 		t.Errorf("a socket of another kind: %v", err)
 	}
 	if _, err := os.Stat(datagrams); err != nil {

@@ -20,7 +20,7 @@ func (o Operations) Answer(request []byte) (any, error) {
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if field != "op" {
-			return nil, fmt.Errorf("%s: unknown field; allowed is op", field)
+			return nil, fmt.Errorf("%s: unknown key; allowed: op", field)
 		}
 	}
 	if fields["op"] == nil {
@@ -28,7 +28,7 @@ func (o Operations) Answer(request []byte) (any, error) {
 	}
 	var name string
 	if err := json.Unmarshal(fields["op"], &name); err != nil {
-		return nil, o.refuse("op: must be a text")
+		return nil, o.refuse("op: must be a string")
 	}
 	answer, known := o[name]
 	if !known {

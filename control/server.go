@@ -58,7 +58,7 @@ func makeWay(path, program string) error {
 		return nil // listening reports problems with the path
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("control socket %s: a file that is not a socket is in the way", path)
+		return fmt.Errorf("control socket %s: a file exists that is not a socket", path)
 	}
 	connection, err := net.DialTimeout("unix", address(path), time.Second)
 	switch {
@@ -68,7 +68,7 @@ func makeWay(path, program string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case !errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("control socket %s: a socket is in the way, and it is not known whether somebody serves it: %w", path, err)
+		return fmt.Errorf("control socket %s: a socket exists, and it is not known whether a program serves it: %w", path, err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("control socket: remove the stale file: %w", err)

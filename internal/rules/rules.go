@@ -40,6 +40,7 @@ var All = []Rule{
 	{From: "mplab/mpflex", To: "github.com/mdlayher", Because: "WiFi and generic netlink are read by the logger only; the agent stays small"},
 	{From: "mplab/mpflex", To: "github.com/santhosh-tekuri/jsonschema", Because: "records are checked by the collector only; the agent stays small"},
 	{From: "mplab/mpflex/internal/transport", To: "github.com/vishvananda/netlink", Because: "changes of interfaces come from internal/ifaces, which works where Android restricts netlink"},
+	{From: "mplab/", To: "github.com/apache/arrow-go", Because: "mptrace has a Parquet writer and generated Arrow schemas; arrow-go only tests both"},
 	{From: "mplab/mpflex", To: "github.com/hashicorp/yamux", Tests: true, Direct: true, Because: "yamux is a rival in the benchmark"},
 
 	// Subpackages of mpflex, from the lowest.

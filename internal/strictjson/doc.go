@@ -1,4 +1,5 @@
-// Package strictjson reads JSON configurations strictly. It refuses unknown and
-// duplicate keys, values of the wrong kind, and addresses without a port; the
-// error names the key. Each program checks which values are allowed.
+// Package strictjson reads JSON configurations and requests strictly: an
+// unknown, duplicate or missing key, or a value of the wrong kind, is an error
+// that names the key. Decode fills a structure; Object reads values one by one,
+// with their bounds.
 package strictjson

@@ -1,19 +1,12 @@
 package strictjson
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/netip"
 	"os"
 	"reflect"
-	"regexp"
-	"slices"
-	"strings"
 )
 
 // Address is an IP address with a port; the zero Address is "".
@@ -44,155 +37,72 @@ func Load(path string, target any) error {
 	return nil
 }
 
-// Decode reads one JSON object into target, a pointer to a structure.
+// Decode reads one JSON object into target, a pointer to a structure. As in
+// package json, null changes nothing but a pointer or list.
 func Decode(data []byte, target any) error {
-	if err := checkKeys("", data, reflect.TypeOf(target).Elem()); err != nil {
+	if err := CheckSyntax(data); err != nil {
 		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if err := decoder.Decode(target); err != nil {
-		return explain(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the object")
-	}
-	return nil
+	return decodeObject("", data, reflect.ValueOf(target).Elem())
 }
 
-// explain converts an error of package json into one that names the key.
-func explain(err error) error {
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: a %s was found where %s is needed", index.ReplaceAllString(kind.Field, ""), kind.Value, article(kind.Type))
-	}
-	return err
-}
-
-// index matches an index in a list; whether package json reports it depends on its version.
-var index = regexp.MustCompile(`\.\d+`)
-
-func article(t reflect.Type) string {
-	if isText(t) {
-		return "a string"
-	}
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64, reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "a list"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	}
-	return "an object"
-}
-
-// checkKeys checks the keys of an object against its structure. Values of a wrong kind are left to the decoder.
-func checkKeys(path string, data []byte, t reflect.Type) error {
-	object, twice, err := members(data)
-	if err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
-			return fmt.Errorf("line %d: %w", line, err)
+func decodeObject(path string, raw json.RawMessage, target reflect.Value) error {
+	fields := make(Fields)
+	for i := range target.NumField() {
+		if key := target.Type().Field(i).Tag.Get("json"); key != "-" {
+			fields[key] = func(path string, raw json.RawMessage) error { return decode(path, raw, target.Field(i)) }
 		}
-		if path == "" {
-			return errors.New("not a JSON object")
+	}
+	return Object(path, raw, fields)
+}
+
+func decode(path string, raw json.RawMessage, target reflect.Value) error {
+	null := string(raw) == "null"
+	switch kind := target.Kind(); {
+	case kind == reflect.Pointer && !null:
+		if target.IsNil() {
+			target.Set(reflect.New(target.Type().Elem()))
+		}
+		return decode(path, raw, target.Elem())
+	case kind == reflect.Slice && !null:
+		list := reflect.Zero(target.Type())
+		err := Array(path, raw, func(path string, raw json.RawMessage) error {
+			item := reflect.New(target.Type().Elem()).Elem()
+			err := decode(path, raw, item)
+			list = reflect.Append(list, item)
+			return err
+		})
+		target.Set(list)
+		return err
+	}
+	text, isText := target.Addr().Interface().(encoding.TextUnmarshaler)
+	if target.Kind() == reflect.Struct && !isText && !null {
+		return decodeObject(path, raw, target)
+	}
+	if isText && raw[0] == '"' { // its error is clearer than that of package json
+		var value string
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return Errorf(path, "%v", err)
+		}
+		if err := text.UnmarshalText([]byte(value)); err != nil {
+			return Errorf(path, "%v", err)
 		}
 		return nil
 	}
-	if twice != "" {
-		return fmt.Errorf("%s%s: given twice; remove one", path, twice)
-	}
-	fields := make(map[string]reflect.Type)
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("json"); key != "-" {
-			fields[key] = t.Field(i).Type
-			if of := t.Field(i).Type; of.Kind() == reflect.Pointer && nested(of.Elem()) {
-				fields[key] = of.Elem()
-			}
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(object)) {
-		field, known := fields[key]
-		if !known {
-			return fmt.Errorf("%s%s: unknown key; known here: %s", path, key, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
-		}
-		if nested(field) {
-			if err := checkKeys(path+key+".", object[key], field); err != nil {
-				return err
-			}
-			continue
-		}
-		if field.Kind() == reflect.Slice && nested(field.Elem()) {
-			if err := checkList(path+key, object[key], field.Elem()); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := checkText(object[key], field); err != nil {
-			return fmt.Errorf("%s%s: %w", path, key, err)
-		}
+	if err := json.Unmarshal(raw, target.Addr().Interface()); err != nil {
+		return Errorf(path, "must be %s, found %s", article(target.Kind()), Excerpt(raw))
 	}
 	return nil
 }
 
-// members returns the values of an object by key, and the first duplicate key, or "". Package json would keep the last
-// value of a duplicate key.
-func members(data []byte) (object map[string]json.RawMessage, twice string, err error) {
-	if err := json.Unmarshal(data, &object); err != nil || object == nil {
-		return object, "", err
+func article(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if _, err := decoder.Token(); err != nil {
-		return nil, "", err
-	}
-	seen := make(map[string]bool, len(object))
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, "", err
-		}
-		key, _ := token.(string)
-		if seen[key] {
-			return object, key, nil
-		}
-		seen[key] = true
-		if err := decoder.Decode(new(json.RawMessage)); err != nil {
-			return nil, "", err
-		}
-	}
-	return object, "", nil
-}
-
-// nested reports whether the value of a key is an object with its own keys.
-func nested(t reflect.Type) bool { return t.Kind() == reflect.Struct && !isText(t) }
-
-// isText reports whether a type is decoded from a string by its own method.
-func isText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textUnmarshaler) }
-
-var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
-
-// checkList is checkKeys for each object of a list.
-func checkList(path string, data []byte, t reflect.Type) error {
-	var list []json.RawMessage
-	if json.Unmarshal(data, &list) != nil {
-		return nil // left to the decoder
-	}
-	for i, item := range list {
-		if err := checkKeys(fmt.Sprintf("%s[%d].", path, i), item, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkText decodes a string value with its own method, so that its error can name the key.
-func checkText(data []byte, t reflect.Type) error {
-	var text *string
-	if !isText(t) || json.Unmarshal(data, &text) != nil || text == nil {
-		return nil // left to the decoder
-	}
-	return reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(*text))
+	return "a string"
 }

@@ -31,19 +31,21 @@ func TestDecode(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		`[]`:                             `not a JSON object`,
-		"{\n\"count\": 1,,}":             `line 2: invalid character ',' looking for beginning of object key string`,
-		`{} {}`:                          `line 1: invalid character '{' after top-level value`,
-		`{"counts": 1}`:                  `counts: unknown key; known here: at, count, inner, list`,
-		`{"Own": "x"}`:                   `Own: unknown key; known here: at, count, inner, list`,
+		`[]`:                             `must be an object {…}, found []`,
+		"{\n\"count\": 1,,}":             `line 2, column 12: not valid JSON: invalid character ',' looking for beginning of object key string`,
+		`{} {}`:                          `line 1, column 4: not valid JSON: invalid character '{' after top-level value`,
+		`{"counts": 1}`:                  `counts: unknown key; allowed: at, count, inner, list`,
+		`{"Own": "x"}`:                   `Own: unknown key; allowed: at, count, inner, list`,
 		`{"count": 1, "count": 2}`:       `count: given twice; remove one`,
-		`{"list": [{}, {"on": 1}]}`:      `list.on: a number was found where true or false is needed`,
-		`{"list": [{}, {"off": 1}]}`:     `list[1].off: unknown key; known here: on`,
-		`{"inner": {"on": 1, "off": 2}}`: `inner.off: unknown key; known here: on`,
-		`{"inner": "on"}`:                `inner: a string was found where an object is needed`,
-		`{"count": "1"}`:                 `count: a string was found where a number is needed`,
-		`{"at": "lab:80"}`:               `at: "lab:80" is not ADDRESS:PORT with a numeric address`,
-		`{"at": 80}`:                     `at: a number was found where a string is needed`,
+		`{"list": [{}, {"on": 1}]}`:      `list[1].on: must be true or false, found 1`,
+		`{"list": [{}, {"off": 1}]}`:     `list[1].off: unknown key; allowed: on`,
+		`{"inner": {"on": 1, "off": 2}}`: `inner.on: must be true or false, found 1`,
+		`{"inner": {"off": 2}}`:          `inner.off: unknown key; allowed: on`,
+		`{"inner": null, "list": [{}, {"on": null, "on": true}]}`: `list[1].on: given twice; remove one`,
+		`{"inner": "on"}`:  `inner: must be an object {…}, found "on"`,
+		`{"count": "1"}`:   `count: must be a whole number, found "1"`,
+		`{"at": "lab:80"}`: `at: "lab:80" is not ADDRESS:PORT with a numeric address`,
+		`{"at": 80}`:       `at: must be a string, found 80`,
 	} {
 		if err := Decode([]byte(text), new(settings)); err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
@@ -53,7 +55,7 @@ func TestRefused(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"count": "1"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Load(file, new(settings)); err == nil || err.Error() != file+": count: a string was found where a number is needed" {
+	if err := Load(file, new(settings)); err == nil || err.Error() != file+`: count: must be a whole number, found "1"` {
 		t.Error(err)
 	}
 }

@@ -234,7 +234,7 @@ func TestAnswersOfTheControlSocket(t *testing.T) {
 		`{"op":"sate"}`: `op: unknown operation "sate"; there are apply, counters, state`,
 		`{"op":"apply","link":"test","up":{"loss_percent":101},"down":{}}`: "up.loss_percent: must be from 0 to 100, found 101",
 		`{"op":"apply","link":"air","up":{},"down":{}}`:                    `link: there is no link "air"; there are test`,
-		`{"op":"state","link":"test"}`:                                     "link: unknown field; allowed are op",
+		`{"op":"state","link":"test"}`:                                     "link: unknown key; allowed: op",
 	} {
 		var refused *control.AnswerError
 		if err := l.control.Ask(t.Context(), json.RawMessage(request), nil); !errors.As(err, &refused) || refused.Problem != problem {

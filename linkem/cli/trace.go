@@ -24,7 +24,7 @@ whole number of milliseconds since the beginning, and an opportunity to deliver
 one packet of 1500 bytes. The last line is the length of the trace, which is
 repeated for ever.
 
-What makes a trace writes a second file beside it, FILE.yaml, which says how.`,
+A command that makes a trace also writes FILE.yaml, which documents how.`,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(traceCheckCommand(), traceConstantCommand(), traceWalkingCommand(), traceDrivingCommand())
@@ -35,7 +35,7 @@ func traceCheckCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "check FILE…",
-		Short: "Say what packet-delivery traces offer, or what is wrong in them",
+		Short: "Report the rates of packet-delivery traces, or their errors",
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(command, fmt.Errorf("no FILE is given"))
@@ -61,7 +61,7 @@ func traceCheckCommand() *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line for each file")
+	command.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per file")
 	return command
 }
 
@@ -73,7 +73,7 @@ type making struct {
 func (m *making) flags(command *cobra.Command, title, source string) {
 	m.source = source
 	command.Flags().StringVar(&m.out, "out", "", "`FILE` to write; it must not exist")
-	command.Flags().StringVar(&m.title, "title", title, "`TEXT` for the file beside it")
+	command.Flags().StringVar(&m.title, "title", title, "`TEXT` that describes the trace in FILE.yaml")
 }
 
 // save writes the trace and prints its summary.
@@ -119,7 +119,7 @@ func traceWalkingCommand() *cobra.Command {
 	w := trace.Walking{}
 	command := &cobra.Command{
 		Use:   "walking --out FILE",
-		Short: "Make a packet-delivery trace of somebody who walks out of and into WiFi",
+		Short: "Make a packet-delivery trace of a phone that leaves WiFi coverage and returns",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := need(command, "out"); err != nil {
 				return err
@@ -133,10 +133,10 @@ func traceWalkingCommand() *cobra.Command {
 	m.flags(command, "Walking past access points, WiFi",
 		"a Markov chain over levels of signal that steps to a neighbour; not fitted to measurements. Of the levels downstream, 15 Mbit/s and 300 kbit/s are those between which the link condition walking drifts (baerts2015 §6.1)")
 	command.Flags().IntSliceVar(&w.LevelsKbps, "levels", []int{15_000, 10_000, 5_000, 2_000, 300, 0}, "`RATES` of the levels in kbit/s, from the best to the worst")
-	command.Flags().IntVar(&w.StepMs, "step", 1000, "`MS` that a level lasts at least")
+	command.Flags().IntVar(&w.StepMs, "step", 1000, "minimum duration of a level in `MS`")
 	command.Flags().Float64Var(&w.Stay, "stay", 0.6, "`CHANCE` that a level lasts a step longer")
 	command.Flags().IntVar(&w.Seconds, "seconds", 60, "length in `S`")
-	command.Flags().Uint64Var(&w.Seed, "seed", 1, "`SEED`; the same one goes through the same levels")
+	command.Flags().Uint64Var(&w.Seed, "seed", 1, "`SEED` of the random numbers; the same seed makes the same trace")
 	return command
 }
 
@@ -158,7 +158,7 @@ func traceDrivingCommand() *cobra.Command {
 	m.flags(command, "Driving, cellular",
 		"the stochastic model of a cellular link in Sprout (Winstein, Sivaraman, Balakrishnan: NSDI 2013, §3.1): Poisson deliveries whose rate wanders in Brownian motion, with outages; its parameters are those of the paper unless made_by says others")
 	command.Flags().Float64Var(&d.MostKbps, "most", 12_000, "highest `RATE` in kbit/s (Sprout: 1000 packets/s)")
-	command.Flags().Float64Var(&d.SigmaKbps, "sigma", 2_400, "`RATE` in kbit/s that it wanders in a second, standard deviation (Sprout: 200 packets/s)")
+	command.Flags().Float64Var(&d.SigmaKbps, "sigma", 2_400, "standard deviation of the `RATE` in kbit/s after a second (Sprout: 200 packets/s)")
 	command.Flags().Float64Var(&d.Escape, "escape", 1, "`RATE` per second at which an outage ends (Sprout: 1)")
 	command.Flags().IntVar(&d.Seconds, "seconds", 60, "length in `S`")
 	command.Flags().Uint64Var(&d.Seed, "seed", 1, "`SEED`")

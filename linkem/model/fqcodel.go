@@ -1,5 +1,7 @@
 package model
 
+import "mplab/internal/list"
+
 // Parameters of FQ-CoDel, RFC 8290 §5.2. The quantum is a full-size packet, as there, but in IP bytes.
 const (
 	fqFlows   = 1024
@@ -26,22 +28,11 @@ type flowQueue struct {
 	law    codel
 	credit int  // bytes that it may still send in this round
 	listed bool // in one of the lists
+	list.Links[flowQueue]
 }
 
-// flowList is a first-in, first-out list of flows that wait for service.
-type flowList struct{ flows []*flowQueue }
-
-func (l *flowList) empty() bool { return len(l.flows) == 0 }
-
-func (l *flowList) first() *flowQueue { return l.flows[0] }
-
-func (l *flowList) append(flow *flowQueue) { l.flows = append(l.flows, flow) }
-
-func (l *flowList) takeFirst() *flowQueue {
-	flow := l.flows[0]
-	l.flows = append(l.flows[:0], l.flows[1:]...)
-	return flow
-}
+// flowList lists flows in the order of their service.
+type flowList = list.List[flowQueue, *flowQueue]
 
 func newFqCodel(law codel, drop, discard func(*Frame)) *fqCodel {
 	q := &fqCodel{law: law, drop: drop, discard: discard}
@@ -59,7 +50,7 @@ func (q *fqCodel) push(f *Frame) {
 	if !flow.listed {
 		flow.listed = true
 		flow.credit = fqQuantum
-		q.new.append(flow)
+		q.new.PushBack(flow)
 	}
 }
 
@@ -70,16 +61,18 @@ func (q *fqCodel) pop(now int64) *Frame {
 		q.drop(f)
 	}
 	for {
-		list := &q.new
-		if list.empty() {
-			if list = &q.old; list.empty() {
-				return nil
-			}
+		from := &q.new
+		if from.Len() == 0 {
+			from = &q.old
 		}
-		flow := list.first()
+		flow := from.Front()
+		if flow == nil {
+			return nil
+		}
 		if flow.credit <= 0 {
 			flow.credit += fqQuantum
-			q.old.append(list.takeFirst())
+			from.Remove(flow)
+			q.old.PushBack(flow)
 			continue
 		}
 		f := flow.law.pop(now, &flow.dropTail, dropped)
@@ -88,10 +81,10 @@ func (q *fqCodel) pop(now int64) *Frame {
 			flow.credit -= f.Bytes
 			return f
 		}
-		list.takeFirst()
+		from.Remove(flow)
 		// An empty new flow moves to the old list. Otherwise it could starve old flows by returning immediately.
-		if list == &q.new && !q.old.empty() {
-			q.old.append(flow)
+		if from == &q.new && q.old.Len() > 0 {
+			q.old.PushBack(flow)
 		} else {
 			flow.listed = false
 		}
@@ -106,8 +99,8 @@ func (q *fqCodel) forget(f *Frame) {
 // shed drops half of the bytes of the largest flow, from its head (RFC 8290 §4.1).
 func (q *fqCodel) shed() {
 	fattest := &q.flows[0]
-	for _, list := range []*flowList{&q.new, &q.old} {
-		for _, flow := range list.flows {
+	for _, flows := range []*flowList{&q.new, &q.old} {
+		for flow := flows.Front(); flow != nil; flow = flows.Next(flow) {
 			if flow.bytes() > fattest.bytes() {
 				fattest = flow
 			}
@@ -127,7 +120,7 @@ func (q *fqCodel) drain() (frames []*Frame) {
 		frames = append(frames, flow.drain()...)
 		flow.listed = false
 	}
-	q.new.flows, q.old.flows, q.count, q.size = nil, nil, 0, 0
+	q.new, q.old, q.count, q.size = flowList{}, flowList{}, 0, 0
 	return frames
 }
 

@@ -121,5 +121,5 @@ func (c *client) up() (float64, bool, error) {
 		}
 		return float64(in.first), in.first > 0 && in.first < math.MaxInt64, nil
 	}
-	return 0, false, errors.New("the server did not tell what arrived")
+	return 0, false, errors.New("the server did not report the received packets")
 }

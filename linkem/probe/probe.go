@@ -69,7 +69,7 @@ func (o Options) check() error {
 	case o.Timeout <= 0:
 		return errors.New("the timeout must be positive")
 	case max(o.DownKbps, o.UpKbps)*blastFactor*o.Seconds*125 > mostSessionBytes/2:
-		return fmt.Errorf("rate and seconds would take more than %d MB: ask for fewer seconds", mostSessionBytes/2>>20)
+		return fmt.Errorf("rate and seconds need more than %d MB: give fewer seconds", mostSessionBytes/2>>20)
 	}
 	return nil
 }

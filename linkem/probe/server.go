@@ -36,7 +36,7 @@ const (
 var refusals = map[uint64]string{
 	refusedBusy:   "it has too many sessions",
 	refusedBudget: "the session has spent its bytes",
-	refusedRun:    "the rate or the duration is out of bounds, or another measurement of this session goes on",
+	refusedRun:    "the rate or the duration is out of bounds, or another measurement of this session is running",
 }
 
 // session is the state of one client.

@@ -113,7 +113,7 @@ func agentCommand() *cobra.Command {
 
 func proxyCommand() *cobra.Command {
 	return role[config.Proxy]{
-		name: "proxy", short: "Take carrying connections and connect them to their destinations",
+		name: "proxy", short: "Accept the connections of agents and connect them to their destinations",
 		load:  config.LoadProxy,
 		paths: func(c config.Proxy) (log, control string) { return c.Log, c.Control },
 		open: func(_ context.Context, c config.Proxy, log *jsonlog.Log) (server, readyLine, error) {
@@ -146,7 +146,7 @@ func checkCommand() *cobra.Command {
 	var options check.Options
 	cmd := &cobra.Command{
 		Use:   "check --config FILE",
-		Short: "Open one connection as the agent would, and print what it consists of",
+		Short: "Open one connection as the agent would, and print its subflows or paths",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadAgent(file)

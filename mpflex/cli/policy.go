@@ -18,7 +18,7 @@ import (
 func policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Check a rule file, or say which rule takes a given flow and why",
+		Short: "Check a rule file, or explain which rule a flow matches",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return cmdline.Exit(cmdline.BadInput, errors.New("policy: give check or explain; see mpflex policy --help"))
@@ -32,7 +32,7 @@ func policyCheckCommand() *cobra.Command {
 	var options policy.Options
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Read a rule file as the agent would, and list what is wrong or what it does",
+		Short: "Read a rule file as the agent would, and list its errors or its rules",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadPolicy(cmd, args[0], options)
@@ -53,7 +53,7 @@ func policyExplainCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain FILE",
-		Short: "Say for each rule whether it matches a flow; what is not given is unknown, the time is now",
+		Short: "Report for each rule whether it matches a flow; omitted conditions are unknown, the default time is now",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := loadPolicy(cmd, args[0], options)
@@ -180,7 +180,7 @@ func (q *question) conditions(plan *policy.Plan, now time.Time) (c policy.Condit
 			return c, fmt.Errorf("--plan-left: %w, or 10 %%", err)
 		}
 	case share.Known && plan == nil:
-		return c, fmt.Errorf("--plan-left: %s of what? The file has no plan", q.planLeft)
+		return c, fmt.Errorf("--plan-left: %s: the file has no plan; give an amount such as 300MB", q.planLeft)
 	case share.Known:
 		c.PlanLeft = policy.Known(plan.Limit * share.Value / 100)
 	}

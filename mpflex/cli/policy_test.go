@@ -212,7 +212,7 @@ func TestBadPolicyCommands(t *testing.T) {
 		{"policy explain " + fig18 + " --time noon", `--time: "noon" is not a time such as 22:30 or 2026-11-15T22:30:00+01:00`},
 		{"policy explain " + fig18 + " --battery 85", "--battery: '85' has no unit; give for example 20 %"},
 		{"policy explain " + fig18 + " --wifi-throughput fast", "--wifi-throughput: 'fast' is not a quantity such as 2 Mbit/s"},
-		{"policy explain " + fig18 + " --plan-left 10%", "--plan-left: 10% of what? The file has no plan"},
+		{"policy explain " + fig18 + " --plan-left 10%", "--plan-left: 10%: the file has no plan; give an amount such as 300MB"},
 		{"policy explain " + fig18 + " --plan-left some", "--plan-left: 'some' is not a quantity such as 500 MB, or 10 %"},
 	}
 	for _, c := range cases {

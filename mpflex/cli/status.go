@@ -46,7 +46,7 @@ func statusCommand() *cobra.Command {
 	var w watcher
 	cmd := &cobra.Command{
 		Use:   "status --control PATH",
-		Short: "Show the sessions, paths and streams of an agent or a proxy that runs",
+		Short: "Show the sessions, paths and streams of a running agent or proxy",
 		Args:  cobra.MaximumNArgs(1), // the interval of --watch
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := w.complete(args); err != nil {
@@ -59,10 +59,10 @@ func statusCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&w.path, "control", "", "the control socket of the program, its configuration's `PATH`")
 	_ = cmd.MarkFlagRequired("control") // fails only for an unknown flag
-	cmd.Flags().StringVar(&w.watch, "watch", "", "again every `INTERVAL`, with rates, until interrupted")
+	cmd.Flags().StringVar(&w.watch, "watch", "", "repeat every `INTERVAL`, with rates, until interrupted")
 	cmd.Flags().Lookup("watch").NoOptDefVal = defaultInterval
-	cmd.Flags().BoolVar(&w.json, "json", false, "one JSON object a line, as the program gives it")
-	cmd.Flags().BoolVar(&w.streams, "streams", false, "each stream, and each connection that is no stream")
+	cmd.Flags().BoolVar(&w.json, "json", false, "print one JSON object per line, unformatted")
+	cmd.Flags().BoolVar(&w.streams, "streams", false, "list each stream, and each connection outside of sessions")
 	return cmd
 }
 

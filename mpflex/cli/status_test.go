@@ -111,7 +111,7 @@ func TestStatusErrors(t *testing.T) {
 		{[]string{"--control", path, "--watch=nan"}, cmdline.BadInput, "is no interval"},
 		{[]string{"--control", dir}, cmdline.BadInput, "not a socket"},
 		{[]string{"--control", filepath.Join(dir, "none")}, cmdline.NotReady, "there is no such socket"},
-		{[]string{"--control", stale}, cmdline.NotReady, "nobody serves it"},
+		{[]string{"--control", stale}, cmdline.NotReady, "no program serves it"},
 		{[]string{"--control", other}, cmdline.Failed, `unknown operation "status"; there are state`},
 	} {
 		if out, err := ask(t, c.args...); code(err) != c.code || err == nil || !strings.Contains(err.Error(), c.text) || out != "" {

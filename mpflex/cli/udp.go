@@ -55,7 +55,7 @@ func udpJitterCommand() *cobra.Command {
 	var options udpjitter.Options
 	cmd := &cobra.Command{
 		Use:   "udp-jitter --target ADDRESS:PORT",
-		Short: "Send datagrams at a regular pace to an udp-echo, and say what became of them",
+		Short: "Send datagrams at a regular pace to a udp-echo, and report loss, delay and jitter",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -96,7 +96,7 @@ func udpJitterCommand() *cobra.Command {
 	flags.IntVar(&options.Size, "size", 100, "`BYTES` of a datagram, without IP and UDP headers")
 	flags.DurationVar(&options.Period, "period", 10*time.Millisecond, "time between two datagrams")
 	flags.Float64Var(&seconds, "seconds", 10, "send for this time")
-	flags.DurationVar(&options.Gap, "gap", 0, "from which on a silence is a gap (default: ten periods)")
+	flags.DurationVar(&options.Gap, "gap", 0, "minimum duration of a gap (default: ten periods)")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object")
 	_ = cmd.MarkFlagRequired("target") // fails only for an unknown flag
 	return cmd
@@ -124,6 +124,6 @@ func printJitter(w io.Writer, r udpjitter.Result) {
 	print("RTT   median %.2f ms, 5th to 95th percentile %.2f to %.2f ms, at most %.2f ms\n", r.RTT.Median, r.RTT.P5, r.RTT.P95, r.RTT.Max)
 	print("gaps  %d of %.0f ms or longer, the longest silence %.0f ms\n", r.GapCount, r.GapMs, r.LongestGap)
 	if !r.Certain {
-		print("The server did not tell its totals: what was lost at the end counts as lost on the way up.\n")
+		print("The server did not report its totals: datagrams lost at the end count as lost on the way up.\n")
 	}
 }

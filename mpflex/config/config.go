@@ -225,7 +225,7 @@ func (c *Agent) check() error {
 	case c.SocksUsersFile != "" && !c.Listen.Socks.IsValid():
 		return errors.New("socks_users_file: only listen.socks has users; give it, too")
 	case c.SocksUsersFile != "" && c.Listen.HTTP.IsValid():
-		return errors.New("socks_users_file: listen.http would let everybody in without a password; leave one of them out")
+		return errors.New("socks_users_file: listen.http needs no password; remove one of them")
 	case c.Listen.DNS.IsValid() && !c.DNSServer.IsValid():
 		return errors.New("dns_server: missing; listen.dns needs a server to ask")
 	case len(c.Device) > 15:

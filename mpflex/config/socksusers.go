@@ -40,7 +40,7 @@ func readSocksUsers(path string) (map[string]string, error) {
 		case len(password) == 0 || len(password) > mostSocksText:
 			problem = fmt.Sprintf("the password has %d bytes; between 1 and %d are allowed", len(password), mostSocksText)
 		case lines[name] != 0:
-			problem = fmt.Sprintf("the user of line %d is there again; each is allowed once", lines[name])
+			problem = fmt.Sprintf("same user as in line %d; each is allowed once", lines[name])
 		}
 		if problem != "" {
 			return nil, fmt.Errorf("socks_users_file: %s: line %d: %s", path, i+1, problem)

@@ -97,7 +97,7 @@ func TestCheckSession(t *testing.T) {
 		{"one of them", false, values{"paths": []values{{"device": "rmnet0"}}}, nil, []string{"rmnet0"}, ""},
 		{"without waiting", false, nowhere, nil, []string{"wlan0"}, ""},
 		{"no such interface", false, nowhere, []string{"--wait-subflows", "2", "--timeout", "2s"}, nil, "1 of 2 paths after 2s (wlan7: the interface is not there, down, without carrier or without an address)"},
-		{"three paths", false, nil, []string{"--wait-subflows", "3"}, nil, "3 paths are asked for; the configuration has 2"},
+		{"three paths", false, nil, []string{"--wait-subflows", "3"}, nil, "3 paths are requested; the configuration has 2"},
 		{"plain to the private port", false, values{"plain": true}, []string{"--wait-subflows", "1", "--timeout", "2s"}, nil, "0 of 1 paths after 2s (wlan0: "},
 		{"outside the allow list", false, nil, []string{"--target", "192.0.2.1:80"}, nil, "not in the proxy's allow list"},
 		{"no proxy", false, values{"proxy": "10.64.3.2:7009"}, []string{"--timeout", "1s"}, nil, "no answer within 1s (wlan0: connecting to 10.64.3.2:7009: connection refused"},

@@ -128,7 +128,7 @@ func (r *reader) syntax(err error, data []byte) {
 	text := "not YAML: " + at.Message
 	switch first := character(data, mark.Line, mark.Column); {
 	case first == '\t':
-		text = "a tab: YAML allows spaces alone"
+		text = "a tab: YAML allows only spaces"
 	case strings.IndexByte(special, first) >= 0:
 		text = fmt.Sprintf("a value that begins with %c stands in quotes", first)
 	}
@@ -291,7 +291,7 @@ func valuesOf[T any](r *reader, f field, what string, parse func(string) (T, err
 		return []T{value}, ok
 	}
 	if len(f.node.Content) == 0 {
-		r.bad(f.line, f.place, "an empty list: nothing is ever in it")
+		r.bad(f.line, f.place, "an empty list never matches")
 		return nil, false
 	}
 	ok = true

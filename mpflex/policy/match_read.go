@@ -66,7 +66,7 @@ func (r *reader) match(f field, rule *Rule, p *Policy) {
 		return
 	}
 	if len(f.node.Content) == 0 {
-		r.bad(f.line, f.place, "no conditions: what holds for everything else stands under default")
+		r.bad(f.line, f.place, "no conditions: give the action for all other flows under default")
 		return
 	}
 	for _, c := range conditions {

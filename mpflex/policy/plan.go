@@ -30,7 +30,7 @@ func (r *reader) plan(f field) *Plan {
 		r.bad(f.line, f.place, "key 'limit' is missing")
 	} else if size, ok := valueOf(r, limit, "the size of the plan, such as 5 GB,", ParseSize); ok {
 		if plan.Limit = size; size < 1 {
-			r.bad(limit.line, limit.place, "a plan of nothing: leave the plan out, and the cellular paths out of the schemes")
+			r.bad(limit.line, limit.place, "the limit is 0: remove the plan, and the cellular paths from the schemes")
 		}
 	}
 	if day, given := fields["reset_day"]; given {

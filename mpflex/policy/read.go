@@ -224,7 +224,7 @@ func (r *reader) ruleName(f field, lines map[string]int) string {
 func (r *reader) unreached(f field, before []Rule, rule *Rule) {
 	for i := range before {
 		if reflect.DeepEqual(before[i].match, rule.match) {
-			r.bad(f.line, f.place, "the conditions of the rule in line %d again: this rule is never reached", before[i].Line)
+			r.bad(f.line, f.place, "same conditions as the rule in line %d: this rule is never reached", before[i].Line)
 			return
 		}
 	}

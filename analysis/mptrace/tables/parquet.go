@@ -1,14 +1,10 @@
 package tables
 
 import (
-	"bytes"
-	"encoding/base64"
+	"fmt"
 	"io"
 	"strconv"
 	"unsafe"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"mplab/analysis/mptrace/internal/parquet"
 )
@@ -38,6 +34,10 @@ type table struct {
 
 func newTable(w io.Writer, about *description, columns []column, pool *parquet.Pool) *table {
 	t := &table{about: about, columns: columns, written: make(chan struct{}, 1)}
+	if arrowSchemas[about.Name] == "" {
+		t.err = fmt.Errorf("table %s has no Arrow schema; list it in TestArrowSchemas", about.Name)
+		return t
+	}
 	t.out, t.err = parquet.NewWriter(w, fields(about), pool)
 	t.chunks, t.full = t.out.Chunks(), t.out.Chunks()
 	return t
@@ -61,46 +61,14 @@ func fields(about *description) []parquet.Field {
 }
 
 // notes returns the metadata of the file. Readers that support Arrow find the
-// unit and meaning of a column in the metadata of its field.
+// unit and meaning of a column in the metadata of its field. arrowSchemas is
+// generated, so that the program does not contain arrow-go.
 func (t *table) notes() []parquet.Note {
 	return []parquet.Note{
 		{Key: "mptrace.schema", Value: strconv.Itoa(Schema)},
 		{Key: "mptrace.table", Value: t.about.Name},
-		{Key: "ARROW:schema", Value: base64.StdEncoding.EncodeToString(arrowSchema(t.about))},
+		{Key: "ARROW:schema", Value: arrowSchemas[t.about.Name]},
 	}
-}
-
-var arrowTypes = map[string]arrow.DataType{
-	"int32":   arrow.PrimitiveTypes.Int32,
-	"int64":   arrow.PrimitiveTypes.Int64,
-	"float64": arrow.PrimitiveTypes.Float64,
-	"string":  arrow.BinaryTypes.String,
-	"bool":    arrow.FixedWidthTypes.Boolean,
-}
-
-// arrowSchema returns the schema of the table, encoded as the start of an Arrow
-// IPC stream.
-func arrowSchema(about *description) []byte {
-	fields := make([]arrow.Field, len(about.Columns))
-	for i, c := range about.Columns {
-		fields[i] = arrow.Field{Name: c.Name, Type: arrowTypes[c.Type], Nullable: c.Nullable, Metadata: metadata("unit", c.Unit, "doc", c.Doc)}
-	}
-	named := metadata("mptrace.schema", strconv.Itoa(Schema), "mptrace.table", about.Name, "doc", about.Doc)
-	var b bytes.Buffer
-	_ = ipc.NewWriter(&b, ipc.WithSchema(arrow.NewSchema(fields, &named))).Close() // a buffer accepts every write
-	return b.Bytes()
-}
-
-// metadata builds metadata from pairs of key and value. It omits pairs with an
-// empty value.
-func metadata(pairs ...string) arrow.Metadata {
-	var keys, values []string
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			keys, values = append(keys, pairs[i]), append(values, pairs[i+1])
-		}
-	}
-	return arrow.NewMetadata(keys, values)
 }
 
 // take appends n ≤ parquet.Batch rows of size bytes each.

@@ -355,11 +355,14 @@ func TestRowGroupsEnd(t *testing.T) {
 func TestWriteRows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	rows := []Throughput{{ConnectionID: 1, Bytes: 5, Level: LevelTCP}, {ConnectionID: 2, DurationS: 0.5}}
-	if err := WriteRows(dir, "speed", "how fast it was", rows); err != nil {
+	if err := WriteRows(dir, "throughput", "how fast it was", rows); err != nil {
 		t.Fatal(err)
 	}
-	about := describe[Throughput](0, "speed", "")
-	readBack(t, filepath.Join(dir, "speed.parquet"), &about, reflect.ValueOf(rows))
+	about := describe[Throughput](0, "throughput", "")
+	readBack(t, filepath.Join(dir, "throughput.parquet"), &about, reflect.ValueOf(rows))
+	if err := WriteRows(dir, "speed", "how fast it was", rows); err == nil || !strings.Contains(err.Error(), "table speed has no Arrow schema") {
+		t.Errorf("a table without schema: %v", err)
+	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%v", entries)
 	}

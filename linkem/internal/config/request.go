@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"mplab/linkem/internal/strict"
+	"mplab/internal/strictjson"
 	"mplab/linkem/model"
 )
 
@@ -24,38 +24,38 @@ var operations = []string{"apply", "counters", "state"}
 // are required.
 func ParseRequest(line []byte) (Request, error) {
 	var asked Request
-	if err := strict.CheckSyntax(line); err != nil {
+	if err := strictjson.CheckSyntax(line); err != nil {
 		return asked, err
 	}
 	var seed uint64
 	given := false
-	all := strict.Fields{
-		"op":   strict.String(&asked.Op),
-		"link": strict.String(&asked.Link),
+	all := strictjson.Fields{
+		"op":   strictjson.String(&asked.Op),
+		"link": strictjson.String(&asked.Link),
 		"up":   paramsInto(&asked.Up),
 		"down": paramsInto(&asked.Down),
 		"seed": func(path string, raw json.RawMessage) error {
 			given = true
-			return strict.Seed(&seed)(path, raw)
+			return strictjson.Seed(&seed)(path, raw)
 		},
-		"continue": strict.Bool(&asked.Continues),
+		"continue": strictjson.Bool(&asked.Continues),
 	}
 	var only struct {
 		Op string `json:"op"`
 	}
 	_ = json.Unmarshal(line, &only) // an op that is not a string is reported below
-	allowed, required := strict.Fields{"op": all["op"]}, []string{"op"}
+	allowed, required := strictjson.Fields{"op": all["op"]}, []string{"op"}
 	if only.Op == "apply" {
 		allowed, required = all, []string{"op", "link", "up", "down"}
 	}
-	if err := strict.Object("", line, allowed, required...); err != nil {
+	if err := strictjson.Object("", line, allowed, required...); err != nil {
 		return asked, err
 	}
 	if !slices.Contains(operations, asked.Op) {
-		return asked, strict.Errorf("op", "unknown operation %q; there are %s", asked.Op, strings.Join(operations, ", "))
+		return asked, strictjson.Errorf("op", "unknown operation %q; there are %s", asked.Op, strings.Join(operations, ", "))
 	}
 	if given && asked.Continues {
-		return asked, strict.Errorf("seed", "starts the random sequences again, and continue asks for the opposite")
+		return asked, strictjson.Errorf("seed", "not allowed with continue: a seed restarts the random sequences")
 	}
 	if given {
 		asked.Seed = &seed

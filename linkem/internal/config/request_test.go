@@ -29,7 +29,7 @@ func TestTraceInAConfiguration(t *testing.T) {
 	}
 	for up, message := range map[string]string{
 		`{"trace":"good"}`: `up.trace: must be an absolute path, found "good"`,
-		`{"trace":5}`:      "up.trace: must be a text",
+		`{"trace":5}`:      "up.trace: must be a string",
 		fmt.Sprintf(`{"trace":%q}`, filepath.Join(dir, "none")):               "up.trace: open " + filepath.Join(dir, "none") + ": no such file",
 		fmt.Sprintf(`{"trace":%q}`, write("bad", "1\ntwo\n")):                 "up.trace: " + filepath.Join(dir, "bad") + `:2: "two" is not a whole number of milliseconds`,
 		fmt.Sprintf(`{"trace":%q}`, dir):                                      "up.trace: " + dir + ": not a file",

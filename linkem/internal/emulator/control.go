@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"mplab/internal/strictjson"
 	"mplab/linkem/internal/config"
-	"mplab/linkem/internal/strict"
 	"mplab/linkem/model"
 )
 
@@ -55,7 +55,7 @@ func (c controller) apply(asked config.Request) error {
 	for i, l := range c.links {
 		names[i] = l.config.Name
 	}
-	return strict.Errorf("link", "there is no link %q; there are %s", asked.Link, strings.Join(names, ", "))
+	return strictjson.Errorf("link", "there is no link %q; there are %s", asked.Link, strings.Join(names, ", "))
 }
 
 func (c controller) state() (any, error) {

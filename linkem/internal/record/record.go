@@ -101,7 +101,7 @@ func build(all []seen, options Options) (Result, error) {
 		}
 	}
 	if len(ms) == 0 {
-		return result, fmt.Errorf("%s has no packets of full size (%d bytes) in the time asked for", result.Flow, result.MTU)
+		return result, fmt.Errorf("%s has no packets of full size (%d bytes) in the requested time", result.Flow, result.MTU)
 	}
 	result.Trace, err = trace.New(ms)
 	return result, err

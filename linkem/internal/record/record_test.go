@@ -131,7 +131,7 @@ func TestBundlesAndSmallPackets(t *testing.T) {
 	if r.MTU != 1400 || r.Full != 12 || r.Bundles != 2 || r.Small != 1 || r.Trace.At(1) != 10 || r.Trace.At(2) != 30 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := build((*c)[:2], Options{Direction: Down}); err == nil || !strings.Contains(err.Error(), "no packets of full size (1400 bytes) in the time asked for") {
+	if _, err := build((*c)[:2], Options{Direction: Down}); err == nil || !strings.Contains(err.Error(), "no packets of full size (1400 bytes) in the requested time") {
 		t.Error(err)
 	}
 }

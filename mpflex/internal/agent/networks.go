@@ -42,7 +42,7 @@ func (n *networks) watch(ctx context.Context, told func(error)) {
 		return
 	}
 	if err := set.Polling(); err != nil {
-		told(fmt.Errorf("interfaces are looked at once a second: %w", err))
+		told(fmt.Errorf("interfaces are polled once a second: %w", err))
 	}
 	n.take(set.Snapshot())
 	for {

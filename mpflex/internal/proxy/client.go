@@ -21,7 +21,7 @@ import (
 
 // errTwice reports that the client's earlier session of this number has not fully
 // ended.
-var errTwice = errors.New("there is a session of this number")
+var errTwice = errors.New("a session with this number exists")
 
 // clients holds the open sessions.
 type clients struct {

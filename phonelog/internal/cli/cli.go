@@ -23,7 +23,7 @@ var Version = "unknown"
 func Execute(ctx context.Context, args []string) int { return cmdline.Execute(ctx, command(), args) }
 
 func command() *cobra.Command {
-	return cmdline.Root("phonelog", Version, "Record what happens to a phone's networks, and collect the records of phones",
+	return cmdline.Root("phonelog", Version, "Record the networks of a phone, and collect the records of phones",
 		loggerCommand(), collectorCommand())
 }
 

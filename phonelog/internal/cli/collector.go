@@ -24,7 +24,7 @@ func collectorCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "collector --config FILE",
-		Short: "Take what loggers upload, over HTTPS, and keep it",
+		Short: "Receive the uploads of loggers over HTTPS and store them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadCollector(file)
@@ -57,7 +57,7 @@ func collectorStatusCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:   "status --control PATH",
-		Short: "Show how a collector is that runs, as one JSON object",
+		Short: "Show the state of a running collector as one JSON object",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var status collector.Status
@@ -136,7 +136,7 @@ func askHealth(cmd *cobra.Command, c config.Collector) (health collector.Health,
 	defer response.Body.Close() //nolint:errcheck // read
 	text, err := io.ReadAll(io.LimitReader(response.Body, 4096))
 	if err == nil && json.Unmarshal(text, &health) != nil {
-		err = fmt.Errorf("%s is no collector", address)
+		err = fmt.Errorf("%s is not a collector", address)
 	}
 	return health, err
 }

@@ -21,7 +21,7 @@ func loggerCommand() *cobra.Command {
 	var limit, period time.Duration
 	cmd := &cobra.Command{
 		Use:   "logger --config FILE",
-		Short: "Record what happens to a phone's networks, and upload it when that may be",
+		Short: "Record the networks of a phone, and upload the records when the rules allow it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadLogger(file)
@@ -41,7 +41,7 @@ func loggerCommand() *cobra.Command {
 	}
 	cmdline.ConfigFlag(cmd, &file)
 	cmd.Flags().DurationVar(&limit, "for", 0, "end after this time, such as 2h (default: on SIGTERM)")
-	cmd.Flags().DurationVar(&period, "every", 0, "read WiFi, cellular and location so often, whatever the configuration says: 1s for a walk")
+	cmd.Flags().DurationVar(&period, "every", 0, "interval of WiFi, cellular and location, instead of the configuration's: 1s for a walk")
 	cmd.AddCommand(loggerStatusCommand(), loggerUploadCommand())
 	return cmd
 }
@@ -69,7 +69,7 @@ func loggerStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status --config FILE | --control PATH",
-		Short: "Show how a logger is that runs",
+		Short: "Show the state of a running logger",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (file == "") == (path == "") {
@@ -81,7 +81,7 @@ func loggerStatusCommand() *cobra.Command {
 					return cmdline.Exit(cmdline.BadInput, err)
 				}
 				if path = c.Control; path == "" {
-					return cmdline.Exit(cmdline.BadInput, fmt.Errorf("%s: control: missing; without it a logger that runs cannot be asked", file))
+					return cmdline.Exit(cmdline.BadInput, fmt.Errorf("%s: control: missing; give the socket that answers while the logger runs", file))
 				}
 			}
 			var status logger.Status
@@ -115,7 +115,7 @@ func loggerUploadCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "upload --config FILE",
-		Short: "Upload what was recorded now, whatever the rules; a logger that runs is asked to",
+		Short: "Upload all records now, regardless of the rules; a running logger does it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := config.LoadLogger(file)

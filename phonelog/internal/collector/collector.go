@@ -71,8 +71,8 @@ func New(c config.Collector, log *jsonlog.Log) (*Collector, error) {
 		log.Write(event{Event: "torn", T: now(), Text: path + " ended in a batch that was not acknowledged; it was moved aside"})
 	}
 	for _, place := range report.Damaged {
-		log.Write(event{Event: "damaged", T: now(), Text: place + ": something cannot be read; what follows can"})
-		fmt.Fprintf(os.Stderr, "phonelog collector: %s: something cannot be read; what follows can\n", place)
+		log.Write(event{Event: "damaged", T: now(), Text: place + ": an unreadable part was skipped"})
+		fmt.Fprintf(os.Stderr, "phonelog collector: %s: an unreadable part was skipped\n", place)
 	}
 	k := &Collector{config: c, store: s, checker: lines.New(c.Limits.LineBytes), log: log, busy: make(chan struct{}, c.Limits.Concurrent),
 		hangup: make(chan os.Signal, 1), started: time.Now(), limiters: make(map[string]*rate.Limiter)}

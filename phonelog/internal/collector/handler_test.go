@@ -202,7 +202,7 @@ func TestDocument(t *testing.T) {
 		{"again, in gzip", normal, request(post, batches+"1", tokenA, packed(good), "Content-Encoding: gzip"), 200, `"stored":false`},
 		{"in gzip", normal, request(post, batches+"2", tokenA, packed(good+record(2)), "Content-Encoding: gzip"), 201, `"lines":2`},
 		{"with a charset", normal, request(post, batches+"3", tokenA, good, "Content-Type: application/x-ndjson; charset=utf-8"), 201, `"stored":true`},
-		{"another content", normal, request(post, batches+"1", tokenA, record(9)), 409, "another content"},
+		{"another content", normal, request(post, batches+"1", tokenA, record(9)), 409, "other content"},
 		{"of another device", normal, request(post, "/v1/batches/phone-b/1", tokenB, record(9)), 201, `"stored":true`},
 		{"no token", normal, request(post, batches+"4", "", good), 401, "bearer token"},
 		{"another scheme", normal, request(post, batches+"4", "", good, "Authorization: Basic cGhvbmUtYTp4"), 401, "bearer token"},

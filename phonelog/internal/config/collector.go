@@ -116,7 +116,7 @@ func (c Collector) ReadTokens() (Tokens, error) {
 		case !tokenForm.Match(token):
 			problem = "what follows the colon is no token; " + tokenRule
 		case lines[device] != 0:
-			problem = fmt.Sprintf("the device of line %d is there again; each is allowed once", lines[device])
+			problem = fmt.Sprintf("same device as in line %d; each is allowed once", lines[device])
 		case tokens[hash] != "":
 			problem = fmt.Sprintf("the token is that of line %d; each device needs its own", lines[tokens[hash]])
 		}

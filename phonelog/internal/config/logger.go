@@ -204,7 +204,7 @@ func (c *Logger) check() error {
 	}
 	if c.MyIP != nil {
 		if c.Upload == nil {
-			return errors.New("myip: it is the collector that is asked; give upload, too")
+			return errors.New("myip: the collector answers it; give upload, too")
 		}
 		return numbers([]number{{"myip.every_s", &c.MyIP.EveryS, 300, 1, 86400}})
 	}

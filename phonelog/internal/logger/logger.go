@@ -188,7 +188,7 @@ func (l *Logger) follow(ctx context.Context, r reading) {
 func (l *Logger) read(ctx context.Context, r reading) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			l.recorder.say(r.name, fmt.Errorf("this is a mistake in the logger: %v: %s", p, debug.Stack()))
+			l.recorder.say(r.name, fmt.Errorf("bug in the logger: %v: %s", p, debug.Stack()))
 		}
 	}()
 	states, from, err := r.source.Read(ctx)

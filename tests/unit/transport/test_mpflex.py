@@ -273,7 +273,10 @@ def test_a_session_over_both_paths_is_active() -> None:
     [
         ({"transport": "mptcp", "mptcp": True}, "was mptcp, mpflex was requested"),
         ({**ACTIVE, "paths": ["wlan0"]}, "no path on rmnet0"),
-        ({**ACTIVE, "ok": False, "error": "the exchange broke off: EOF"}, "failed: the exchange broke off: EOF"),
+        (
+            {**ACTIVE, "ok": False, "error": "the exchange was interrupted: EOF"},
+            "failed: the exchange was interrupted: EOF",
+        ),
         (
             {**ACTIVE, "ok": False, "paths": [], "error": "0 of 2 paths after 5s (wlan0: connection refused)"},
             "wlan0: connection refused",

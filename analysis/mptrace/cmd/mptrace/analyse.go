@@ -33,8 +33,8 @@ type analyseOptions struct {
 	mptcptrace   string
 }
 
-const analyseLong = `mptrace reads packet captures, merges them by time, and says what each TCP and
-Multipath TCP connection (versions 0 and 1) and each of its subflows did.
+const analyseLong = `mptrace reads packet captures, merges them by time, and reports what each TCP
+and Multipath TCP connection (versions 0 and 1) and each of its subflows did.
 
 Captures are pcap or pcapng, also compressed by gzip or zstd; "-" is standard
 input. Payload is not needed: lengths come from the headers. "up" is from the
@@ -43,7 +43,7 @@ and proxy are compared by "mptrace ends".
 
   -o DIR      writes the tables as Parquet: DIR/connections.parquet and so on
   --json      prints the tables as one JSON object
-  --summary   prints them for people; this is what happens when nothing is asked
+  --summary   prints a summary as text; this is the default
 
 "mptrace schema" describes the tables and their columns.
 
@@ -77,13 +77,13 @@ func newCommand() *cobra.Command {
 	flags.StringVarP(&o.dir, "output", "o", "", "write the tables as Parquet into this directory")
 	flags.BoolVar(&o.json, "json", false, "print the tables as JSON")
 	flags.BoolVar(&o.summary, "summary", false, "print a summary for people")
-	flags.BoolVar(&o.all, "all", false, "the summary names every connection, not the largest alone")
+	flags.BoolVar(&o.all, "all", false, "list every connection in the summary, not only the largest")
 	flags.StringSliceVar(&o.tables, "tables", nil, "tables to write or print, or all (default: all are written, the small ones printed)")
 	flags.IntVar(&o.samples, "samples", o.samples, "round trips, bursts and points kept for each direction before they are thinned (-1: all)")
-	flags.IntVar(&o.threads, "threads", o.threads, "goroutines that work side by side; the output is the same")
+	flags.IntVar(&o.threads, "threads", o.threads, "number of parallel goroutines; the output does not depend on it")
 	o.reading.flags(flags)
 	flags.BoolVar(&o.joinLoopback, "join-loopback", false, "join the halves that a transparent redirect shows on a loopback interface")
-	flags.Uint16Var(&o.redirectPort, "redirect-port", 0, "port of that redirect (default: found by itself)")
+	flags.Uint16Var(&o.redirectPort, "redirect-port", 0, "port of that redirect (default: detected)")
 	flags.StringSliceVar(&o.logs, "proxy-log", nil, "connection log of agent or proxy (JSON lines): where proxied connections go")
 	flags.StringSliceVar(&o.keys, "keys", nil, "TLS key log (as SSLKEYLOGFILE makes it): web objects, where payload was captured")
 	flags.StringVar(&o.passwordFile, "shadowsocks-password", "", "file with the password of a ShadowSocks proxy with table cipher")

@@ -22,17 +22,18 @@ until SIGTERM or SIGINT. Each packet is cut behind its last header, in the
 kernel: payload is never seen, except with --payload.
 
 It prints {"event":"ready"} once packets are being captured, and at the end
-{"event":"done","packets":N,"dropped":M}, where M packets found no room. The
-file is not overwritten when it exists, and readable by its owner alone.
+{"event":"done","packets":N,"dropped":M}, where M packets were dropped because
+the buffer was full. An existing file is not overwritten. Only the owner can read
+the file.
 
-Exit codes: 0 well; 1 the file could not be written to its end (it is valid as
-far as it goes); 2 no such interface, or the file exists; 3 no permission.`,
+Exit codes: 0 success; 1 the file could not be written completely (the packets
+in it are valid); 2 no such interface, or the file exists; 3 no permission.`,
 		Example: "  mptrace capture --interface wlan0 --write phone-wlan0.pcapng",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return runCapture(o) },
 	}
 	command.Flags().StringVarP(&o.Interface, "interface", "i", "", "interface to capture on")
-	command.Flags().StringVar(&o.Name, "name", "", "what the file shall call the interface (default: its own name)")
+	command.Flags().StringVar(&o.Name, "name", "", "name of the interface in the file (default: its own name)")
 	command.Flags().StringVarP(&o.File, "write", "w", "", "pcapng file to write")
 	command.Flags().BoolVar(&o.Payload, "payload", false, "keep the payload too")
 	command.Flags().Uint32Var(&o.SnapLen, "snaplen", 0, "keep at most this many bytes of a packet (0: no limit)")

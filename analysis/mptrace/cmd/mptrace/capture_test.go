@@ -110,7 +110,7 @@ ls >files
 `)
 	for name, want := range map[string]string{
 		"exists":     "mptrace: old.pcapng: the file exists already; raw captures are written once\n 2",
-		"interface":  "mptrace: interface wlan7: there is none of this name; there are lo\n 2",
+		"interface":  "mptrace: interface wlan7: no such interface; there are lo\n 2",
 		"flag":       "mptrace: required flag(s) \"write\" not set\n 2",
 		"permission": "mptrace: no permission to capture: run as root, in a network namespace of your own, or after `setcap cap_net_raw+ep` on this program\n 3",
 		"old.pcapng": "mine",

@@ -57,7 +57,7 @@ const (
 func Open(o Options, notice func(string)) (*Capture, error) {
 	iface, err := net.InterfaceByName(o.Interface)
 	if err != nil {
-		return nil, fmt.Errorf("%w %s: there is none of this name; there are %s", ErrInterface, o.Interface, interfaceNames())
+		return nil, fmt.Errorf("%w %s: no such interface; there are %s", ErrInterface, o.Interface, interfaceNames())
 	}
 	hardware, err := linkType(o.Interface)
 	if err != nil {
@@ -70,7 +70,7 @@ func Open(o Options, notice func(string)) (*Capture, error) {
 	case hwNone, hwRawIP, hwTunnel, hwSit:
 		want.ethernet, link = false, 101 // LINKTYPE_RAW
 	default:
-		return nil, fmt.Errorf("%w %s: frames of hardware type %d are not known", ErrInterface, o.Interface, hardware)
+		return nil, fmt.Errorf("%w %s: unsupported hardware type %d", ErrInterface, o.Interface, hardware)
 	}
 	if want.snapLen == 0 || want.snapLen > MaxSnapLen {
 		want.snapLen = MaxSnapLen
@@ -143,7 +143,7 @@ func (c *Capture) explain(err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Errorf("%s: %w; the capture ended, what was written before is valid", c.file.Name(), err)
+	return fmt.Errorf("%s: %w; the capture ended; the packets before are valid", c.file.Name(), err)
 }
 
 // turn waits for packets and writes them. It returns true when the capture must
@@ -151,7 +151,7 @@ func (c *Capture) explain(err error) error {
 func (c *Capture) turn() (bool, error) {
 	if err := c.ring.wait(c.stop[0], time.Second); err != nil {
 		// A phone's interfaces come and go: the socket stays bound.
-		c.notice(fmt.Sprintf("interface: %v; the capture goes on", err))
+		c.notice(fmt.Sprintf("interface: %v; the capture continues", err))
 	}
 	for {
 		more, err := c.ring.read(c.write)

@@ -3,6 +3,7 @@ package mptcp
 import (
 	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/packet"
+	"mplab/internal/list"
 )
 
 // Conn is a TCP or MPTCP connection. Its fields change during its life.
@@ -36,7 +37,7 @@ type Conn struct {
 	totals    *totals // sums over the subflows whose rows are written
 	handovers int32
 
-	prev, next *Conn // in the queue of waiting connections
+	list.Links[Conn] // in Engine.waiting
 
 	first Sub // storage of the first subflow
 	slot  [1]*Sub

@@ -43,13 +43,13 @@ func (e *Engine) endOrWait(c *Conn) {
 		e.endConn(c)
 		return
 	}
-	if e.waiting.len == maxWaiting {
+	if e.waiting.Len() == maxWaiting {
 		e.missed++
-		oldest := e.waiting.head
-		e.waiting.remove(oldest)
+		oldest := e.waiting.Front()
+		e.waiting.Remove(oldest)
 		e.endConn(oldest)
 	}
-	e.waiting.push(c)
+	e.waiting.PushBack(c)
 	e.wakeNS = min(e.wakeNS, c.lastNS+patienceNS)
 }
 
@@ -61,7 +61,7 @@ func (c *Conn) mayGoOn() bool {
 // revive removes a connection from the waiting queue.
 func (e *Engine) revive(c *Conn) {
 	if c.live == 0 && c.made > 0 {
-		e.waiting.remove(c)
+		e.waiting.Remove(c)
 	}
 }
 
@@ -75,7 +75,7 @@ func (e *Engine) wake() {
 func (e *Engine) endWaiting(done func(*Conn) bool) {
 	var over []*Conn
 	e.wakeNS = math.MaxInt64
-	for c := e.waiting.head; c != nil; c = c.next {
+	for c := e.waiting.Front(); c != nil; c = e.waiting.Next(c) {
 		if done(c) {
 			over = append(over, c)
 		} else {
@@ -84,41 +84,9 @@ func (e *Engine) endWaiting(done func(*Conn) bool) {
 	}
 	slices.SortFunc(over, func(a, b *Conn) int { return cmp.Compare(a.ID, b.ID) })
 	for _, c := range over {
-		e.waiting.remove(c)
+		e.waiting.Remove(c)
 		e.endConn(c)
 	}
-}
-
-// queue is a linked list of connections in the order of arrival.
-type queue struct {
-	head, tail *Conn
-	len        int
-}
-
-func (q *queue) push(c *Conn) {
-	c.prev, c.next = q.tail, nil
-	if q.tail == nil {
-		q.head = c
-	} else {
-		q.tail.next = c
-	}
-	q.tail = c
-	q.len++
-}
-
-func (q *queue) remove(c *Conn) {
-	if c.prev == nil {
-		q.head = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		q.tail = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next = nil, nil
-	q.len--
 }
 
 // endConn writes the remaining rows of a connection and forgets it.

@@ -157,7 +157,7 @@ func TestConnectionsEndInOrder(t *testing.T) {
 		k.send(from, server, packet.ACK, 101, 201, 0, k.capable(keyC, uint64(i)))
 	}
 	k.tracker.Close()
-	if n := k.engine.waiting.len; n != 50 {
+	if n := k.engine.waiting.Len(); n != 50 {
 		t.Errorf("%d connections wait", n)
 	}
 	k.engine.Close()
@@ -213,11 +213,11 @@ func TestFloods(t *testing.T) {
 		if grown := heap() - before; grown > 6<<20 {
 			t.Errorf("%s: %d MB", name, grown>>20)
 		}
-		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.len; held > 3*500+3*maxWaiting {
-			t.Errorf("%s: %d tokens, %d orphans, %d waiting", name, len(k.engine.tokens), len(k.engine.orphans), k.engine.waiting.len)
+		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.Len(); held > 3*500+3*maxWaiting {
+			t.Errorf("%s: %d tokens, %d orphans, %d waiting", name, len(k.engine.tokens), len(k.engine.orphans), k.engine.waiting.Len())
 		}
 		k.end()
-		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.len; held != 0 {
+		if held := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.Len(); held != 0 {
 			t.Errorf("%s: %d are kept at the end", name, held)
 		}
 	}

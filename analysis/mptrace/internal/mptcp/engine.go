@@ -7,6 +7,7 @@ import (
 	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/packet"
 	"mplab/analysis/mptrace/tables"
+	"mplab/internal/list"
 )
 
 // Sides of a connection and the directions that they send: the client sends Up.
@@ -39,7 +40,7 @@ type Engine struct {
 	tokens    map[uint32]tokenOwner
 	earlier   map[uint32][]tokenOwner // older owners of tokens with several owners
 	orphans   map[uint32]*Conn        // by token: connections of joins whose initial subflow was not seen
-	waiting   queue                   // connections without live subflows that may get another one
+	waiting   list.List[Conn, *Conn]  // connections without live subflows that may get another one
 	wakeNS    int64                   // when the first of them has waited for patienceNS
 	missed    int64                   // number of them that ended early since the last new flow
 	rates     bool                    // the table throughput is wanted

@@ -133,7 +133,7 @@ func playAny(t *testing.T, version uint8, b []byte) {
 		in.packet(k)
 	}
 	checkRows(t, k.end(), watch)
-	if n := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.len; n != 0 {
+	if n := len(k.engine.tokens) + len(k.engine.orphans) + k.engine.waiting.Len(); n != 0 {
 		t.Errorf("%d things are kept", n)
 	}
 }

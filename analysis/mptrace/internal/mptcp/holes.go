@@ -2,6 +2,7 @@ package mptcp
 
 import (
 	"slices"
+	"sort"
 
 	"mplab/analysis/mptrace/internal/interval"
 )
@@ -101,13 +102,5 @@ func (h *holes) in(lo uint64) uint64 {
 
 // after returns the index of the first span that ends after lo.
 func after(spans []interval.Span, lo uint64) int {
-	a, b := 0, len(spans)
-	for a < b {
-		if m := int(uint(a+b) / 2); spans[m].Hi <= lo {
-			a = m + 1
-		} else {
-			b = m
-		}
-	}
-	return a
+	return sort.Search(len(spans), func(i int) bool { return spans[i].Hi > lo })
 }

@@ -2,6 +2,7 @@ package mptcp
 
 import (
 	"slices"
+	"sort"
 
 	"mplab/analysis/mptrace/internal/tcp"
 	"mplab/analysis/mptrace/packet"
@@ -299,13 +300,5 @@ func mappingAfter(maps []mapping, lo uint64) int {
 		}
 		return n
 	}
-	a, b := 0, n
-	for a < b {
-		if m := int(uint(a+b) / 2); maps[m].hi <= lo {
-			a = m + 1
-		} else {
-			b = m
-		}
-	}
-	return a
+	return sort.Search(n, func(i int) bool { return maps[i].hi > lo })
 }

@@ -1,6 +1,9 @@
 package mptcp
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 const (
 	// maxUnacked is the maximum number of segments of a subflow that wait for
@@ -113,26 +116,10 @@ func (s *sent) remember(run record) {
 
 // segmentAfter returns the index of the first segment that ends after lo.
 func segmentAfter(segments []segment, lo uint64) int {
-	a, b := 0, len(segments)
-	for a < b {
-		if m := int(uint(a+b) / 2); segments[m].hi <= lo {
-			a = m + 1
-		} else {
-			b = m
-		}
-	}
-	return a
+	return sort.Search(len(segments), func(i int) bool { return segments[i].hi > lo })
 }
 
 // runAfter returns the index of the first run that ends after lo.
 func runAfter(runs []record, lo uint64) int {
-	a, b := 0, len(runs)
-	for a < b {
-		if m := int(uint(a+b) / 2); runs[m].hi <= lo {
-			a = m + 1
-		} else {
-			b = m
-		}
-	}
-	return a
+	return sort.Search(len(runs), func(i int) bool { return runs[i].hi > lo })
 }

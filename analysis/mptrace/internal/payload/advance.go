@@ -236,8 +236,7 @@ func (w *work) partial() {
 	switch {
 	case w.protocol == overTLS:
 		if _, whole := w.session.Hello(); !whole {
-			hello, _ := w.session.Partial(in)
-			w.name(hello.ServerName, "sni")
+			w.name(w.session.Partial(in).ServerName, "sni")
 		}
 	case w.protocol == overHTTP && w.decoder.Host() == "":
 		w.name(web.PartialHost(in.Bytes()), "http")

@@ -1,6 +1,9 @@
 package tcp
 
-import "mplab/analysis/mptrace/packet"
+import (
+	"mplab/analysis/mptrace/packet"
+	"mplab/internal/list"
+)
 
 // Flow is one TCP connection, or one subflow of an MPTCP connection. Its fields
 // are fixed when the flow starts, except where stated. Use its methods, and
@@ -31,7 +34,7 @@ type Flow struct {
 	duplicates             int64
 	serial                 uint64
 	queuedNS               int64
-	prev, next             *Flow
+	list.Links[Flow]
 }
 
 // direction returns the direction of a packet, and whether the packet belongs

@@ -1,5 +1,7 @@
 package tcp
 
+import "mplab/internal/list"
+
 // Each live flow is in one of these queues.
 const (
 	opening  = iota // only SYN and RST were seen
@@ -12,43 +14,18 @@ const (
 
 // queue is a list of flows, ordered by the time when they were added or last
 // checked.
-type queue struct {
-	head, tail *Flow
-	len        int
-}
+type queue = list.List[Flow, *Flow]
 
-func (q *queue) push(f *Flow, nowNS int64) {
-	f.queuedNS = nowNS
-	f.prev, f.next = q.tail, nil
-	if q.tail == nil {
-		q.head = f
-	} else {
-		q.tail.next = f
-	}
-	q.tail = f
-	q.len++
-}
-
-func (q *queue) remove(f *Flow) {
-	if f.prev == nil {
-		q.head = f.next
-	} else {
-		f.prev.next = f.next
-	}
-	if f.next == nil {
-		q.tail = f.prev
-	} else {
-		f.next.prev = f.prev
-	}
-	f.prev, f.next = nil, nil
-	q.len--
+// enqueue adds a flow to the end of a queue.
+func (t *Tracker) enqueue(f *Flow, to uint8, nowNS int64) {
+	f.queue, f.queuedNS = to, nowNS
+	t.queues[to].PushBack(f)
 }
 
 // move moves a flow to the end of a queue.
 func (t *Tracker) move(f *Flow, to uint8, nowNS int64) {
-	t.queues[f.queue].remove(f)
-	f.queue = to
-	t.queues[to].push(f, nowNS)
+	t.queues[f.queue].Remove(f)
+	t.enqueue(f, to, nowNS)
 }
 
 // sweepEveryNS is the maximum trace time between two sweeps.
@@ -69,13 +46,13 @@ func (t *Tracker) timePasses(nowNS int64) {
 func (t *Tracker) sweep(nowNS int64) {
 	t.sweepNS = nowNS + min(sweepEveryNS, t.o.IdleNS/4, t.o.ClosedNS/4)
 	t.sweepClosed(nowNS)
-	for f := t.queues[tombstones].head; f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[tombstones].head {
+	for f := t.queues[tombstones].Front(); f != nil && nowNS-f.queuedNS >= lateNS; f = t.queues[tombstones].Front() {
 		t.forget(f)
 	}
 	for _, i := range [...]uint8{opening, oneSided, active} {
 		q := &t.queues[i]
-		for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.IdleNS/4; n-- {
-			if f := q.head; nowNS-max(f.LastNS, t.jumpNS) >= t.o.IdleNS {
+		for n := q.Len(); n > 0 && nowNS-q.Front().queuedNS >= t.o.IdleNS/4; n-- {
+			if f := q.Front(); nowNS-max(f.LastNS, t.jumpNS) >= t.o.IdleNS {
 				t.end(f)
 			} else {
 				t.move(f, i, nowNS)
@@ -87,8 +64,8 @@ func (t *Tracker) sweep(nowNS int64) {
 // sweepClosed ends closed flows without recent packets.
 func (t *Tracker) sweepClosed(nowNS int64) {
 	q := &t.queues[closed]
-	for n := q.len; n > 0 && nowNS-q.head.queuedNS >= t.o.ClosedNS; n-- {
-		f, keepNS := q.head, t.o.ClosedNS
+	for n := q.Len(); n > 0 && nowNS-q.Front().queuedNS >= t.o.ClosedNS; n-- {
+		f, keepNS := q.Front(), t.o.ClosedNS
 		if !f.over() {
 			keepNS = max(keepNS, unsettledNS)
 		}
@@ -113,30 +90,30 @@ const (
 // makeRoom ends flows until there is room for one more: first the oldest of
 // those without an answer, then closed ones, then an idle one.
 func (t *Tracker) makeRoom() {
-	if q := &t.queues[opening]; q.len > t.o.MaxFlows/openingShare {
-		t.evict(q.head)
+	if q := &t.queues[opening]; q.Len() > t.o.MaxFlows/openingShare {
+		t.evict(q.Front())
 	}
-	if q := &t.queues[oneSided]; q.len > t.o.MaxFlows/oneSidedShare {
-		t.evict(q.head)
+	if q := &t.queues[oneSided]; q.Len() > t.o.MaxFlows/oneSidedShare {
+		t.evict(q.Front())
 	}
-	if q := &t.queues[closed]; q.len > t.o.MaxFlows/closedShare {
-		t.retire(q.head)
+	if q := &t.queues[closed]; q.Len() > t.o.MaxFlows/closedShare {
+		t.retire(q.Front())
 	}
-	if q := &t.queues[tombstones]; q.len > t.o.MaxFlows/tombstoneShare {
-		t.forget(q.head)
+	if q := &t.queues[tombstones]; q.Len() > t.o.MaxFlows/tombstoneShare {
+		t.forget(q.Front())
 	}
 	if t.table.used < t.o.MaxFlows {
 		return
 	}
 	switch {
-	case t.queues[tombstones].len > 0:
-		t.forget(t.queues[tombstones].head)
-	case t.queues[opening].len > 0:
-		t.evict(t.queues[opening].head)
-	case t.queues[oneSided].len > 0:
-		t.evict(t.queues[oneSided].head)
-	case t.queues[closed].len > 0:
-		t.end(t.queues[closed].head)
+	case t.queues[tombstones].Len() > 0:
+		t.forget(t.queues[tombstones].Front())
+	case t.queues[opening].Len() > 0:
+		t.evict(t.queues[opening].Front())
+	case t.queues[oneSided].Len() > 0:
+		t.evict(t.queues[oneSided].Front())
+	case t.queues[closed].Len() > 0:
+		t.end(t.queues[closed].Front())
 	default:
 		t.evict(t.idlest())
 	}
@@ -146,14 +123,14 @@ func (t *Tracker) makeRoom() {
 // start a new flow.
 func (t *Tracker) retire(f *Flow) {
 	t.end(f)
-	tombstone := &Flow{Ends: f.Ends, queue: tombstones}
+	tombstone := &Flow{Ends: f.Ends}
 	t.table.insert(tombstone)
-	t.queues[tombstones].push(tombstone, f.LastNS)
+	t.enqueue(tombstone, tombstones, f.LastNS)
 }
 
 // forget removes the tombstone of a flow.
 func (t *Tracker) forget(tombstone *Flow) {
-	t.queues[tombstones].remove(tombstone)
+	t.queues[tombstones].Remove(tombstone)
 	t.table.remove(tombstone)
 }
 
@@ -166,7 +143,7 @@ func (t *Tracker) evict(f *Flow) {
 // few of the queue. Flows with packets since they were queued move to the end.
 func (t *Tracker) idlest() *Flow {
 	const few = 16
-	f := t.queues[active].head
+	f := t.queues[active].Front()
 	victim := f
 	for range few {
 		if f == nil {
@@ -175,7 +152,7 @@ func (t *Tracker) idlest() *Flow {
 		if f.LastNS < victim.LastNS {
 			victim = f
 		}
-		following := f.next
+		following := t.queues[active].Next(f)
 		if f.LastNS > f.queuedNS {
 			t.move(f, active, f.LastNS)
 		}

@@ -142,13 +142,13 @@ func (t *Tracker) begin(p *packet.Packet) *Flow {
 		f.Ends = [2]Endpoint{dst, src}
 	}
 	t.table.insert(f)
-	t.queues[opening].push(f, p.TimeNS)
+	t.enqueue(f, opening, p.TimeNS)
 	return f
 }
 
 // end reports the end of a flow and forgets it.
 func (t *Tracker) end(f *Flow) {
-	t.queues[f.queue].remove(f)
+	t.queues[f.queue].Remove(f)
 	t.table.remove(f)
 	if t.last == f {
 		t.last = nil
@@ -170,7 +170,7 @@ func (t *Tracker) end(f *Flow) {
 func (t *Tracker) Close() {
 	var all []*Flow
 	for i := range tombstones {
-		for f := t.queues[i].head; f != nil; f = f.next {
+		for f := t.queues[i].Front(); f != nil; f = t.queues[i].Next(f) {
 			all = append(all, f)
 		}
 	}

@@ -1,5 +1,7 @@
 package sniff
 
+import "mplab/internal/tlshello"
+
 // Limit is the maximum number of bytes that are examined. A stream without a host name
 // in them has none.
 const Limit = 16 << 10
@@ -59,7 +61,7 @@ func First(data []byte) Result {
 	result := needMore
 	switch {
 	case len(data) == 0:
-	case data[0] == recordHandshake:
+	case data[0] == tlshello.RecordHandshake:
 		result = readTLS(data)
 	default:
 		result = readHTTP(data)

@@ -12,7 +12,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"mplab/internal/tlshello"
 )
+
+const extensionServerName = 0 // RFC 6066 §3
 
 // clientHelloOf returns the first bytes of a real TLS client.
 func clientHelloOf(t testing.TB, config *tls.Config) []byte {
@@ -24,7 +28,7 @@ func clientHelloOf(t testing.TB, config *tls.Config) []byte {
 		_ = tls.Client(client, config).Handshake()
 		_ = client.Close()
 	}()
-	header := make([]byte, recordHeader)
+	header := make([]byte, tlshello.RecordHeader)
 	if _, err := io.ReadFull(server, header); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +60,7 @@ func encrypted(t testing.TB, inner, outer string) *tls.Config {
 // records splits the message of one record into several records of at most size bytes.
 func records(record []byte, size int) []byte {
 	var cut []byte
-	for message := record[recordHeader:]; len(message) > 0; {
+	for message := record[tlshello.RecordHeader:]; len(message) > 0; {
 		n := min(size, len(message))
 		cut = binary.BigEndian.AppendUint16(append(cut, record[:3]...), uint16(n))
 		cut = append(cut, message[:n]...)
@@ -117,8 +121,8 @@ func hello(extensions ...[]byte) []byte {
 	body = append(body, 0, 2, 0x13, 1, 1, 0) // one cipher suite, no compression
 	body = binary.BigEndian.AppendUint16(body, uint16(len(block)))
 	body = append(body, block...)
-	message := append([]byte{messageClientHello, 0, byte(len(body) >> 8), byte(len(body))}, body...)
-	return append([]byte{recordHandshake, 3, 1, byte(len(message) >> 8), byte(len(message))}, message...)
+	message := append([]byte{tlshello.ClientHello, 0, byte(len(body) >> 8), byte(len(body))}, body...)
+	return append([]byte{tlshello.RecordHandshake, 3, 1, byte(len(message) >> 8), byte(len(message))}, message...)
 }
 
 func extension(kind uint16, data ...byte) []byte {
@@ -159,10 +163,10 @@ func TestClientHellos(t *testing.T) {
 		{"the list reaches beyond its extension", change(good, nameAt-4, 13), none},
 		{"the extension reaches beyond the message", change(good, nameAt-6, 15), none},
 		{"the extensions reach beyond the message", change(good, nameAt-10, 255), none},
-		{"a server's hello", change(good, recordHeader, 2), none},
+		{"a server's hello", change(good, tlshello.RecordHeader, 2), none},
 		{"an alert", change(good, 0, 21), none},
 		{"not TLS", change(good, 1, 2), none},
-		{"an empty record", append([]byte{recordHandshake, 3, 1, 0, 0}, good...), none},
+		{"an empty record", append([]byte{tlshello.RecordHandshake, 3, 1, 0, 0}, good...), none},
 		{"a record too large", change(good, 3, 0x40, 1), none},
 		{"an alert inside the hello", append(records(good, 40)[:45], 21, 3, 3, 0, 2, 2, 0), none},
 	}

@@ -1,6 +1,7 @@
 package socks
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -60,17 +61,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	setDefault(&l.Handshake, 10*time.Second)
-	setDefault(&l.Connections, 4096)
-	setDefault(&l.Associations, 256)
-	setDefault(&l.Idle, 300*time.Second)
+	l.Handshake = cmp.Or(l.Handshake, 10*time.Second)
+	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Associations = cmp.Or(l.Associations, 256)
+	l.Idle = cmp.Or(l.Idle, 300*time.Second)
 	return l
-}
-
-func setDefault[T int | time.Duration](value *T, otherwise T) {
-	if *value == 0 {
-		*value = otherwise
-	}
 }
 
 // Counters count since the start of the server.

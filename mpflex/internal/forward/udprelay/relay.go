@@ -1,6 +1,7 @@
 package udprelay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,17 +41,11 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	setDefault(&l.Sockets, 4096)
-	setDefault(&l.SocketsPerClient, 512)
-	setDefault(&l.Destinations, 256)
-	setDefault(&l.Idle, 300*time.Second)
+	l.Sockets = cmp.Or(l.Sockets, 4096)
+	l.SocketsPerClient = cmp.Or(l.SocketsPerClient, 512)
+	l.Destinations = cmp.Or(l.Destinations, 256)
+	l.Idle = cmp.Or(l.Idle, 300*time.Second)
 	return l
-}
-
-func setDefault[T int | time.Duration](value *T, otherwise T) {
-	if *value == 0 {
-		*value = otherwise
-	}
 }
 
 // Options are the settings of a relay.

@@ -125,10 +125,10 @@ func exchange(conn relay.Stream) error {
 	}()
 	received := make([]byte, exchangeSize)
 	if _, err := io.ReadFull(conn, received); err != nil {
-		return fmt.Errorf("the exchange broke off: %w", err)
+		return fmt.Errorf("the exchange was interrupted: %w", err)
 	}
 	if err := <-writing; err != nil {
-		return fmt.Errorf("the exchange broke off: %w", err)
+		return fmt.Errorf("the exchange was interrupted: %w", err)
 	}
 	if !bytes.Equal(sent, received) {
 		return fmt.Errorf("the echo differs from what was sent")
@@ -148,7 +148,7 @@ func waitSubflows(ctx context.Context, conn *carrier.Conn, o Options, result *Re
 			return nil
 		}
 		if !paths.Multipath {
-			return fmt.Errorf("%d subflows are asked for; the connection is plain TCP and has one", o.WaitSubflows)
+			return fmt.Errorf("%d subflows are requested; the connection is plain TCP and has one", o.WaitSubflows)
 		}
 		select {
 		case <-ctx.Done():

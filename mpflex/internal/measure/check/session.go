@@ -41,7 +41,7 @@ func RunSession(ctx context.Context, c config.Agent, o Options) Result {
 
 func runSession(ctx context.Context, c config.Agent, up *uplink.Uplink, o Options, failures *failures, result *Result) error {
 	if o.WaitSubflows > len(c.Paths) {
-		return fmt.Errorf("%d paths are asked for; the configuration has %d", o.WaitSubflows, len(c.Paths))
+		return fmt.Errorf("%d paths are requested; the configuration has %d", o.WaitSubflows, len(c.Paths))
 	}
 	for result.Subflows < o.WaitSubflows {
 		select {

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNoAnswer reports that no probe was answered.
-var ErrNoAnswer = errors.New("no probe was answered; is \"mpflex udp-echo\" running there, and is there a way?")
+var ErrNoAnswer = errors.New("no probe was answered; is \"mpflex udp-echo\" running there, and is there a route?")
 
 // errBroken reports that the SOCKS server ended the association.
 var errBroken = errors.New("the SOCKS server ended the association")

@@ -31,7 +31,7 @@ var (
 	ErrPeer = errors.New("the peer holds another key")
 	// ErrCrowded reports a connection that was closed because there were too many
 	// without a proof.
-	ErrCrowded = errors.New("dropped for a newer connection before it said who it is")
+	ErrCrowded = errors.New("dropped for a newer connection before it authenticated")
 	// ErrSilent reports that the proxy closed the connection without an answer.
 	ErrSilent = errors.New("the proxy closed the connection without an answer: it knows another secret, or is no mpflex proxy")
 )

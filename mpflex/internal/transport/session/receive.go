@@ -54,7 +54,7 @@ func (p *Path) readFrame(r *bufio.Reader) error {
 	}
 	kept, err := s.take(p, h, held)
 	if len(p.control) > mostControl && err == nil {
-		err = fmt.Errorf("%w: answers are asked for and not read", ErrProtocol)
+		err = fmt.Errorf("%w: answers are requested and not read", ErrProtocol)
 	}
 	s.mu.Unlock()
 	if !kept && held != nil {
@@ -182,11 +182,11 @@ func (st *Stream) takeData(h frame.Header, b []byte, held *buffer) (bool, error)
 	case hi > st.granted || lo > hi:
 		return false, fmt.Errorf("%w: stream %d goes beyond its window", ErrProtocol, st.id)
 	case st.finSeen && (hi > st.finAt || h.Flags&frame.Fin != 0 && hi != st.finAt):
-		return false, fmt.Errorf("%w: stream %d goes on behind its end", ErrProtocol, st.id)
+		return false, fmt.Errorf("%w: stream %d continues after its end", ErrProtocol, st.id)
 	}
 	if h.Flags&frame.Fin != 0 && !st.finSeen {
 		if last := st.in.later.last(); last != nil && last.hi() > hi || st.in.next > hi {
-			return false, fmt.Errorf("%w: stream %d ends before bytes that came", ErrProtocol, st.id)
+			return false, fmt.Errorf("%w: stream %d ends before received bytes", ErrProtocol, st.id)
 		}
 		st.finSeen, st.finAt = true, hi
 	}

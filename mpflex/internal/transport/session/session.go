@@ -194,7 +194,7 @@ func (s *Session) peerStream(id uint32) (*Stream, error) {
 		return nil, nil
 	}
 	if len(s.streams) > s.config.MaxStreams+mostRefused {
-		return nil, fmt.Errorf("%w: streams are opened without end", ErrProtocol)
+		return nil, fmt.Errorf("%w: too many streams are opened", ErrProtocol)
 	}
 	st := s.newStream(id)
 	switch quota := s.config.Incoming; {

@@ -123,7 +123,7 @@ func (u *Uplink) introduce(r *run, link session.Link, binding wire.Binding) (_ *
 	case answer.Status == wire.UnknownSession:
 		return nil, errUnknown
 	case answer.Status != wire.OK:
-		return nil, fmt.Errorf("the proxy takes no path: %s", answer.Status)
+		return nil, fmt.Errorf("the proxy accepts no path: %s", answer.Status)
 	}
 	u.mu.Lock()
 	reborn := r.known && r.birth != answer.Birth

@@ -95,7 +95,7 @@ func (d *devices) watch(ctx context.Context) (wait func(), err error) {
 		}
 	})
 	if err = set.Polling(); err != nil {
-		err = fmt.Errorf("interfaces are looked at once a second: %w", err)
+		err = fmt.Errorf("interfaces are polled once a second: %w", err)
 	}
 	return following.Wait, err
 }
@@ -191,7 +191,7 @@ func (l *lease) look(now device) {
 		return
 	}
 	if now.index != before.index {
-		l.cancel(&changeError{"the interface was made anew"})
+		l.cancel(&changeError{"the interface was created again"})
 		return
 	}
 	if !l.local.IsValid() && !before.route && now.route {

@@ -40,7 +40,7 @@ func TestLease(t *testing.T) {
 		{"down while it is set up", "10.64.3.2", some(of(2, a)), none, "", "", "not there", true},
 		{"it is not there", "10.64.3.2", none, none, "", "not there", "", false},
 		{"it comes", "10.64.3.2", none, some(of(2, a)), "", "not there", "", true},
-		{"made anew", "10.64.3.2", some(of(2, a)), some(of(3, a)), a, "", "made anew", true},
+		{"made anew", "10.64.3.2", some(of(2, a)), some(of(3, a)), a, "", "created again", true},
 		{"its address", "10.64.3.2", some(of(2, a, b)), some(of(2, b)), a, "", "lost the address 10.64.1.2", true},
 		{"another address", "10.64.3.2", some(of(2, a, b)), some(of(2, a)), a, "", "", true},
 		{"an address while it is set up", "10.64.3.2", some(of(2, a, b)), some(of(2, a)), "", "", "lost the address 10.64.1.3", true},

@@ -16,7 +16,7 @@ import (
 
 // Reasons why a batch is not stored.
 var (
-	ErrConflict = errors.New("this batch is there with another content")
+	ErrConflict = errors.New("this batch is stored with other content")
 	ErrFull     = errors.New("the disk is full")
 	ErrLocked   = errors.New("another collector uses it")
 	ErrClosed   = errors.New("the collector ends")

@@ -36,7 +36,7 @@ func Refused(text string) error {
 // unread returns the error for a text without any expected content.
 func unread(what, text string) error {
 	text = strings.Join(strings.Fields(text[:min(len(text), 400)]), " ")
-	return fmt.Errorf("no %s was found in what it printed, which begins %.80q", what, text)
+	return fmt.Errorf("no %s was found in its output, which begins %.80q", what, text)
 }
 
 // integer parses a number. A value that Android does not have is nil.

@@ -41,7 +41,7 @@ func (r *Result) doubts(swapped bool) (doubts []string) {
 	case delays >= fewDelays && longest == 0:
 		doubts = append(doubts, "every packet has the same time at both ends: --phone and --proxy seem to be copies of one capture")
 	case unseen > fewUnseen && unseen > sent/100:
-		doubts = append(doubts, fmt.Sprintf("%d packets arrived that the sender's capture does not hold, of %d that it holds: it has lost packets, or is of other paths", unseen, sent))
+		doubts = append(doubts, fmt.Sprintf("%d packets arrived that are missing in the sender's capture, which has %d: it has lost packets, or is of other paths", unseen, sent))
 	}
 	return doubts
 }

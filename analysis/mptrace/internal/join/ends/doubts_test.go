@@ -36,7 +36,7 @@ func TestDoubts(t *testing.T) {
 				}
 			}
 			return phone, some
-		}, "packets arrived that the sender's capture does not hold"},
+		}, "packets arrived that are missing in the sender's capture"},
 	} {
 		n := newNetwork(10)
 		download(n)

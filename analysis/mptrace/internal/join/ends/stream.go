@@ -34,7 +34,7 @@ type files struct {
 // was read; call it after a stream has ended.
 func captures(names []string, o source.Options) (opener, func() []tables.File, error) {
 	if slices.Contains(names, "-") {
-		return nil, nil, errors.New("captures of two ends are read three times: standard input cannot be")
+		return nil, nil, errors.New("captures of two ends are read three times: give files instead of standard input")
 	}
 	var last *source.Source
 	open := func() stream {

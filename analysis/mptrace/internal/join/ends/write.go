@@ -26,6 +26,15 @@ const (
 	TableReinjectionEnds = "reinjection_ends"
 )
 
+// Docs maps each table to its documentation.
+var Docs = map[string]string{
+	TablePathEnds:        "what each direction of a subflow did between the ends",
+	TableOWD:             "one-way delays, thinned beyond --samples per direction of a subflow",
+	TableLosses:          "one row per range or packet that did not arrive",
+	TableReordering:      "how long data of a connection waited at the receiver for data before it",
+	TableReinjectionEnds: "one row per range of data that a second subflow carried: which copy came first",
+}
+
 // WriteFiles writes the tables as Parquet files into a directory, and the clock
 // and the summary as ends.json. Each file appears complete or not at all.
 func (r *Result) WriteFiles(dir string) error {
@@ -39,21 +48,11 @@ func (r *Result) WriteFiles(dir string) error {
 		return err
 	}
 	for _, write := range []func() error{
-		func() error {
-			return tables.WriteRows(dir, TablePathEnds, "what each direction of a subflow did between the ends", r.PathEnds)
-		},
-		func() error {
-			return tables.WriteRows(dir, TableOWD, "one-way delays, thinned beyond --samples per direction of a subflow", r.OWD)
-		},
-		func() error {
-			return tables.WriteRows(dir, TableLosses, "one row per range or packet that did not arrive", r.Losses)
-		},
-		func() error {
-			return tables.WriteRows(dir, TableReordering, "how long data of a connection waited at the receiver for data before it", r.Reordering)
-		},
-		func() error {
-			return tables.WriteRows(dir, TableReinjectionEnds, "one row per range of data that a second subflow carried: which copy came first", r.Reinjections)
-		},
+		func() error { return writeRows(dir, TablePathEnds, r.PathEnds) },
+		func() error { return writeRows(dir, TableOWD, r.OWD) },
+		func() error { return writeRows(dir, TableLosses, r.Losses) },
+		func() error { return writeRows(dir, TableReordering, r.Reordering) },
+		func() error { return writeRows(dir, TableReinjectionEnds, r.Reinjections) },
 		func() error { return tables.WriteFile(filepath.Join(dir, "ends.json"), append(about, '\n')) },
 	} {
 		if err := write(); err != nil {
@@ -61,6 +60,10 @@ func (r *Result) WriteFiles(dir string) error {
 		}
 	}
 	return nil
+}
+
+func writeRows[R any](dir, table string, rows []R) error {
+	return tables.WriteRows(dir, table, Docs[table], rows)
 }
 
 // WriteJSON writes everything as one JSON object, with one line per row.
@@ -137,7 +140,7 @@ func (c Clock) String() string {
 	case c.Same:
 		return "one clock for both ends"
 	case !c.Known:
-		return "clocks: packets of one direction alone were matched; delays are above the shortest"
+		return "clocks: packets of only one direction were matched; delays are relative to the shortest"
 	}
 	drift := fmt.Sprintf("drift %.2f ± %.2f ppm", c.DriftPPM, c.DriftErrorPPM)
 	if !c.DriftKnown {

@@ -1,5 +1,7 @@
 package tlsread
 
+import "mplab/internal/tlshello"
+
 // handshake processes the content of a handshake record.
 func (s *Session) handshake(dir int, plain []byte) error {
 	h := &s.halves[dir]
@@ -31,7 +33,7 @@ func (s *Session) listens(dir int) bool {
 func (s *Session) message(dir int, m []byte) error {
 	encrypted := s.halves[dir].opener != nil
 	switch kind := m[0]; {
-	case dir == up && kind == messageClientHello && !encrypted:
+	case dir == up && kind == tlshello.ClientHello && !encrypted:
 		return s.clientHello(m)
 	case dir == down && kind == messageServerHello && !encrypted:
 		return s.serverHello(m)
@@ -43,15 +45,15 @@ func (s *Session) message(dir int, m []byte) error {
 				s.halves[up].waiting = append([][]byte{s.secrets.ClientEarly}, s.halves[up].waiting...)
 			}
 		}
-	case encrypted && s.server.version == tls12 && (kind == messageHelloRequest || kind == messageClientHello):
+	case encrypted && s.server.version == tls12 && (kind == messageHelloRequest || kind == tlshello.ClientHello):
 		return ErrUnsupported
 	}
 	return nil
 }
 
 func (s *Session) clientHello(m []byte) error {
-	hello, ok := ParseClientHello(m)
-	if !ok {
+	hello, _ := tlshello.Parse(m)
+	if !hello.HasRandom {
 		return ErrMalformed
 	}
 	if s.hasHello { // answer to a HelloRetryRequest

@@ -4,64 +4,18 @@ import (
 	"bytes"
 
 	"golang.org/x/crypto/cryptobyte"
-
-	"mplab/analysis/mptrace/internal/payload/tlskeys"
 )
 
-// Handshake messages and extensions, RFC 8446 §4, RFC 6066 §3, RFC 7366.
+// Handshake messages and extensions, RFC 8446 §4, RFC 7366.
 const (
 	messageHelloRequest        = 0
-	messageClientHello         = 1
 	messageServerHello         = 2
 	messageEncryptedExtensions = 8
 
-	extensionServerName       = 0
 	extensionEncryptThenMAC   = 22
 	extensionEarlyData        = 42
 	extensionSupportedVersion = 43
 )
-
-// ClientHello holds the used fields of a ClientHello.
-type ClientHello struct {
-	Random tlskeys.Random
-	// ServerName is the server_name extension, or "". With Encrypted Client
-	// Hello it is the outer name, which is that of the provider.
-	ServerName string
-	EarlyData  bool
-}
-
-// ParseClientHello reads a ClientHello message, whose end may be missing. It
-// returns false if the message ends before the random.
-func ParseClientHello(message []byte) (hello ClientHello, ok bool) {
-	s := cryptobyte.String(message)
-	var version uint16
-	if !s.Skip(4) || !s.ReadUint16(&version) || !s.CopyBytes(hello.Random[:]) {
-		return hello, false
-	}
-	var part cryptobyte.String
-	if !s.ReadUint8LengthPrefixed(&part) || !s.ReadUint16LengthPrefixed(&part) || !s.ReadUint8LengthPrefixed(&part) {
-		return hello, true
-	}
-	each(s, func(kind uint16, body cryptobyte.String) {
-		switch kind {
-		case extensionServerName:
-			hello.ServerName = serverName(body)
-		case extensionEarlyData:
-			hello.EarlyData = true
-		}
-	})
-	return hello, true
-}
-
-// serverName reads the list of RFC 6066 §3, which has one name.
-func serverName(body cryptobyte.String) string {
-	var list, name cryptobyte.String
-	var kind uint8
-	if !body.ReadUint16LengthPrefixed(&list) || !list.ReadUint8(&kind) || kind != 0 || !list.ReadUint16LengthPrefixed(&name) {
-		return ""
-	}
-	return string(name)
-}
 
 // each calls f for each complete extension.
 func each(s cryptobyte.String, f func(kind uint16, body cryptobyte.String)) {

@@ -3,9 +3,11 @@ package tlsread
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"mplab/analysis/mptrace/internal/payload/stream"
 	"mplab/analysis/mptrace/internal/payload/tlskeys"
+	"mplab/internal/tlshello"
 )
 
 // Reasons why a direction cannot be decrypted to its end.
@@ -41,7 +43,7 @@ type Session struct {
 	keys    *tlskeys.Log
 	scratch *[]byte
 
-	hello    ClientHello
+	hello    tlshello.Hello
 	hasHello bool
 	secrets  *tlskeys.Secrets
 	server   serverHello
@@ -79,7 +81,7 @@ type half struct {
 func New(keys *tlskeys.Log, scratch *[]byte) *Session { return &Session{keys: keys, scratch: scratch} }
 
 // Hello returns the ClientHello, if it has been read.
-func (s *Session) Hello() (ClientHello, bool) { return s.hello, s.hasHello }
+func (s *Session) Hello() (tlshello.Hello, bool) { return s.hello, s.hasHello }
 
 // Closed reports whether a direction sent close_notify.
 func (s *Session) Closed(dir int) bool { return s.halves[dir].closed }
@@ -125,19 +127,11 @@ func cut(in *stream.Buffer) error {
 	return nil
 }
 
-// Partial tries to read a ClientHello whose end is missing.
-func (s *Session) Partial(in *stream.Buffer) (ClientHello, bool) {
-	b := in.Bytes()
-	text := append([]byte(nil), s.halves[up].text...)
-	for len(b) > headerSize && b[0] == recordHandshake {
-		size := headerSize + int(binary.BigEndian.Uint16(b[3:]))
-		text = append(text, b[headerSize:min(size, len(b))]...)
-		b = b[min(size, len(b)):]
-	}
-	if len(text) == 0 || text[0] != messageClientHello {
-		return ClientHello{}, false
-	}
-	return ParseClientHello(text)
+// Partial reads a ClientHello whose end is missing.
+func (s *Session) Partial(in *stream.Buffer) tlshello.Hello {
+	fragments, _ := tlshello.Join(in.Bytes())
+	hello, _ := tlshello.Parse(slices.Concat(s.halves[up].text, fragments))
+	return hello
 }
 
 // blocked reports whether a record depends on messages of the other direction.

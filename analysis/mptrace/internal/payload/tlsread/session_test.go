@@ -154,7 +154,7 @@ func TestThePartOfAHelloThatWasCaptured(t *testing.T) {
 		s := tlsread.New(nil, &scratch)
 		in := stream.NewBuffer(stream.NewPool(1 << 20))
 		in.Append(c.wire[0][:n], 1, 0)
-		hello, _ := s.Partial(&in)
+		hello := s.Partial(&in)
 		if want := map[bool]string{true: "tls.example"}[n >= at]; hello.ServerName != want {
 			t.Fatalf("%d bytes: %q", n, hello.ServerName)
 		}

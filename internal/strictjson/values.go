@@ -1,13 +1,13 @@
-package strict
+package strictjson
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 )
@@ -39,9 +39,9 @@ func Object(path string, raw json.RawMessage, allowed Fields, required ...string
 		read, known := allowed[key]
 		switch {
 		case !known:
-			return Errorf(Join(path, key), "unknown field; allowed are %s", strings.Join(sortedKeys(allowed), ", "))
+			return Errorf(Join(path, key), "unknown key; allowed: %s", strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
 		case seen[key]:
-			return Errorf(Join(path, key), "given twice")
+			return Errorf(Join(path, key), "given twice; remove one")
 		}
 		seen[key] = true
 		return read(Join(path, key), value)
@@ -142,7 +142,7 @@ func String(target *string) func(string, json.RawMessage) error {
 	return func(path string, raw json.RawMessage) error {
 		var value *string
 		if err := json.Unmarshal(raw, &value); err != nil || value == nil || *value == "" {
-			return Errorf(path, "must be a text that is not empty, found %s", Excerpt(raw))
+			return Errorf(path, "must be a string that is not empty, found %s", Excerpt(raw))
 		}
 		*target = *value
 		return nil
@@ -173,6 +173,15 @@ func OneOf(target *string, allowed []string) func(string, json.RawMessage) error
 	}
 }
 
+// Errorf returns an error for a value. path is empty for the whole document.
+func Errorf(path, format string, args ...any) error {
+	if path != "" {
+		path += ": "
+	}
+	return errors.New(path + fmt.Sprintf(format, args...))
+}
+
+// Join returns the path of a key.
 func Join(path, key string) string {
 	if path == "" {
 		return key
@@ -180,15 +189,7 @@ func Join(path, key string) string {
 	return path + "." + key
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return slices.Clip(keys)
-}
-
+// Plain returns a number without an exponent.
 func Plain(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
 // Excerpt returns raw on one line, shortened for a message.
