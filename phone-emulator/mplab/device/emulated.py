@@ -210,7 +210,7 @@ class EmulatedDevice:
         argv = ["/system/bin/sh", "-c", command] if command else ["/system/bin/sh", "-"]
         if not terminal:
             return Channel(await self.system.spawn(argv, uid=uid, env=env, merged=merged))
-        ours, theirs = os.openpty()
+        ours, theirs = await self.on_files(os.openpty)
         try:
             process = await self.system.spawn(argv, uid=uid, env=env, streams=(theirs, theirs, theirs), terminal=True)
         except BaseException:

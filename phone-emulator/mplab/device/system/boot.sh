@@ -33,7 +33,7 @@ mkdir dev/socket dev/pts dev/net
 for node in null zero full random urandom tty net/tun; do
   if [ -e "/dev/$node" ]; then touch "dev/$node"; mount --bind "/dev/$node" "dev/$node"; fi
 done
-mount --bind /dev/pts dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts dev/pts
 ln -s /proc/self/fd dev/fd
 ln -s pts/ptmx dev/ptmx
 mount --bind "$runtime/socket" dev/socket
