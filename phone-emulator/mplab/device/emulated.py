@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mplab.base.errors import DeviceError
-from mplab.device.adbd import AdbServer, Channel
+from mplab.device.adbd import AdbServer, Channel, find_adbd
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
 from mplab.device.android.model import PhoneModel
@@ -74,7 +74,11 @@ class EmulatedDevice:
             listen=self.listen,
             reboot=self.reboot,
         )
-        self.adbd = AdbServer(self, host=settings.host, port=settings.port)
+        debian = find_adbd()
+        if debian:
+            (runtime / "adbd").symlink_to(debian.folder)
+        command = debian.command if debian else ""
+        self.adbd = AdbServer(self, host=settings.host, port=settings.port, command=command)
         self._calls: CallServer | None = None
         self._keys = list(settings.keys)
         self.trust = settings.trust

@@ -1,5 +1,5 @@
 # The device's root folder, made by the first process in its namespaces. Nothing of it is on a disk.
-# $1 root  $2 runtime folder of the device (data/, socket/, etc/, bin/)  $3 lifeline  $4 host name
+# $1 root  $2 runtime folder of the device (data/, socket/, etc/, bin/; adbd/ with Debian's)  $3 lifeline  $4 host name
 # $5 proc/sys/net/mptcp: real | hidden
 set -e
 root=$1 runtime=$2 lifeline=$3 name=$4 mptcp=$5
@@ -22,6 +22,8 @@ cp -R "$runtime/etc/." etc/
 cp -R "$runtime/bin/." system/bin/
 cp -R "$runtime/lib/." system/lib/
 if [ -d /etc/alternatives ]; then mkdir -p etc/alternatives; mount --bind /etc/alternatives etc/alternatives; fi
+
+if [ -d "$runtime/adbd" ]; then mkdir -p apex/com.android.adbd; mount --bind "$runtime/adbd" apex/com.android.adbd; fi
 
 mount --bind "$runtime/data" data
 mount --bind data/media/0 storage/emulated/0
