@@ -174,11 +174,6 @@ class EmulatedDevice:
     # --- what adbd asks
 
     @property
-    def features(self) -> frozenset[str]:
-        """Return the features that adbd announces."""
-        return frozenset(_FEATURES)
-
-    @property
     def banner(self) -> bytes:
         """Return the payload of adbd's CNXN message."""
         product = self.state.model.product

@@ -81,7 +81,8 @@ def find_adbd(environment: Mapping[str, str] = os.environ) -> DebianAdbd | None:
         return None
     installed = ADBD.find()
     if installed:
-        return DebianAdbd(installed.resolve().parent, f"{MOUNTED}/adbd")
+        program = installed.resolve()
+        return DebianAdbd(program.parent, f"{MOUNTED}/{program.name}")
     if choice == "":
         return None
     if not (UNPACKED / "adbd").exists():
@@ -114,7 +115,7 @@ class Daemon:
                 ended = self._channel.process.returncode is not None
                 if ended or asyncio.get_running_loop().time() > deadline:
                     await self.stop()
-                    raise OSError(f"Debian's adbd does not listen: {self._command}") from None
+                    raise OSError(f"Debian's adbd does not listen: {self._command}. MPLAB_ADBD=own avoids it") from None
                 await asyncio.sleep(0.02)
             else:
                 writer.close()

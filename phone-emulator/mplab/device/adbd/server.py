@@ -39,7 +39,7 @@ class AdbServer:
         return self._server is not None
 
     async def start(self) -> None:
-        """Start to listen. Raises OSError."""
+        """Start to listen. Raises OSError, DeviceError."""
         sock = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -47,7 +47,7 @@ class AdbServer:
             if self._daemon is not None:
                 await self._daemon.start()
             self._server = await asyncio.start_server(self._connected, sock=sock, limit=MAX_PAYLOAD)
-        except OSError:
+        except BaseException:
             sock.close()
             raise
         self.port = sock.getsockname()[1]
