@@ -33,7 +33,7 @@ def _device_is_possible() -> None:
         pytest.skip(str(error))
 
 
-_WITH_BOTH = {"test_adbd", "test_connect", "test_faults", "test_files", "test_shell", "test_sockets"}
+_WITH_BOTH = {"test_adb_phone", "test_adbd", "test_connect", "test_faults", "test_files", "test_shell", "test_sockets"}
 """Modules whose tests run with mplab's own adbd and with Debian's."""
 
 
@@ -169,7 +169,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def device(tmp_path_factory: pytest.TempPathFactory, adbd: str) -> Iterator[Device]:
     """A rooted Android 13 for `server`, with both radios up."""
     with quick_device(tmp_path_factory.mktemp("phone")) as found:
         wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
