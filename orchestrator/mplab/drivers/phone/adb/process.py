@@ -21,7 +21,7 @@ _HELD = """exec 3<&0
 {program} </dev/null 3<&- &
 p=$!
 echo "mplab-pid $p"
-( read -r line; kill -TERM $p; i=0; while [ $i -lt 20 ] && kill -0 $p; do sleep 0.1; i=$((i+1)); done; kill -KILL $p ) \\
+( read -r x; kill -TERM $p; i=0; while [ $i -lt 20 ] && kill -0 $p; do sleep 0.1; i=$((i+1)); done; kill -KILL $p ) \\
   <&3 3<&- >/dev/null 2>&1 &
 w=$!
 exec 3<&-
