@@ -25,6 +25,7 @@ demo: setup  ## run experiments/demo.yaml in the virtual lab; ends in a report
 
 test: setup  ## lint, types, unit, integration, router, device, Docker (as root) and Go tests
 	@[ "$$(id -u)" -ne 0 ] || tools/system-packages docker || echo "── Without them the tests of the containers are skipped"
+	@tools/debian-adbd || echo "── Without it the tests of Debian's adbd are skipped"
 	$(VENV)/bin/tox
 
 lint: setup  ## linters only: code, imports, spelling, wording

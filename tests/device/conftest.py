@@ -13,9 +13,10 @@ import pytest
 
 from mplab.base import polling
 from mplab.base.enter import check_namespaces
-from mplab.base.errors import MplabError
+from mplab.base.errors import LabNotReadyError, MplabError
 from mplab.base.ports import free_port
 from mplab.device import Device, DeviceSettings
+from mplab.device.adbd import find_adbd
 from mplab.device.system.toolbox import NEEDED
 from mplab.drivers.phone.adb import AdbServer
 
@@ -30,6 +31,29 @@ def _device_is_possible() -> None:
         check_namespaces()
     except MplabError as error:
         pytest.skip(str(error))
+
+
+_WITH_BOTH = {"test_adb_phone", "test_adbd", "test_connect", "test_faults", "test_files", "test_shell", "test_sockets"}
+"""Modules whose tests run with mplab's own adbd and with Debian's."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "adbd" in metafunc.fixturenames and metafunc.module.__name__.rpartition(".")[2] in _WITH_BOTH:
+        metafunc.parametrize("adbd", ["own", "debian"], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def adbd(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Choose the adbd of the devices that the module's tests start."""
+    choice = getattr(request, "param", "")
+    with pytest.MonkeyPatch.context() as patch:
+        if choice:
+            patch.setenv("MPLAB_ADBD", choice)
+        try:
+            find_adbd()
+        except LabNotReadyError as error:
+            pytest.skip(str(error))
+        yield choice
 
 
 @dataclass(frozen=True)
@@ -129,7 +153,7 @@ def client(adb: Adb) -> adbutils.AdbClient:
 
 
 @pytest.fixture(scope="module")
-def phone(adb: Adb) -> Iterator[Device]:
+def phone(adb: Adb, adbd: str) -> Iterator[Device]:
     """A connected, rooted Android 13, for tests that leave it unchanged."""
     with Device(DeviceSettings(phone="android-13", apps=False)) as device:
         adb.connect(device)
@@ -145,7 +169,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
 
 
 @pytest.fixture(scope="module")
-def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def device(tmp_path_factory: pytest.TempPathFactory, adbd: str) -> Iterator[Device]:
     """A rooted Android 13 for `server`, with both radios up."""
     with quick_device(tmp_path_factory.mktemp("phone")) as found:
         wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")

@@ -1,5 +1,6 @@
 """`AdbPhone` on an emulated device: commands, files, programs, interfaces; all its changes are undone."""
 
+import json
 import os
 import signal
 import subprocess
@@ -142,7 +143,7 @@ def test_what_a_program_writes_is_brought(phone: AdbPhone, tmp_path: Path) -> No
     assert not target.exists()
 
 
-def test_capture_on_the_phone(phone: AdbPhone, tmp_path: Path) -> None:
+def test_capture_on_the_phone(phone: AdbPhone, adbd: str, tmp_path: Path) -> None:
     target, log = tmp_path / "lo.pcapng", tmp_path / "log"
     process = phone.spawn(
         [phone.program(MPTRACE), "capture", "--interface", "lo", "--write", phone.outbox(target)], log=log
@@ -151,7 +152,8 @@ def test_capture_on_the_phone(phone: AdbPhone, tmp_path: Path) -> None:
     phone.shell(["ping", "-c", "2", "-i", "0.2", "127.0.0.1"])
     assert process.stop() == 0
     phone.bring(target)
-    assert '"packets":4' in log.read_text()
+    packets = json.loads(log.read_text().splitlines()[-1])["packets"]
+    assert packets == 4 or (adbd == "debian" and packets > 4), "connections to Debian's adbd use lo, too"
     assert target.read_bytes()[:4] == bytes.fromhex("0a0d0d0a")
 
 

@@ -14,6 +14,8 @@ from mplab.base.errors import DeviceError, InputError
 from mplab.device import Device, DeviceSettings
 from tests.device.conftest import Adb, start_adb, wait_until
 
+pytestmark = pytest.mark.usefixtures("adbd")
+
 
 def test_a_device_says_what_it_is(adb: Adb, phone: Device) -> None:
     listed = adb.text("devices", "-l")

@@ -24,7 +24,7 @@ def device(adb: Adb, module_device: Device) -> Iterator[Device]:
 
 
 @pytest.fixture(scope="module")
-def module_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def module_device(tmp_path_factory: pytest.TempPathFactory, adbd: str) -> Iterator[Device]:
     with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as found:
         yield found
 

@@ -51,7 +51,7 @@ def test_modes_and_times_are_kept(adb: Adb, phone: Device, shell: Shell, tmp_pat
     adb("push", str(program), "/data/local/tmp/program", serial=phone.address)
     assert (
         shell("/data/local/tmp/program; stat -c '%a %Y %U' /data/local/tmp/program").stdout
-        == b"ran\n755 1600000000 shell\n"
+        == b"ran\n777 1600000000 shell\n"
     )
     adb("pull", "-a", "/data/local/tmp/program", str(tmp_path / "back"), serial=phone.address)
     assert int((tmp_path / "back").stat().st_mtime) == 1_600_000_000

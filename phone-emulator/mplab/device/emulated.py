@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from mplab.base.errors import DeviceError
 from mplab.base.kernel import socket_in
-from mplab.device.adbd import AdbServer, Channel
+from mplab.device.adbd import AdbServer, Channel, find_adbd
 from mplab.device.android.android import Android
 from mplab.device.android.commands import COMMANDS, NEED_SERVICES
 from mplab.device.android.defaults import kernel_files
@@ -74,7 +74,11 @@ class EmulatedDevice:
             listen=self.listen,
             reboot=self.reboot,
         )
-        self.adbd = AdbServer(self, host=settings.host, port=settings.port)
+        debian = find_adbd()
+        if debian:
+            (runtime / "adbd").symlink_to(debian.folder)
+        command = debian.command if debian else ""
+        self.adbd = AdbServer(self, host=settings.host, port=settings.port, command=command)
         self._calls: CallServer | None = None
         self._keys = list(settings.keys)
         self.trust = settings.trust
@@ -170,11 +174,6 @@ class EmulatedDevice:
     # --- what adbd asks
 
     @property
-    def features(self) -> frozenset[str]:
-        """Return the features that adbd announces."""
-        return frozenset(_FEATURES)
-
-    @property
     def banner(self) -> bytes:
         """Return the payload of adbd's CNXN message."""
         product = self.state.model.product
@@ -210,7 +209,7 @@ class EmulatedDevice:
         argv = ["/system/bin/sh", "-c", command] if command else ["/system/bin/sh", "-"]
         if not terminal:
             return Channel(await self.system.spawn(argv, uid=uid, env=env, merged=merged))
-        ours, theirs = os.openpty()
+        ours, theirs = await self.on_files(os.openpty)
         try:
             process = await self.system.spawn(argv, uid=uid, env=env, streams=(theirs, theirs, theirs), terminal=True)
         except BaseException:

@@ -4,6 +4,7 @@ Sources: protocol.txt, SERVICES.TXT and SYNC.TXT of Android's adb.
 """
 
 from mplab.device.adbd.backend import Backend, Channel
+from mplab.device.adbd.debian import find_adbd
 from mplab.device.adbd.server import AdbServer
 
-__all__ = ["AdbServer", "Backend", "Channel"]
+__all__ = ["AdbServer", "Backend", "Channel", "find_adbd"]

@@ -31,10 +31,6 @@ class Backend(Protocol):
         """Return the payload of the CNXN message that adbd sends."""
 
     @property
-    def features(self) -> frozenset[str]:
-        """Return the features that adbd announces."""
-
-    @property
     def trusted_keys(self) -> Sequence[str] | None:
         """Return the public keys of trusted hosts; None: every host is trusted."""
 

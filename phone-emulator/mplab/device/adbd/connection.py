@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from mplab.device.adbd import auth
 from mplab.device.adbd.backend import Backend
@@ -57,8 +57,8 @@ class Connection:
             while True:
                 message = await read_message(self._reader, checksum=self._version < VERSION)
                 await self._backend.delay()
-                await self._handle(message)
-                await self._writer.drain()
+                self._handle(message)
+                await self._drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except ProtocolError as error:
@@ -116,7 +116,11 @@ class Connection:
             message = Message(command, arg0, arg1, payload)
             self._writer.write(message.encode(checksum=self._version < VERSION))
 
-    async def _handle(self, message: Message) -> None:
+    async def _drain(self) -> None:
+        """Wait until what was sent has left the buffers."""
+        await self._writer.drain()
+
+    def _handle(self, message: Message) -> None:
         if message.command == CNXN:
             self._version = min(message.arg0, VERSION)
             self._max_payload = min(message.arg1, MAX_PAYLOAD)
@@ -163,7 +167,10 @@ class Connection:
         stream.remote = message.arg0
         stream.accepted = False
         address = message.payload.rstrip(b"\0").decode("utf-8", "surrogateescape")
-        task = asyncio.create_task(self._serve_stream(stream, address))
+        self._start(self._serve_stream(stream, address))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

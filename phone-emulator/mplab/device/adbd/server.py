@@ -6,6 +6,7 @@ import socket
 
 from mplab.device.adbd.backend import Backend
 from mplab.device.adbd.connection import Connection
+from mplab.device.adbd.debian import Daemon, FilteredConnection
 from mplab.device.adbd.message import MAX_PAYLOAD
 from mplab.device.adbd.services import Services
 
@@ -19,13 +20,15 @@ class AdbServer:
         backend: the device.
         host: address to listen at.
         port: TCP port; 0: any free one.
+        command: command line that runs Debian's adbd in the device; "": this server answers everything.
     """
 
-    def __init__(self, backend: Backend, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, backend: Backend, *, host: str = "127.0.0.1", port: int = 0, command: str = "") -> None:
         self._backend = backend
         self._host = host
         self.port = port
         self._server: asyncio.Server | None = None
+        self._daemon = Daemon(backend, command) if command else None
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self.silent = False
         """Accept connections but answer nothing: the host reports the device as offline."""
@@ -36,13 +39,15 @@ class AdbServer:
         return self._server is not None
 
     async def start(self) -> None:
-        """Start to listen. Raises OSError."""
+        """Start to listen. Raises OSError, DeviceError."""
         sock = socket.socket(socket.AF_INET6 if ":" in self._host else socket.AF_INET)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((self._host, self.port))
+            if self._daemon is not None:
+                await self._daemon.start()
             self._server = await asyncio.start_server(self._connected, sock=sock, limit=MAX_PAYLOAD)
-        except OSError:
+        except BaseException:
             sock.close()
             raise
         self.port = sock.getsockname()[1]
@@ -53,6 +58,8 @@ class AdbServer:
             self._server.close()
             self._server = None
         await self.disconnect()
+        if self._daemon is not None:
+            await self._daemon.stop()
 
     async def disconnect(self) -> None:
         """End every connection."""
@@ -69,13 +76,19 @@ class AdbServer:
         if self.silent:
             await self._ignore(reader, writer)
             return
-        connection = Connection(reader, writer, self._backend, Services(self._backend).serve)
+        connection = self._connection(reader, writer)
         self._connections[connection] = task
         try:
             await connection.run()
         finally:
             self._connections.pop(connection, None)
             await connection.finish()
+
+    def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Connection:
+        serve = Services(self._backend).serve
+        if self._daemon is None:
+            return Connection(reader, writer, self._backend, serve)
+        return FilteredConnection(reader, writer, self._backend, serve, self._daemon)
 
     async def _ignore(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

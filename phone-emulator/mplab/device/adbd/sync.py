@@ -34,7 +34,7 @@ class SyncService:
         self._modified = 0
 
     async def serve(self) -> None:
-        """Answer requests until QUIT."""
+        """Answer requests until QUIT, or until one fails."""
         while True:
             kind, length = _REQUEST.unpack(await self._stream.read_exactly(_REQUEST.size))
             if kind == b"QUIT":
@@ -49,6 +49,7 @@ class SyncService:
                     return
             except _Failure as failure:
                 await self._fail(str(failure))
+                return
 
     async def _answer(self, kind: bytes, name: bytes) -> bool:
         path = as_path(name)
@@ -90,6 +91,8 @@ class SyncService:
             mode = int(mode_part)
         except ValueError:
             path_part, mode = name, 0o100644
+        for others in (0o070, 0o007):  # as adbd: the group gets the rights of the owner, and others those of the group
+            mode |= mode >> 3 & others
         path = as_path(path_part)
         if stat.S_ISLNK(mode):
             await self._send_link(path)

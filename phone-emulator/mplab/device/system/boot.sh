@@ -1,5 +1,5 @@
 # The device's root folder, made by the first process in its namespaces. Nothing of it is on a disk.
-# $1 root  $2 runtime folder of the device (data/, socket/, etc/, bin/)  $3 lifeline  $4 host name
+# $1 root  $2 runtime folder of the device (data/, socket/, etc/, bin/; adbd/ with Debian's)  $3 lifeline  $4 host name
 # $5 proc/sys/net/mptcp: real | hidden
 set -e
 root=$1 runtime=$2 lifeline=$3 name=$4 mptcp=$5
@@ -23,6 +23,8 @@ cp -R "$runtime/bin/." system/bin/
 cp -R "$runtime/lib/." system/lib/
 if [ -d /etc/alternatives ]; then mkdir -p etc/alternatives; mount --bind /etc/alternatives etc/alternatives; fi
 
+if [ -d "$runtime/adbd" ]; then mkdir -p apex/com.android.adbd; mount --bind "$runtime/adbd" apex/com.android.adbd; fi
+
 mount --bind "$runtime/data" data
 mount --bind data/media/0 storage/emulated/0
 ln -s /storage/emulated/0 sdcard
@@ -33,7 +35,7 @@ mkdir dev/socket dev/pts dev/net
 for node in null zero full random urandom tty net/tun; do
   if [ -e "/dev/$node" ]; then touch "dev/$node"; mount --bind "/dev/$node" "dev/$node"; fi
 done
-mount --bind /dev/pts dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts dev/pts
 ln -s /proc/self/fd dev/fd
 ln -s pts/ptmx dev/ptmx
 mount --bind "$runtime/socket" dev/socket

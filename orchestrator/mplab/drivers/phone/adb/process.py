@@ -21,7 +21,7 @@ _HELD = """exec 3<&0
 {program} </dev/null 3<&- &
 p=$!
 echo "mplab-pid $p"
-( cat; kill -TERM $p; i=0; while [ $i -lt 20 ] && kill -0 $p; do sleep 0.1; i=$((i+1)); done; kill -KILL $p ) \\
+( read -r x; kill -TERM $p; i=0; while [ $i -lt 20 ] && kill -0 $p; do sleep 0.1; i=$((i+1)); done; kill -KILL $p ) \\
   <&3 3<&- >/dev/null 2>&1 &
 w=$!
 exec 3<&-
@@ -32,7 +32,9 @@ exit $c"""
 """Shell script that runs the program and a watcher.
 
 When the connection ends, adbd sends no signal to programs without a terminal. Standard input, however, stays open only
-as long as the connection exists. Therefore the watcher reads standard input and kills the program when it ends."""
+as long as the connection exists. Therefore the watcher reads standard input and kills the program when it ends. It
+reads by a built-in command: another program would survive the watcher, and adbd reports no exit code while a process
+has the program's standard input, which is the same socket as its standard output."""
 
 
 class AdbProcess:
