@@ -13,9 +13,8 @@ from mplab.format.experiment import Ending
 from mplab.format.names import VIRTUAL_NAME, is_name
 from mplab.format.plan import Plan
 from mplab.lab.resources import resources_of
-from mplab.userfiles.check import Checker, raise_lines
+from mplab.userfiles.check import Checker, check_kind, raise_lines
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.labuse import NoSuchLabError
 from mplab.userfiles.layers import kept_files
 from mplab.userfiles.yaml import load_yaml

@@ -6,7 +6,7 @@ from typing import Literal
 
 from mplab.base.errors import GateError, InputError, LabNotReadyError
 from mplab.base.lock import IN_USE
-from mplab.format.campaign import CellCounts
+from mplab.format.campaign import CellCounts, ResourceStatus
 from mplab.run.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]
@@ -62,3 +62,33 @@ def _reason(code: int, said: str, after: CellCounts) -> str:
     if bad and after.total and after.ok + bad + after.left_out == after.total:
         return f"{bad} of {after.total} cells are not ok"
     return said or f"ended with exit code {code}"
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """A circuit breaker of a phone, router, server or lab.
+
+    Attributes:
+        failures: number of consecutive bad tries after which the resource rests.
+        rest_s: duration of a rest, seconds; the next try decides whether it rests again.
+        rests: number of consecutive rests after which the resource is in quarantine.
+    """
+
+    failures: int
+    rest_s: float
+    rests: int
+
+    def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
+        """Return what to do with a resource after a failed try: use it again, let it rest, or put it in quarantine.
+
+        `status` already counts this failure.
+        """
+        if status.failures < self.failures:
+            return "use"
+        return "rest" if status.rests < self.rests else "quarantine"
+
+    @staticmethod
+    def usable(status: ResourceStatus, now: float) -> bool:
+        """Return whether the resource may be used at `now`, Unix seconds."""
+        rests = status.rests_until is not None and now < status.rests_until
+        return not (status.job or status.quarantined or rests)

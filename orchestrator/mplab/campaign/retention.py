@@ -1,7 +1,7 @@
 """Compress or remove data of old runs, as the retention rules of a campaign file say; without rules, do nothing.
 
 Exports `Action`, `Result`, `plan_retention`, `apply_retention`, `LOG`; the rules are a
-`mplab.format.retention.RetentionFile`.
+`mplab.format.campaignfile.RetentionFile`.
 
 A run is changed only if its directory has this format and its run id as name, the run has finished, and no process
 holds its lock. Every removal is logged before it happens: that of a capture in ``retention.jsonl`` of its run, that of
@@ -27,9 +27,9 @@ from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync
 from mplab.base.humanize import space
 from mplab.base.lock import resource_lock
+from mplab.format.campaignfile import CaptureCompressed, CaptureRemoved, RetentionFile, RunRemoved
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest
-from mplab.format.retention import CaptureCompressed, CaptureRemoved, RetentionFile, RunRemoved
 from mplab.format.runevents import RunEvent
 from mplab.format.units import format_age_s
 from mplab.run.progress import RunProgress

@@ -11,14 +11,12 @@ from types import FrameType
 
 from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError, NoBaselineError
 from mplab.base.lock import is_locked, resource_lock
-from mplab.campaign.breaker import Breaker
 from mplab.campaign.directory import CampaignDirectory
-from mplab.campaign.judge import Verdict, cells_of, judge
+from mplab.campaign.judge import Breaker, Verdict, cells_of, judge
 from mplab.campaign.notify import Message, Notifier
 from mplab.campaign.retention import apply_retention, plan_retention
-from mplab.campaign.running import RunningTry, progress_of
+from mplab.campaign.running import MPLAB, RunningTry, Worker, progress_of
 from mplab.campaign.state import CampaignTracker
-from mplab.campaign.worker import MPLAB, Worker
 from mplab.format.campaign import CampaignState, Job, JobStatus
 from mplab.format.campaignevents import (
     CampaignCut,
@@ -38,9 +36,9 @@ from mplab.format.campaignevents import (
     ResourceUsed,
     Tidied,
 )
+from mplab.format.campaignfile import Kind
 from mplab.format.events import EventLog, EventTail
 from mplab.format.experiment import Ending
-from mplab.format.notify import Kind
 from mplab.run.run_directory import RunDirectory, new_run_id
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"

@@ -20,8 +20,8 @@ from mplab.cell.attempt import Attempt
 from mplab.cell.changes import Changer, ChangeSchedule
 from mplab.cell.context import make_context
 from mplab.cell.evidence import CellEvidence, Counters, begun_in, grown, keep_counters
+from mplab.cell.instruments import NO_TRACE, count_subflows, traffic
 from mplab.cell.judge import judge_active, judge_links
-from mplab.cell.traces import NO_TRACE, count_subflows, traffic
 from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.names import by_our_names
 from mplab.drivers.services import LogMark

@@ -1,8 +1,16 @@
 """Show the progress of a run as it happens."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mplab.cli.output import err, out, table
+from mplab.run.executing import report_page
+
+if TYPE_CHECKING:
+    from mplab.run.concluding import RunSummary
+
 import time
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,15 +22,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mplab.base.errors import GateError
-from mplab.cli.output import duration, err, print_json
-from mplab.cli.summary import print_summary
+from mplab.cli.output import duration, print_json
 from mplab.format.runevents import CellFinished, CellRetried, RunEvent
 from mplab.run.executing import RunResult
-from mplab.run.progress import ProgressTracker, RunProgress
-from mplab.run.watch import Watch
+from mplab.run.progress import ProgressTracker, RunProgress, Watch
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress
+
 
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
@@ -135,3 +142,27 @@ def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool)
         raise typer.Exit(1)
     if broken := result.broken_budgets:
         raise GateError(f"{result.path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")
+
+
+def print_summary(summary: "RunSummary", run: Path) -> None:
+    """Print the headline metrics, the answers, and the path of the report."""
+    rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
+    for row in summary.rows:
+        if row.headline:
+            rows.add_row(
+                row.scenario,
+                row.link,
+                f"{row.metric} ({row.unit})" + (f", {row.labels}" if row.labels else ""),
+                row.transport,
+                str(row.n),
+                row.median,
+                row.interval,
+                row.gain,
+                style="bold" if row.best else "",
+            )
+    out.print(rows)
+    for answer in summary.answers:
+        out.print(f"• {answer}", markup=False)
+    for warning in summary.warnings:
+        err.print(f"! {warning}", style="yellow", markup=False)
+    out.print(f"\nReport: {report_page(run)}", markup=False, soft_wrap=True)

@@ -13,17 +13,14 @@ from pydantic.json_schema import models_json_schema
 from mplab.base.plugins import PHONES
 from mplab.format.campaignevents import CampaignEvent
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
-from mplab.format.cell import CellRecord
+from mplab.format.cell import CellRecord, Scores
 from mplab.format.events import Event, kinds_of
 from mplab.format.manifest import Manifest
 from mplab.format.record import Record
 from mplab.format.runevents import RunEvent
-from mplab.format.scores import Scores
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.check import models_in
-from mplab.userfiles.ending import IntervalFile, StopFile
-from mplab.userfiles.experiment import ClaimFile, ExperimentFile, ToleranceFile
-from mplab.userfiles.hooks import HooksFile
+from mplab.userfiles.experiment import ClaimFile, ExperimentFile, HooksFile, IntervalFile, StopFile, ToleranceFile
 from mplab.userfiles.inherit import PATHS
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile

@@ -1,6 +1,6 @@
 """``events.jsonl``: events of a run or a campaign, appended as they happen. Each kind of event is one model.
 
-The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.retention`.
+The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.campaignfile`.
 """
 
 import contextlib

@@ -24,8 +24,7 @@ from mplab.base.suggest import show
 from mplab.format.hooks import NO_HOOKS, Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
-from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of
-from mplab.format.upgrades import upgrade_transport
+from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of, upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """Minimum default of ``cell_timeout``; a scenario that may take longer has a larger one."""

@@ -6,8 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from mplab.format.experiment import Experiment, Transport
 from mplab.format.plan import Plan
-from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings
-from mplab.format.upgrades import upgrade_lab
+from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings, upgrade_lab
 
 
 class HostRecord(OpenRecord):

@@ -1,6 +1,7 @@
 """Names and labels, from which file names, cell ids and figures are made."""
 
 import re
+from ipaddress import ip_address
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
@@ -47,3 +48,51 @@ VariableName = Annotated[
     str, BeforeValidator(_parse_variable_name), WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE.pattern}$"})
 ]
 Name = Annotated[str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})]
+
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def _parse_host(found: object) -> str:
+    if isinstance(found, str) and (_HOST.fullmatch(found) or is_address(found)):
+        return found
+    raise ValueError(f"host {show(found)}: a name or an IP address is needed, like '192.168.1.1'")
+
+
+def is_address(text: str) -> bool:
+    """Return whether `text` is an IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether `host` is this machine, without asking a name server: a loopback address or ``localhost``."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+Host = Annotated[str, BeforeValidator(_parse_host)]
+
+
+def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
+    """Return a validator that accepts text that fully matches `pattern`.
+
+    Other values raise ValueError: ``<kind> 'found': <needed>``.
+    """
+
+    def parse(found: object) -> str:
+        if isinstance(found, str) and pattern.fullmatch(found):
+            return found
+        raise ValueError(f"{kind} {show(found)}: {needed}")
+
+    return BeforeValidator(parse)
+
+
+def pattern_schema(pattern: re.Pattern[str]) -> WithJsonSchema:
+    """Return the JSON Schema of text that fully matches `pattern`."""
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})

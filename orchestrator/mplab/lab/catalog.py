@@ -10,8 +10,7 @@ from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
-from mplab.userfiles import appuse
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.app import AndroidApp, chosen_app
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
 from mplab.userfiles.machines import abilities
@@ -59,7 +58,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    return appuse.chosen_app(scenario, lab.chosen_apps) if lab.android else None
+    return chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:

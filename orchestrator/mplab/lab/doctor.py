@@ -14,14 +14,17 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding, Level
 from mplab.base.plugins import SCENARIOS
+from mplab.drivers.proxy import driver_of as proxy_driver_of
 from mplab.drivers.proxy.driver import DRIVERS as PROXIES
 from mplab.drivers.proxy.driver import own_driver
 from mplab.drivers.services import DRIVERS as SERVICES
 from mplab.drivers.shaper.driver import DRIVERS as SHAPERS
-from mplab.drivers.shaper.driver import emulator_driver
+from mplab.drivers.shaper.driver import driver_of, emulator_driver
 from mplab.drivers.transport import DRIVERS
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
 from mplab.lab.driver import DRIVERS as PHONES
+from mplab.lab.driver import phone_driver
+from mplab.userfiles.lab import LabFile
 
 _MIN_FREE_BYTES = 2_000_000_000
 _MIN_MEMORY_BYTES = 2_000_000_000
@@ -186,3 +189,24 @@ def _load() -> Finding:
     if load > cpus * _BUSY_LOAD_PER_CPU:
         return Finding("load", "warning", found, "a busy machine disturbs what is measured; let it become idle")
     return Finding("load", "ok", found)
+
+
+def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
+    """Check every router, server and phone of a lab; yield each finding immediately. Changes nothing.
+
+    Args:
+        lab: the lab file.
+        lab_file: path of the lab file, for remedies.
+    """
+    machines = lab.machines().values()
+    for machine in machines:
+        if machine.section == "routers":
+            yield from driver_of(machine).check(machine, lab_file)
+    for name, phone in lab.phones.items():
+        if phone.driver is not None:
+            yield from phone_driver(phone.driver).check(lab, name, lab_file)
+    for machine in machines:
+        if machine.section != "routers":
+            yield from driver_of(machine).check(machine, lab_file)
+    if lab.proxy is not None:
+        yield from proxy_driver_of(lab.proxy).check(lab.proxy, lab_file)

@@ -14,7 +14,7 @@ from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR
-from mplab.lab.make import make_lab
+from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
@@ -61,12 +61,14 @@ class LabSession:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="mplab-logs-"))) if use.real else SCRATCH
             logs = folder / "logs"
             lab = stack.enter_context(
-                make_lab(
-                    use,
-                    seed=settings.seed,
-                    congestion_control=settings.congestion_control,
-                    logs=logs,
-                    services=[load_service(name) for name in settings.services],
+                phone_driver(use.kind).open_lab(
+                    LabSettings(
+                        seed=settings.seed,
+                        congestion_control=settings.congestion_control,
+                        logs=logs,
+                        services=[load_service(name) for name in settings.services],
+                        use=use,
+                    )
                 )
             )
             undo = stack.enter_context(UndoStack())

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mplab.run.comparing import Comparison, compare
     from mplab.run.executing import RunResult, execute
-    from mplab.run.pausing import go_on, pause
+    from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
+    from mplab.run.progress import RunStatus, Watch, status
     from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
-    from mplab.run.run_status import RunStatus, status
-    from mplab.run.watch import Watch
 
 __all__ = [
     "Comparison",
@@ -36,17 +35,17 @@ _MODULES = {
     "PlannedRun": "planning",
     "Reproduction": "reproducing",
     "RunResult": "executing",
-    "RunStatus": "run_status",
-    "Watch": "watch",
+    "RunStatus": "progress",
+    "Watch": "progress",
     "compare": "comparing",
     "execute": "executing",
-    "go_on": "pausing",
-    "pause": "pausing",
+    "go_on": "orders",
+    "pause": "orders",
     "plan": "planning",
     "plan_rest": "resuming",
     "reproduce": "reproducing",
     "resume": "resuming",
-    "status": "run_status",
+    "status": "progress",
 }
 
 

@@ -15,8 +15,8 @@ from mplab.run import ready
 from mplab.run.beginning import begin, held
 from mplab.run.hosting import run_cells
 from mplab.run.planning import PlannedRun, plan_of
+from mplab.run.progress import SILENT, Watch
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.check import Checker
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import load_experiment

@@ -17,8 +17,7 @@ from typing import BinaryIO, Self
 
 from mplab.base.enter import die_with_parent
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
-from mplab.base.files import explained
-from mplab.base.state import state_directory
+from mplab.base.files import explained, state_directory
 from mplab.format.events import EventLog
 from mplab.format.hooks import HOOK_NAMES, Argv, Hooks
 from mplab.format.record import json_of

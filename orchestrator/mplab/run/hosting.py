@@ -3,15 +3,18 @@
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mplab.base.deferred import deferred
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
 from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
+from mplab.format.experiment import IntervalRule
 from mplab.format.record import json_of
 from mplab.format.runevents import RunEvent
 from mplab.lab.catalog import services_of
@@ -19,11 +22,9 @@ from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner
-from mplab.run.hostrpc import HostServer
-from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.run.hostrpc import Answer, Handler, HostServer
+from mplab.run.progress import SILENT, ProgressTracker, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.stop_rule import stop_rule_handler
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 _POLL_S = 0.2
@@ -148,3 +149,16 @@ def _error_of(code: int, said: str, log: Path) -> MplabError:
             return kinds.get(code, MplabError)(record["error"])
     lines = log.read_text(errors="replace").strip().splitlines()
     return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")
+
+
+def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
+    """Return the function that answers this question for a run directory. It first scores cells without scores."""
+
+    def answer(_asked: Mapping[str, object]) -> Answer:
+        if rule is None:
+            return {"enough": False, "text": "nobody has asked for it", "numbers": {}}
+        with deferred("slow to import, needed by few experiments"):
+            from mplab.run.metrics import intervals_of
+        return intervals_of(run, rule)
+
+    return answer

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mplab.base.errors import InputError
-from mplab.base.files import explained
-from mplab.base.state import state_directory
+from mplab.base.files import explained, state_directory
 from mplab.drivers.proxy import driver_of
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.userfiles.lab import LabFile

@@ -1,10 +1,23 @@
 """Compute the progress of a run from its events only, for ``mplab status`` and the live display."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mplab.format.runevents import RunEvent
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
+
+
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from typing import Literal
 
+from mplab.base.lock import is_locked
 from mplab.format.cell import Outcome
+from mplab.format.events import read_events
 from mplab.format.runevents import (
     CellFinished,
     CellRetried,
@@ -12,7 +25,6 @@ from mplab.format.runevents import (
     CellStep,
     RunContinued,
     RunCut,
-    RunEvent,
     RunFinished,
     RunInterrupted,
     RunPaused,
@@ -21,6 +33,7 @@ from mplab.format.runevents import (
     RunStarted,
 )
 from mplab.run.blocks import EstimateTracker
+from mplab.run.run_directory import RunDirectory
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 
@@ -181,3 +194,70 @@ class ProgressTracker:
 
     def _leave_cell(self) -> None:
         self._cell, self._step, self._attempt = None, None, 0
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The state of a run.
+
+    Attributes:
+        path: the run directory.
+        progress: counts, outcomes and time left; a damaged cell counts as not run.
+        state: as in `progress`, or ``killed``: the run has not ended, and no process executes it.
+        damaged: cell id → problem, for cells that were complete and no longer are.
+    """
+
+    path: Path
+    progress: RunProgress
+    state: str
+    damaged: Mapping[str, str]
+
+    @property
+    def can_resume(self) -> bool:
+        """Return whether `mplab.run.resume` would run cells: the run was cut, damaged, killed or interrupted."""
+        return bool(self.progress.cut or self.damaged or self.state in {"killed", "interrupted"})
+
+
+def status(run: Path | str) -> RunStatus:
+    """Read the state of a run. Raises InputError if the directory is not a run."""
+    directory = RunDirectory.open(Path(run))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
+    problems = directory.damaged_cells()
+    damaged = {
+        cell: problems.get(cell, f"{directory.cell_dir(cell)}: no such directory")
+        for cell in sorted(progress.outcomes.keys() - directory.complete_cells().keys())
+    }
+    outcomes = {cell: outcome for cell, outcome in progress.outcomes.items() if cell not in damaged}
+    killed = progress.state in {"running", "paused"} and not is_locked(directory.lock_name)
+    return RunStatus(
+        directory.path, replace(progress, outcomes=outcomes), "killed" if killed else progress.state, damaged
+    )
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Functions that a run calls as it progresses, in the thread that started it.
+
+    They do not delay the cells, but the handling of Ctrl-C: they must return soon. An exception in one ends the run.
+
+    Attributes:
+        begun: called with the run directory and the number of its complete cells, when the lab is locked.
+        event: called with each event of ``events.jsonl``; a resumed run starts with the events of earlier processes.
+        analysis: called after each step of the analysis.
+        doing: called with a line of text before a step that may take long.
+        warning: called with a line of text about a doubt that does not stop the run.
+    """
+
+    begun: Callable[[Path, int], None] = _ignore
+    event: Callable[[RunEvent], None] = _ignore
+    analysis: Callable[["Progress"], None] = _ignore
+    doing: Callable[[str], None] = _ignore
+    warning: Callable[[str], None] = _ignore
+
+
+SILENT = Watch()
+"""Calls nothing."""

@@ -6,8 +6,7 @@ from mplab.base.enter import check_namespaces
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
 from mplab.lab.catalog import catalog, programs_of
-from mplab.lab.driver import phone_driver
-from mplab.lab.needs import programs_of_lab
+from mplab.lab.driver import phone_driver, programs_of_lab
 from mplab.run.hooks import check_programs
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import VIRTUAL, LabUse

@@ -18,9 +18,9 @@ from mplab.run.executing import RunResult, execute
 from mplab.run.hooks import foreign
 from mplab.run.labconsent import check_lab
 from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.progress import SILENT, Watch
 from mplab.run.resuming import changed_files, experiment_as_in
 from mplab.run.run_directory import RUNS, RunDirectory
-from mplab.run.watch import SILENT, Watch
 
 
 @dataclass(frozen=True)

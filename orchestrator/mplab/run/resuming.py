@@ -13,14 +13,12 @@ from mplab.format.runevents import RunEvent, RunResumed
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
-from mplab.run.durations import learn
 from mplab.run.executing import RunResult, conclude, finish, report_page
 from mplab.run.hooks import check_allowed
 from mplab.run.labconsent import check_lab
-from mplab.run.planning import PlannedRun, plan_of
-from mplab.run.progress import RunProgress
+from mplab.run.planning import PlannedRun, learn, plan_of
+from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 

@@ -22,7 +22,7 @@ from mplab.format.runevents import (
     RunStarted,
 )
 from mplab.lab.catalog import LabCatalog, services_of
-from mplab.lab.make import make_lab
+from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
@@ -38,14 +38,15 @@ OpenLab = Callable[[Experiment, RunDirectory], Lab]
 
 def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
     """Return the lab that the experiment's lab file describes, with the services of its scenarios."""
-    return make_lab(
-        experiment.lab,
+    settings = LabSettings(
         seed=experiment.seed,
         congestion_control=experiment.congestion_control,
         logs=directory.path / "logs",
         services=[load_service(name) for name in services_of(experiment)],
         run_id=directory.run_id,
+        use=experiment.lab,
     )
+    return phone_driver(experiment.lab.kind).open_lab(settings)
 
 
 class RunLoop:

@@ -1,25 +1,143 @@
 """The experiment file as written, and the experiment that it describes."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
-from mplab.base.suggest import show
-from mplab.format.experiment import Capture, CongestionControl, ExperimentBase, Factor, Scenario, TimeOfDay, Transport
+from mplab.base.suggest import show, unknown
+from mplab.format.experiment import (
+    FACTORS,
+    Capture,
+    Cells,
+    CongestionControl,
+    ExperimentBase,
+    Factor,
+    IntervalRule,
+    Matrix,
+    Scenario,
+    TimeOfDay,
+    Transport,
+)
 from mplab.format.experiment import Experiment as Record
+from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.budgets import BudgetsByMetric
-from mplab.userfiles.ending import StopFile
-from mplab.userfiles.hooks import HooksFile
 from mplab.userfiles.labuse import LabUse
 from mplab.userfiles.link import InlineLinkFile
-from mplab.userfiles.matrix import CellsFile
+from mplab.userfiles.yaml import Document
+
+
+def _one_or_more(found: object) -> object:
+    """Return one pattern, or a list of patterns, as a tuple: strict validation accepts no list from a validator."""
+    if isinstance(found, str):
+        return (found,)
+    return tuple(found) if isinstance(found, list) else found
+
+
+_PATTERN = {"type": "string", "minLength": 1}
+Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [_PATTERN, {"type": "array", "items": _PATTERN}]}),
+]
+
+
+class CellsFile(BaseModel):
+    """A set of combinations: those that match a pattern of each given factor; ``*`` and ``?`` are wildcards."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scenario: Patterns = Field((), description="Labels of scenarios; all by default.")
+    transport: Patterns = Field((), description="Labels of transports; all by default.")
+    link: Patterns = Field((), description="Names of link conditions; all by default.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "CellsFile":
+        if not (self.scenario or self.transport or self.link):
+            raise ValueError("says nothing: one of 'scenario', 'transport' and 'link' is needed")
+        return self
+
+    def to_cells(self) -> Cells:
+        """Return the set as an experiment has it."""
+        return Cells(self.scenario, self.transport, self.link)
+
+
+def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
+
+    Args:
+        matrix: as in the file.
+        labels: labels of each factor of the experiment.
+    """
+    found = False
+    for key, given in (("include", matrix.include), ("exclude", matrix.exclude)):
+        for index, cells in enumerate(given):
+            for factor in FACTORS:
+                for pattern in getattr(cells, factor):
+                    if not any(fnmatchcase(label, pattern) for label in labels[factor]):
+                        found = True
+                        yield (key, index, factor), unknown(f"{factor} of this experiment", pattern, labels[factor])
+    if found or not all(labels[factor] for factor in FACTORS):
+        return
+    combinations = [
+        (scenario, transport, link)
+        for scenario in labels["scenario"]
+        for transport in labels["transport"]
+        for link in labels["link"]
+    ]
+    left = [combination for combination in combinations if matrix.has(combination)]
+    key = "exclude" if matrix.exclude else "include"
+    for place, factor in enumerate(FACTORS):
+        there = {combination[place] for combination in left}
+        for label in labels[factor]:
+            if label not in there:
+                yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"
+
+
+class HooksFile(Hooks):
+    """Commands that this host runs, without a shell, around the run and its cells."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class IntervalFile(BaseModel):
+    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str = Field(min_length=1, description="Name of the metric.")
+    within: Annotated[Percent, Field(gt=0)] = Field(description="Half of an interval's width at most, of a median.")
+    of: Literal["differences", "medians"] = Field(
+        "differences", description="Of a transport against the best single path, by block; or of each by itself."
+    )
+    after: int = Field(6, ge=3, le=1000, description="So many blocks are run in any case.")
+    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that are looked at; all by default.")
+    links: tuple[str, ...] = Field((), description="Link conditions that are looked at; all by default.")
+
+
+class StopFile(BaseModel):
+    """Conditions that end a run before its plan is done."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
+    interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
+
+
+def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
+    """Return the rule with its file and line, for messages; None: the file has no such rule."""
+    if file is None:
+        return None
+    place = document.place(("stop", "interval"))
+    return IntervalRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
+
 
 FORMAT = 1
 MAX_CELLS = 100_000

@@ -11,8 +11,7 @@ from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
 from mplab.format.names import Name
-from mplab.userfiles.check import Checker
-from mplab.userfiles.kinds import check_kind
+from mplab.userfiles.check import Checker, check_kind
 from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from mplab.base.suggest import unknown
 from mplab.format.experiment import Factor, Matrix
 from mplab.userfiles.check import Checker
-from mplab.userfiles.experiment import ExperimentFile
-from mplab.userfiles.matrix import problems
+from mplab.userfiles.experiment import ExperimentFile, problems
 from mplab.userfiles.yaml import KeyPath
 
 

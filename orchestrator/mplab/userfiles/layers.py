@@ -14,9 +14,9 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, file_hint
+from mplab.userfiles.check import check_kind
 from mplab.userfiles.experiment import ParentFile, parse_format
 from mplab.userfiles.inherit import merge
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.variables import GIVEN_FILE, render_given
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml
 

@@ -15,9 +15,8 @@ from mplab.format.names import Name, is_name, parse_name
 from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
 from mplab.format.units import DurationMs
 from mplab.userfiles.changes import ChangeFile, spread
-from mplab.userfiles.check import Checker
+from mplab.userfiles.check import Checker, check_kind
 from mplab.userfiles.inherit import PATHS, inherit
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.pathfile import PathFile
 from mplab.userfiles.sweep import SweepFile, Variant, variants
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from mplab.base.private import private_file_problem
+from mplab.base.files import private_file_problem
 from mplab.base.suggest import show
-from mplab.format import hosts
-from mplab.format.patterns import pattern_schema, text_like
+from mplab.format import names
+from mplab.format.names import pattern_schema, text_like
 from mplab.format.units import DurationS, between
 
 SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
@@ -28,7 +28,7 @@ def _parse_mac(found: object) -> str:
 
 
 def _parse_ip(found: object) -> str:
-    if isinstance(found, str) and hosts.is_address(found):
+    if isinstance(found, str) and names.is_address(found):
         return str(ip_address(found))
     raise ValueError(f"ip {show(found)}: one address is needed, like '192.168.1.23'")
 
@@ -47,7 +47,7 @@ def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
-Host = hosts.Host
+Host = names.Host
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
 Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]

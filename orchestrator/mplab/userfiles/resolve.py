@@ -18,10 +18,9 @@ from mplab.format.names import VIRTUAL_NAME, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
-from mplab.userfiles.appuse import app_files, chosen_app
+from mplab.userfiles.app import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
 from mplab.userfiles.check import Checker, raise_lines
-from mplab.userfiles.ending import interval_rule
 from mplab.userfiles.experiment import (
     MAX_CELLS,
     ClaimFile,
@@ -29,6 +28,7 @@ from mplab.userfiles.experiment import (
     ExperimentFile,
     ScenarioUse,
     TransportUse,
+    interval_rule,
 )
 from mplab.userfiles.labels import Names, check_names
 from mplab.userfiles.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab

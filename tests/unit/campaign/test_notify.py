@@ -14,7 +14,7 @@ import trustme
 
 from mplab.base.errors import InputError
 from mplab.campaign.notify import Delivery, Message, Notifier, check_notify
-from mplab.format.notify import KINDS, MailFile, NotifyFile
+from mplab.format.campaignfile import KINDS, MailFile, NotifyFile
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 from tests.unit.campaign.receivers import HttpReceiver, SmtpReceiver, http_receiver, silent_server, smtp_receiver

@@ -24,9 +24,8 @@ from mplab.run import concluding, hosting, ready, resuming
 from mplab.run.beginning import begin
 from mplab.run.executing import RunResult
 from mplab.run.planning import plan
-from mplab.run.progress import RunProgress
+from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 from tests.fakes.eventlines import read_lines
 

@@ -9,10 +9,10 @@ from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import ADB
 from mplab.lab.catalog import android_app, catalog
-from mplab.lab.doctor_lab import examine_lab
-from mplab.lab.needs import missing_on_phone, programs_of_lab
+from mplab.lab.doctor import examine_lab
+from mplab.lab.driver import missing_on_phone, programs_of_lab
 from mplab.run.planning import plan_of
-from mplab.userfiles.appuse import android_apps
+from mplab.userfiles.app import android_apps
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import Catalog, load_experiment
 

@@ -1,6 +1,6 @@
 """Send messages of a campaign to absent people, by webhook or e-mail.
 
-Exports `check_notify` (checks the secrets of a `mplab.format.notify.NotifyFile` when the campaign file is read),
+Exports `check_notify` (checks the secrets of a `mplab.format.campaignfile.NotifyFile` when the campaign file is read),
 `Message`, `Delivery`, `Notifier`.
 """
 

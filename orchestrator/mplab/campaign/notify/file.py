@@ -6,9 +6,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mplab.base.errors import InputError
-from mplab.base.private import read_secret
-from mplab.format.hosts import is_loopback
-from mplab.format.notify import NotifyFile
+from mplab.base.files import read_secret
+from mplab.format.campaignfile import NotifyFile
+from mplab.format.names import is_loopback
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import KeyPath
 

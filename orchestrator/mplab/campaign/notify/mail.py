@@ -7,10 +7,10 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from pathlib import Path
 
-from mplab.base.private import read_secret
+from mplab.base.files import read_secret
 from mplab.campaign.notify.file import beside
 from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, connection_problem
-from mplab.format.notify import MailFile
+from mplab.format.campaignfile import MailFile
 
 _MOST_WORDS = 120
 _FIRST_PERMANENT = 500

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mplab.format.notify import Kind
+from mplab.format.campaignfile import Kind
 
 URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
 """Kinds of messages after which a phone or the whole campaign stays idle until someone acts."""

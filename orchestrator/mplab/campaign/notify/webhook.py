@@ -9,7 +9,7 @@ import requests
 
 from mplab.campaign.notify.file import beside, read_url
 from mplab.campaign.notify.message import URGENT, Message, NotDeliveredError, connection_problem
-from mplab.format.notify import WebhookFile
+from mplab.format.campaignfile import WebhookFile
 
 _MOST_CHARACTERS = 3500
 """Limit of a message: Slack shows 4000 characters, ntfy accepts 4096 bytes as text."""

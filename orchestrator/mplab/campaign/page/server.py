@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.campaign.page.night import REPORT, Night, trend_name
 from mplab.campaign.page.render import render, style_hash
-from mplab.format.hosts import is_loopback
+from mplab.format.names import is_loopback
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",

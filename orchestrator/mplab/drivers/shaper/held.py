@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 from pydantic import BaseModel
 
-from mplab.base.state import state_directory
+from mplab.base.files import state_directory
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.owner import Owner

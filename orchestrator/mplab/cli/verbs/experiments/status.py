@@ -6,8 +6,8 @@ from rich.markup import escape
 
 from mplab.cli.options import JsonOption, RunArgument, RunsOption, find_run
 from mplab.cli.output import duration, out, print_json, table
+from mplab.run.progress import status as read_status
 from mplab.run.run_directory import RUNS
-from mplab.run.run_status import status as read_status
 
 
 def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOption = False) -> None:

@@ -39,5 +39,5 @@ def doctor(
 
 def _examine_lab(file: Path) -> Iterator[Finding]:
     with deferred("slow to import, needed by lab files alone"):
-        from mplab.lab.doctor_lab import examine_lab
+        from mplab.lab.doctor import examine_lab
     return examine_lab(load_lab(file), str(file))

@@ -8,9 +8,9 @@ import typer
 
 from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
 from mplab.base.files import replace
-from mplab.cli.change_output import change_content
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
+from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, Comparison
 from mplab.run.comparing import compare as compare_runs
 from mplab.run.junit import Case, checks_xml

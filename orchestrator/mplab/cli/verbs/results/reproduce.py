@@ -21,7 +21,6 @@ from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
 from mplab.base.errors import InputError
-from mplab.cli.change_output import change_content
 from mplab.cli.options import (
     AllowHooksOption,
     AllowLabOption,
@@ -32,11 +31,12 @@ from mplab.cli.options import (
 )
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.plan_table import announce_skipped
+from mplab.cli.report_output import change_content
 from mplab.cli.run_display import RunDisplay
 from mplab.run.planning import PlannedRun
+from mplab.run.progress import Watch
 from mplab.run.reproducing import Reproduction, SecondRun, plan_again, remake_report, run_again
 from mplab.run.run_directory import RUNS
-from mplab.run.watch import Watch
 
 GB = 10**9
 MAX_GB = 10

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mplab.format.patterns import pattern_schema
+from mplab.format.names import pattern_schema
 from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile, named
 from mplab.userfiles.machines import known_driver
 

@@ -15,8 +15,7 @@ from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport import DRIVERS
 from mplab.format.link import LinkCondition
-from mplab.lab.driver import PhoneDriver
-from mplab.lab.needs import missing_on_phone
+from mplab.lab.driver import LabSettings, PhoneDriver, missing_on_phone
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
 from mplab.lab.phones.virtual.driver import check_node
 from mplab.userfiles.check import Checker
@@ -26,7 +25,6 @@ from mplab.userfiles.labuse import LabUse
 if TYPE_CHECKING:
     from mplab.device.android.model import PhoneModel
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
 
 DEFAULT_MODEL = "android-13"
 """Model of an emulated phone if the lab file names none."""
@@ -65,7 +63,7 @@ class EmulatedPhones(PhoneDriver):
     settings = EmulatedPhoneFile
     android = True
 
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """See `PhoneDriver`."""
         with deferred("slow to import, needed by few labs"):
             from mplab.lab.phones.emulated.lab import EmulatedLab

@@ -7,14 +7,13 @@ from mplab.base.deferred import deferred
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
-from mplab.lab.driver import PhoneDriver
+from mplab.lab.driver import LabSettings, PhoneDriver
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.phone import drivers_text, drivers_that
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
 
 
 class VirtualPhones(PhoneDriver):
@@ -25,7 +24,7 @@ class VirtualPhones(PhoneDriver):
     settings = PhoneFile
     same_clock = True
 
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """See `PhoneDriver`."""
         with deferred("imported when a lab is opened"):
             from mplab.lab.phones.virtual.lab import VirtualLab

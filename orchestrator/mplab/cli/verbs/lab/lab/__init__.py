@@ -28,9 +28,9 @@ from mplab.drivers.services import load_service, service_names
 from mplab.drivers.transport import default_over
 from mplab.drivers.transport import names as transport_names
 from mplab.format.names import VIRTUAL_NAME
+from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
-from mplab.lab.needs import programs_of_lab
 from mplab.run.ready import check_ready, look_at_real_phone
 from mplab.userfiles.labuse import find_lab
 

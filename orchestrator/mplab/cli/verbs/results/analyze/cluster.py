@@ -14,7 +14,7 @@ from mplab.base.deferred import deferred
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.options import find_run
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.summary import print_summary
+from mplab.cli.run_display import print_summary
 from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
