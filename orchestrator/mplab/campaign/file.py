@@ -53,6 +53,15 @@ class Campaign:
         """Return the limits that end the campaign before everything is done."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
+    @property
+    def estimate_s(self) -> float:
+        """Return the time for which the busiest resource is needed, seconds: an estimate of the campaign's duration."""
+        load_s: dict[str, float] = {}
+        for job in self.jobs:
+            for name in job.resources:
+                load_s[name] = load_s.get(name, 0.0) + job.estimate_s
+        return max(load_s.values())
+
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
     """Read a campaign file. Return it with the checker for further problems. Raises InputError."""

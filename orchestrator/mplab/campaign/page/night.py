@@ -55,6 +55,12 @@ class Night:
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
+    @property
+    def can_resume(self) -> bool:
+        """Return whether the campaign was killed and still has time left."""
+        ends_by = self.state.ends_by
+        return self.phase == "killed" and (ends_by is None or ends_by > self.now)
+
     def cells(self, status: JobStatus) -> CellCounts:
         """Return the current outcomes of a job's cells; before the job has started, only `total` is known."""
         live = self.progress.get(status.job.id)
