@@ -4,8 +4,8 @@ Exports `check_notify` (checks the secrets of a `mplab.format.campaignfile.Notif
 `Message`, `Delivery`, `Notifier`.
 """
 
-from mplab.campaign.notify.file import check_notify
 from mplab.campaign.notify.message import Delivery, Message
 from mplab.campaign.notify.notifier import Notifier
+from mplab.campaign.notify.receivers import check_notify
 
 __all__ = ["Delivery", "Message", "Notifier", "check_notify"]

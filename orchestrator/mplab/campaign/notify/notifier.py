@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from mplab.campaign.notify.mail import Mail
 from mplab.campaign.notify.message import Delivery, Message, NotDeliveredError
-from mplab.campaign.notify.webhook import Webhook
+from mplab.campaign.notify.receivers import Mail, Webhook
 from mplab.format.campaignfile import NotifyFile
 
 TIMEOUT_S = 10.0
