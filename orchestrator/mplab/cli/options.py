@@ -1,7 +1,8 @@
 """Define options and arguments that several verbs share."""
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -101,6 +102,27 @@ TransportOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+_OPTION_OF = {
+    "allow_hooks=True": "--allow-hooks",
+    "allow_lab=True": "--allow-lab",
+    "only_report=True": "--only report",
+}
+
+
+@contextlib.contextmanager
+def naming_options() -> Iterator[None]:
+    """Name options of the command line, in place of arguments of `mplab.run`, in the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for argument, option in _OPTION_OF.items():
+            text = text.replace(argument, option)
+        if text == str(error):
+            raise
+        raise InputError(text) from error
 
 
 def check_name(what: str, found: str, allowed: Iterable[str]) -> None:

@@ -56,6 +56,12 @@ class RunDisplay:
         if self._live:
             self._live.stop()
 
+    def clear(self) -> None:
+        """Remove the live line until the next event."""
+        self._analysis = None
+        if self._live:
+            self._live.stop()
+
     def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> Watch:
         """Return the functions for a run to call; `begun` is called when the lab is locked."""
         return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from mplab.base.plugins import PHONES
+from mplab.base.programs import CHECKOUT
 from mplab.format.campaignevents import CampaignEvent
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
 from mplab.format.cell import CellRecord, Scores
@@ -26,18 +27,13 @@ from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from mplab.userfiles.phone import phone_kind
-from mplab.userfiles.schemafiles import (
-    CAMPAIGN,
-    CAMPAIGN_EVENTS,
-    CELL,
-    DIRECTORY,
-    EXPERIMENT,
-    LAB,
-    LINK,
-    MANIFEST,
-    RUN_EVENTS,
-    SCORES,
-)
+
+DIRECTORY = CHECKOUT / "docs" / "schema"
+EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"
+LINK, LAB = "link.schema.json", "lab.schema.json"
+MANIFEST, CELL, SCORES = "manifest.schema.json", "cell.schema.json", "scores.schema.json"
+RUN_EVENTS, CAMPAIGN_EVENTS = "run-events.schema.json", "campaign-events.schema.json"
+"""Files in `DIRECTORY`. `LAB` depends on the installed drivers, so it is not under version control."""
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 Schema = dict[str, Any]

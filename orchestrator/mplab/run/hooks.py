@@ -1,7 +1,5 @@
 """Run hooks: commands that run on the host around a run and its cells, if this user has allowed them."""
 
-import hashlib
-import json
 import os
 import shlex
 import shutil
@@ -17,10 +15,9 @@ from typing import BinaryIO, Self
 
 from mplab.base.enter import die_with_parent
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
-from mplab.base.files import explained, state_directory
+from mplab.base.files import explained
 from mplab.format.events import EventLog
 from mplab.format.hooks import HOOK_NAMES, Argv, Hooks
-from mplab.format.record import json_of
 from mplab.format.runevents import HookFailed
 from mplab.format.units import format_duration_s
 from mplab.run.hostrpc import Answer, HostClient
@@ -44,34 +41,6 @@ def check_programs(hooks: Hooks) -> None:
     ]
     if missing:
         raise LabNotReadyError("; ".join(dict.fromkeys(f"hook {one}" for one in missing)))
-
-
-def allow(hooks: Hooks) -> None:
-    """Record that this user started a run with these commands, which allows them. Raises MplabError."""
-    if hooks:
-        path = _note(hooks)
-        with explained(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.write_text(f"{hooks.text()}\n", encoding="utf-8")
-
-
-def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError unless this user has allowed these commands on this machine. `whose`: see `foreign`."""
-    if hooks and not _note(hooks).is_file():
-        raise foreign(hooks, whose)
-
-
-def foreign(hooks: Hooks, whose: object) -> InputError:
-    """Return the error for hooks that this user has not allowed; `whose`: the bundle or run directory with them."""
-    return InputError(
-        f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
-        "--allow-hooks runs them"
-    )
-
-
-def _note(hooks: Hooks) -> Path:
-    digest = hashlib.sha256(json.dumps(json_of(hooks), sort_keys=True).encode()).hexdigest()
-    return state_directory() / "hooks" / digest[:32]
 
 
 class HookRunner:

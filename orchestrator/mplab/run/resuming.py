@@ -14,8 +14,6 @@ from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
 from mplab.run.executing import RunResult, conclude, finish, report_page
-from mplab.run.hooks import check_allowed
-from mplab.run.labconsent import check_lab
 from mplab.run.planning import PlannedRun, learn, plan_of
 from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
@@ -61,9 +59,9 @@ def resume(
         return _complete(directory, report=report, watch=watch)
     experiment = _experiment_of(directory)
     if not allow_hooks:
-        check_allowed(experiment.hooks, directory.path)
+        ready.check_allowed(experiment.hooks, directory.path)
     if not allow_lab:
-        check_lab(experiment.lab, directory.path)
+        ready.check_lab(experiment.lab, directory.path)
     ready.check_ready_for(experiment)
     ready.look_at_real_phone(experiment.lab)
     with held(experiment, directory) as locks:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
 from mplab.cli.output import out, writing
-from mplab.userfiles import schemafiles
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
@@ -106,9 +106,9 @@ keep_free: 5 GB                     # with less space on the disk, runs wait
 """
 
 _KINDS = {
-    "campaign": (_CAMPAIGN_TEMPLATE, schemafiles.CAMPAIGN, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
-    "experiment": (_TEMPLATE, schemafiles.EXPERIMENT, "mplab plan {file}, then mplab run {file}"),
-    "lab": (_LAB_TEMPLATE, schemafiles.LAB, "mplab doctor --lab {file}"),
+    "campaign": (_CAMPAIGN_TEMPLATE, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "experiment": (_TEMPLATE, "mplab plan {file}, then mplab run {file}"),
+    "lab": (_LAB_TEMPLATE, "mplab doctor --lab {file}"),
 }
 
 
@@ -126,8 +126,8 @@ def init(
     if file.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{file}: {'an' if kind == 'experiment' else 'a'} {kind} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
-    template, described_by, steps = _KINDS[kind]
-    where = os.path.relpath(schemafiles.DIRECTORY / described_by, file.resolve().parent)
+    template, steps = _KINDS[kind]
+    where = os.path.relpath(CHECKOUT / "docs" / "schema" / f"{kind}.schema.json", file.resolve().parent)
     with writing(file):
         file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

@@ -47,7 +47,7 @@ def run(
     def begun(_directory: Path, _complete: int) -> None:
         if not quiet:
             err.print(f"{planned.experiment.title}: {len(planned.cells)} cells, {about(planned)}", style="bold")
-            announce_skipped(planned)
+            announce_skipped(planned.plan)
 
     with RunDisplay(quiet=quiet) as display:
         result = execute(planned, report=not no_report, run_id=run_id, ends_by=ends_by, watch=display.watch(begun))

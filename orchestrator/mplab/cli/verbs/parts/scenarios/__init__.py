@@ -1,5 +1,6 @@
 """List the app scenarios with parameters and metrics, or run one alone."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.registry import register
+from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
@@ -19,7 +21,9 @@ from mplab.lab.catalog import catalog, programs_of, scenario_names
 from mplab.lab.sensitivity import sensitivity_experiment
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
+from mplab.userfiles.check import Checker
 from mplab.userfiles.explain import parameters_of
+from mplab.userfiles.yaml import parse_yaml
 
 app = typer.Typer(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"
@@ -85,11 +89,12 @@ def check(
     check_name("scenario", name, catalog().scenarios)
     transport = transport or default_over(WLAN)
     check_name("transport", transport, transport_names())
+    parameters = read_parameters(name, parameter or ())
     condition = link_entry(link)
     with RunDisplay() as display:
         found = check_alone(
             name,
-            parameter or [],
+            parameters,
             transport=transport,
             link=condition,
             seed=seed,
@@ -123,6 +128,26 @@ def sensitivity(
     for name in names or ():
         check_name("scenario", name, catalog().scenarios)
     out.print(sensitivity_experiment(names or scenario_names()), end="", markup=False, highlight=False, soft_wrap=True)
+
+
+def read_parameters(name: str, texts: Sequence[str]) -> dict[str, object]:
+    """Parse ``key=value`` pairs as if they were in an experiment file, and check them against the scenario `name`.
+
+    Raises:
+        InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.
+    """
+    lines = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()) or "\n" in text:
+            raise InputError(f"--parameter {text!r}: KEY=VALUE is needed, like --parameter pause='1 s'")
+        lines.append(f"{key.strip()}: {value.strip()}")
+    document = parse_yaml(("\n".join(lines) or "{}").encode(), "--parameter")
+    checker = Checker(document)
+    checker.model(catalog().scenarios[name].parameters, document.data)
+    checker.raise_problems()
+    data: dict[str, object] = document.data
+    return data
 
 
 def describe_all() -> list[dict[str, Any]]:
