@@ -1,4 +1,4 @@
-"""Write files atomically (complete or absent) and report a full disk."""
+"""Write files atomically (complete or absent), report a full disk, read files that hold a secret."""
 
 import contextlib
 import errno
@@ -6,12 +6,32 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from mplab.base.errors import InputError, MplabError
 
 GO_ON = "make space, then 'mplab resume'; what was finished is kept"
 """Advice for a full disk, part of the message."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Closing:
+    """Base class of objects that are closed at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Release what the object holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Return the object."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the object."""
+        self.close()
 
 
 @contextlib.contextmanager

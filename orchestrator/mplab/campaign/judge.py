@@ -1,4 +1,4 @@
-"""Judge a try at a job from its exit code, its error message, and the cells of its run."""
+"""Judge a try at a job, and the resources that it used, from exit code, error message and cells of its run."""
 
 import signal
 from dataclasses import dataclass

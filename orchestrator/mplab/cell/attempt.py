@@ -1,4 +1,4 @@
-"""Define one attempt at a cell: its lab, its requested treatment, and the state that its steps share."""
+"""Define one attempt at a cell: its lab, its requested treatment, its observations, the state that its steps share."""
 
 import json
 import time

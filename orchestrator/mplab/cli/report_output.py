@@ -1,4 +1,4 @@
-"""Make the report of a run, and print its summary. Imports the analysis, which is slow."""
+"""Make the report of a run, print its summary, convert changes to JSON. Imports the analysis, which is slow."""
 
 from pathlib import Path
 

@@ -1,18 +1,9 @@
-"""Show the progress of a run as it happens."""
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from mplab.cli.output import err, out, table
-from mplab.run.executing import report_page
-
-if TYPE_CHECKING:
-    from mplab.run.concluding import RunSummary
+"""Show the progress of a run as it happens, and its result."""
 
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Group
@@ -22,10 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mplab.base.errors import GateError
-from mplab.cli.output import duration, print_json
+from mplab.base.files import Closing
+from mplab.cli.output import duration, err, out, print_json, table
 from mplab.format.runevents import CellFinished, CellRetried, RunEvent
-from mplab.run.executing import RunResult
+from mplab.run.executing import RunResult, report_page
 from mplab.run.progress import ProgressTracker, RunProgress, Watch
+
+if TYPE_CHECKING:
+    from mplab.run.concluding import RunSummary
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress
@@ -34,7 +29,7 @@ if TYPE_CHECKING:
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
-class RunDisplay:
+class RunDisplay(Closing):
     """Shows a live line on a terminal; elsewhere a line per cell, or with `quiet` only cells that are not ok."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -45,13 +40,7 @@ class RunDisplay:
         shown = err.is_terminal and not quiet
         self._live = Live(console=err, get_renderable=self._render, transient=True) if shown else None
 
-    def __enter__(self) -> Self:
-        """Return this display, which shows nothing before the first event."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Remove the live line."""
         if self._live:
             self._live.stop()

@@ -9,14 +9,22 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from mplab.base.suggest import show
 from mplab.format.events import Event
 from mplab.format.experiment import TimeOfDay
-from mplab.format.names import MAPPING, TEXT, VIRTUAL_NAME, Host, Name, is_loopback, pattern_schema, text_like
+from mplab.format.names import (
+    MAPPING,
+    TEXT,
+    VIRTUAL_NAME,
+    FileModel,
+    Host,
+    Name,
+    is_loopback,
+    pattern_schema,
+    text_like,
+)
 from mplab.format.units import AgeS, DurationS, SizeBytes, format_age_s
 
 
-class RetentionFile(BaseModel):
+class RetentionFile(FileModel):
     """Maximum age of runs and their captures. Without a limit, they are kept forever."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     compress_after: AgeS | None = Field(None, description="Captures are compressed (gzip) when the run is so old.")
     captures: AgeS | None = Field(None, description="They are removed; tables, scores and reports stay.")
@@ -84,10 +92,8 @@ MailAddress = Annotated[
 ]
 
 
-class WebhookFile(BaseModel):
+class WebhookFile(FileModel):
     """Messages by HTTP POST."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url_file: str = Field(min_length=1, description="File with the URL, a secret, in one line; mode 600.")
     format: Literal["json", "text"] = Field(
@@ -96,10 +102,8 @@ class WebhookFile(BaseModel):
     ca_file: str = Field("", description="Certificates (PEM) that it is known by, when no public authority vouches.")
 
 
-class MailFile(BaseModel):
+class MailFile(FileModel):
     """Messages by e-mail."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     to: tuple[MailAddress, ...] = Field(min_length=1, description="Who gets it.")
     sender: MailAddress = Field(alias="from", description="Who it is from.")
@@ -128,10 +132,8 @@ class MailFile(BaseModel):
         return self.port or _PORTS[self.tls]
 
 
-class NotifyFile(BaseModel):
+class NotifyFile(FileModel):
     """Recipients of a campaign's messages, and the kinds of message that they get."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     webhook: WebhookFile | None = Field(None, description="By HTTP POST.")
     mail: MailFile | None = Field(None, description="By e-mail.")
@@ -157,10 +159,8 @@ def _parse_format(found: object) -> int:
     return FORMAT
 
 
-class ExperimentEntry(BaseModel):
+class ExperimentEntry(FileModel):
     """One experiment of the campaign, and where it runs."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str = Field(min_length=1, description="Experiment file; relative to the campaign file.")
     lab: str = Field("", description="Lab file, or 'virtual'; the one that the experiment names, when left out.")
@@ -186,28 +186,24 @@ Entry = Annotated[
 ]
 
 
-class BreakerFile(BaseModel):
+class BreakerFile(FileModel):
     """Circuit breaker: when a phone, router, server or lab that fails repeatedly rests or is quarantined."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     failures: int = Field(2, ge=1, description="After so many starts in a row without one good cell it rests.")
     rest: Annotated[DurationS, Field(gt=0)] = Field(600.0, description="So long; then it is tried once.")
     rests: int = Field(2, ge=0, description="So often; then it is in quarantine until somebody releases it.")
 
 
-class CompareFile(BaseModel):
+class CompareFile(FileModel):
     """Comparison of each run with earlier runs of its experiment."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     window: int = Field(10, ge=1, le=1000, description="With so many.")
 
 
-class CampaignFile(BaseModel):
+class CampaignFile(FileModel):
     """Several experiments that run one after the other, or in parallel where phones, routers and servers allow it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab campaign")
+    model_config = ConfigDict(title="mplab campaign")
 
     mplab_campaign: Annotated[int, BeforeValidator(_parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file.", exclude=True

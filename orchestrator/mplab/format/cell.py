@@ -1,4 +1,4 @@
-"""``cell.json``: the record of one cell, written once."""
+"""``cell.json``: the record of one cell, written once. ``scores.json``: its scores, which the analysis writes."""
 
 import re
 from typing import Annotated, Literal

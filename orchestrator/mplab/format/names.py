@@ -1,15 +1,21 @@
-"""Names and labels, from which file names, cell ids and figures are made."""
+"""Values of users' files that several models share: names and labels, host names, words of a given form."""
 
 import re
 from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from mplab.base.suggest import describe, show
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}")
 _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class FileModel(BaseModel):
+    """A mapping in a user's file: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 TEXT, MAPPING = "‹text›", "‹mapping›"

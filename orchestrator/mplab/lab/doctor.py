@@ -1,4 +1,4 @@
-"""Check everything that a run needs on this machine, one finding each, with a remedy if something is missing."""
+"""Check this machine, or the devices of a lab file, one finding each, with a remedy if something is missing."""
 
 import contextlib
 import os

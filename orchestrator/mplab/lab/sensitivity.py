@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from mplab.base.paths import WLAN
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.transport import default_over
+from mplab.format.names import FileModel
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
@@ -23,10 +24,8 @@ _HEAD: Mapping[str, JsonValue] = {
 }
 
 
-class Sensitivity(BaseModel):
+class Sensitivity(FileModel):
     """The ``sensitivity.yaml`` of a scenario."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     parameters: dict[str, JsonValue] = Field(default_factory=dict, description="Of a short cell.")
     claims: dict[str, str] = Field(

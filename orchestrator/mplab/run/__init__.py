@@ -30,24 +30,16 @@ __all__ = [
     "status",
 ]
 
-_MODULES = {
-    "Comparison": "comparing",
-    "PlannedRun": "planning",
-    "Reproduction": "reproducing",
-    "RunResult": "executing",
-    "RunStatus": "progress",
-    "Watch": "progress",
-    "compare": "comparing",
-    "execute": "executing",
-    "go_on": "orders",
-    "pause": "orders",
-    "plan": "planning",
-    "plan_rest": "resuming",
-    "reproduce": "reproducing",
-    "resume": "resuming",
-    "status": "progress",
+_NAMES = {
+    "comparing": ("Comparison", "compare"),
+    "executing": ("RunResult", "execute"),
+    "orders": ("go_on", "pause"),
+    "planning": ("PlannedRun", "plan"),
+    "progress": ("RunStatus", "Watch", "status"),
+    "reproducing": ("Reproduction", "reproduce"),
+    "resuming": ("plan_rest", "resume"),
 }
-
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 if not TYPE_CHECKING:
 

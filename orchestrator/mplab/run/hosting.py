@@ -6,12 +6,11 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from mplab.base.deferred import deferred
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.base.files import Closing
 from mplab.drivers.proxy import HandedOver
 from mplab.format.events import EventTail
 from mplab.format.experiment import IntervalRule
@@ -31,7 +30,7 @@ _POLL_S = 0.2
 _INTERRUPTED = InterruptedRunError.exit_code
 
 
-class _Follower:
+class _Follower(Closing):
     """Reads the events of a run, passes each new one to `watch`, and tracks the progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
@@ -39,12 +38,8 @@ class _Follower:
         self._watch = watch
         self._tracker = ProgressTracker()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Stop reading events."""
         self._tail.close()
 
     def poll(self) -> None:

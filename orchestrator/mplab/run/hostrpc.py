@@ -10,11 +10,11 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 from mplab.base.enter import NOTHING, Inherited
 from mplab.base.errors import MplabError
+from mplab.base.files import Closing
 
 VARIABLE = "MPLAB_OUTSIDE"
 """Environment variable with the file descriptor of the channel."""
@@ -65,7 +65,7 @@ class HostClient:
             self._connection.close()
 
 
-class HostServer:
+class HostServer(Closing):
     """Answers questions of the run inside its lab, until the context ends.
 
     Args:
@@ -87,13 +87,7 @@ class HostServer:
         self._other.close()
         self._thread.start()
 
-    def __enter__(self) -> Self:
-        """Return this server."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Stop answering, and close the channel."""
         with suppress(OSError):
             self._own.shutdown(socket.SHUT_RDWR)

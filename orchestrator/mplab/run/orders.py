@@ -1,13 +1,12 @@
-"""Obey orders of other processes during a run: to pause between two cells, and to end by a deadline."""
+"""Send and follow orders to a run of another process: to pause between two cells, to continue, to end by a deadline."""
 
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from mplab.base.errors import InputError
+from mplab.base.files import Closing
 from mplab.base.lock import is_locked
 from mplab.format.events import Event, EventLog, EventTail, read_events
 from mplab.format.runevents import (
@@ -25,7 +24,7 @@ from mplab.run.run_directory import RunDirectory
 _POLL_S = 0.5
 
 
-class Orders:
+class Orders(Closing):
     """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
     A resumed run ignores all orders from before.
@@ -44,13 +43,7 @@ class Orders:
         """Time by which the run must have ended; None: no deadline."""
         self._read()
 
-    def __enter__(self) -> Self:
-        """Return these orders."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Stop reading events."""
         self._tail.close()
 

@@ -1,4 +1,4 @@
-"""Plan a run: read an experiment file and list the cells of a run."""
+"""Plan a run: read an experiment file, list the cells of a run, and estimate their time from earlier runs."""
 
 import json
 import statistics

@@ -1,19 +1,9 @@
-"""Compute the progress of a run from its events only, for ``mplab status`` and the live display."""
+"""Report the progress of a run: compute it from the events, read it from disk, call functions as it changes."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from mplab.format.runevents import RunEvent
-
-if TYPE_CHECKING:
-    from mplab.analysis.pipeline import Progress
-
-
-from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mplab.base.lock import is_locked
 from mplab.format.cell import Outcome
@@ -25,6 +15,7 @@ from mplab.format.runevents import (
     CellStep,
     RunContinued,
     RunCut,
+    RunEvent,
     RunFinished,
     RunInterrupted,
     RunPaused,
@@ -34,6 +25,9 @@ from mplab.format.runevents import (
 )
 from mplab.run.blocks import EstimateTracker
 from mplab.run.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 
@@ -113,87 +107,61 @@ class ProgressTracker:
 
     def __init__(self) -> None:
         """Start in the state before the first event."""
-        self._state: RunState = "planned"
-        self._total = 0
+        self._progress = RunProgress()
         self._outcomes: dict[str, Outcome] = {}
-        self._skipped: tuple[tuple[str, str], ...] = ()
-        self._cut = ""
-        self._left_out = 0
-        self._retried = 0
-        self._cell: str | None = None
-        self._step: str | None = None
-        self._attempt = 0
-        self._started: float | None = None
-        self._updated: float | None = None
         self._estimate = EstimateTracker((), 0.0)
 
     def feed(self, event: RunEvent) -> None:
         """Update the state with the next event."""
-        self._updated = event.t
+        self._set(updated=event.t)
         match event:
             case RunPlanned():
-                self._plan(event)
+                self._estimate = EstimateTracker(event.cells, event.estimate_s)
+                skipped = tuple((item.transport, item.reason) for item in event.skipped)
+                self._set(total=len(event.cells), skipped=skipped)
             case RunStarted() | RunResumed():
                 self._start(event)
             case CellStarted():
-                self._cell, self._attempt, self._step = event.cell, event.attempt, None
-                self._outcomes.pop(event.cell, None)
-                self._estimate.reopened(event.cell)
+                self._set(current_cell=event.cell, attempt=event.attempt, current_step=None)
+                self._reopen(event.cell)
             case CellStep():
-                self._step = event.step
+                self._set(current_step=event.step)
             case CellRetried():
-                self._retried += 1
+                self._set(retried=self._progress.retried + 1)
             case CellFinished():
                 self._outcomes[event.cell] = event.outcome
                 self._estimate.finished(event.cell, event.duration_s)
                 self._leave_cell()
             case RunCut():
-                self._cut, self._left_out = event.reason, len(event.cells)
+                self._set(cut=event.reason, left_out=len(event.cells))
             case RunPaused():
-                self._state = "paused"
+                self._set(state="paused")
             case RunContinued():
-                self._state = "running"
+                self._set(state="running")
             case RunInterrupted():
-                self._state = "interrupted"
-                self._leave_cell()
+                self._leave_cell(state="interrupted")
             case RunFinished():
-                self._state = "finished"
-                self._leave_cell()
+                self._leave_cell(state="finished")
 
     def progress(self) -> RunProgress:
         """Return the state after the last event."""
-        return RunProgress(
-            state=self._state,
-            total=self._total,
-            outcomes=dict(self._outcomes),
-            skipped=self._skipped,
-            cut=self._cut,
-            left_out=self._left_out,
-            retried=self._retried,
-            current_cell=self._cell,
-            current_step=self._step,
-            attempt=self._attempt,
-            started=self._started,
-            updated=self._updated,
-            eta_s=self._estimate.remaining_s(),
-        )
+        return replace(self._progress, outcomes=dict(self._outcomes), eta_s=self._estimate.remaining_s())
 
-    def _plan(self, planned: RunPlanned) -> None:
-        self._total = len(planned.cells)
-        self._estimate = EstimateTracker(planned.cells, planned.estimate_s)
-        self._skipped = tuple((item.transport, item.reason) for item in planned.skipped)
+    def _start(self, event: RunStarted | RunResumed) -> None:
+        for cell in event.again if isinstance(event, RunResumed) else ():
+            self._reopen(cell)
+        started = self._progress.started if self._progress.started is not None else event.t
+        self._leave_cell(state="running", cut="", left_out=0, started=started)
 
-    def _start(self, started: RunStarted | RunResumed) -> None:
-        self._state = "running"
-        self._cut, self._left_out = "", 0
-        for cell in started.again if isinstance(started, RunResumed) else ():
-            self._outcomes.pop(cell, None)
-            self._estimate.reopened(cell)
-        self._started = self._started if self._started is not None else started.t
-        self._leave_cell()
+    def _reopen(self, cell: str) -> None:
+        self._outcomes.pop(cell, None)
+        self._estimate.reopened(cell)
 
-    def _leave_cell(self) -> None:
-        self._cell, self._step, self._attempt = None, None, 0
+    def _leave_cell(self, **changes: Any) -> None:  # noqa: ANN401 - fields of `RunProgress`
+        self._set(current_cell=None, current_step=None, attempt=0, **changes)
+
+    def _set(self, **changes: Any) -> None:  # noqa: ANN401 - fields of `RunProgress`
+        self._progress = replace(self._progress, **changes)
 
 
 @dataclass(frozen=True)

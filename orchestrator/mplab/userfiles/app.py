@@ -25,11 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.suggest import unknown
+from mplab.format.names import FileModel
 from mplab.format.selector import By, Selector
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
@@ -42,11 +43,7 @@ Way = Annotated[dict[By, Text | tuple[Text, ...]], Field(min_length=1, max_lengt
 Ways = Way | Annotated[tuple[Way, ...], Field(min_length=1)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Section(_Strict):
+class _Section(FileModel):
     start: Text
     elements: dict[str, Ways]
 
@@ -63,7 +60,7 @@ class _AndroidSection(_Section):
     internet: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
 
 
-class _File(_Strict):
+class _File(FileModel):
     virtual: _Section | None = None
     android: dict[str, _AndroidSection] = Field(default_factory=dict)
 
@@ -129,19 +126,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
         InputError: ``app.yaml`` is missing or wrong.
     """
     return {
-        name: AndroidApp(
-            start=section.start,
-            elements=_elements(section),
-            package=section.package,
-            versions=section.versions,
-            seen=section.seen,
-            note=section.note,
-            signed_in=section.signed_in,
-            devtools=section.devtools,
-            links=section.links,
-            proxy=section.proxy,
-            internet=section.internet,
-        )
+        name: AndroidApp(**{**dict(section), "elements": _elements(section)})
         for name, section in _load(folder / FILE).android.items()
     }
 

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show, unknown
 from mplab.format.experiment import Budget, Limit, Statistic
+from mplab.format.names import FileModel
 from mplab.format.units import Percent
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import KeyPath
@@ -36,10 +37,8 @@ LimitText = Annotated[
 ]
 
 
-class BudgetFile(BaseModel):
+class BudgetFile(FileModel):
     """Limits of one metric."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     transport: str = Field("", description="Label of the transport that it is about; all by default.")
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
@@ -109,15 +108,5 @@ def _check_names(checker: Checker, path: KeyPath, kind: str, name: str, known: S
 
 
 def _budget(metric: str, place: str, file: BudgetFile) -> Budget:
-    return Budget(
-        metric=metric,
-        place=place,
-        transport=file.transport,
-        scenarios=file.scenarios,
-        links=file.links,
-        labels=file.labels,
-        statistic=file.statistic,
-        at_most=file.at_most,
-        at_least=file.at_least,
-        no_worse_than_percent=file.no_worse_than,
-    )
+    values = dict(file)
+    return Budget(metric=metric, place=place, no_worse_than_percent=values.pop("no_worse_than"), **values)

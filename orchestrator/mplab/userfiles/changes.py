@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from mplab.format.direction import WAYS, Distribution, Queue, Way
 from mplab.format.link import Moment, PathName
+from mplab.format.names import FileModel
 from mplab.format.path import PathCondition
 from mplab.format.units import DurationMs, DurationS, Percent, format_duration_ms, format_duration_s
 from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
@@ -41,10 +42,8 @@ _UNSAID: Any = ""
 _Time = Annotated[DurationS, AfterValidator(_within)]
 
 
-class ChangeFile(BaseModel):
+class ChangeFile(FileModel):
     """One change as written in a file. Properties without a key stay unchanged."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     at: _Time = Field(description="When, from the beginning of the scenario.")
     path: PathName = Field(description="Which path.")

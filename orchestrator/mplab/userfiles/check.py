@@ -1,4 +1,4 @@
-"""Validate documents with models. Each problem is one line: file, line, key, value found, allowed values."""
+"""Check the kind of a document, and validate it. Each problem is one line: file, line, key, value, allowed values."""
 
 import json
 import re

@@ -1,24 +1,21 @@
 """The experiment file as written, and the experiment that it describes."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
-from mplab.base.suggest import show, unknown
+from mplab.base.suggest import show
 from mplab.format.experiment import (
-    FACTORS,
     Capture,
     Cells,
     CongestionControl,
     ExperimentBase,
     Factor,
     IntervalRule,
-    Matrix,
     Scenario,
     TimeOfDay,
     Transport,
@@ -26,7 +23,7 @@ from mplab.format.experiment import (
 from mplab.format.experiment import Experiment as Record
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, Name, VariableName
+from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.budgets import BudgetsByMetric
 from mplab.userfiles.labuse import LabUse
@@ -49,10 +46,8 @@ Patterns = Annotated[
 ]
 
 
-class CellsFile(BaseModel):
+class CellsFile(FileModel):
     """A set of combinations: those that match a pattern of each given factor; ``*`` and ``?`` are wildcards."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     scenario: Patterns = Field((), description="Labels of scenarios; all by default.")
     transport: Patterns = Field((), description="Labels of transports; all by default.")
@@ -69,48 +64,14 @@ class CellsFile(BaseModel):
         return Cells(self.scenario, self.transport, self.link)
 
 
-def problems(matrix: Matrix, labels: Mapping[Factor, Sequence[str]]) -> Iterable[tuple[tuple[str | int, ...], str]]:
-    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
-
-    Args:
-        matrix: as in the file.
-        labels: labels of each factor of the experiment.
-    """
-    found = False
-    for key, given in (("include", matrix.include), ("exclude", matrix.exclude)):
-        for index, cells in enumerate(given):
-            for factor in FACTORS:
-                for pattern in getattr(cells, factor):
-                    if not any(fnmatchcase(label, pattern) for label in labels[factor]):
-                        found = True
-                        yield (key, index, factor), unknown(f"{factor} of this experiment", pattern, labels[factor])
-    if found or not all(labels[factor] for factor in FACTORS):
-        return
-    combinations = [
-        (scenario, transport, link)
-        for scenario in labels["scenario"]
-        for transport in labels["transport"]
-        for link in labels["link"]
-    ]
-    left = [combination for combination in combinations if matrix.has(combination)]
-    key = "exclude" if matrix.exclude else "include"
-    for place, factor in enumerate(FACTORS):
-        there = {combination[place] for combination in left}
-        for label in labels[factor]:
-            if label not in there:
-                yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"
-
-
 class HooksFile(Hooks):
     """Commands that this host runs, without a shell, around the run and its cells."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class IntervalFile(BaseModel):
+class IntervalFile(FileModel):
     """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str = Field(min_length=1, description="Name of the metric.")
     within: Annotated[Percent, Field(gt=0)] = Field(description="Half of an interval's width at most, of a median.")
@@ -122,10 +83,8 @@ class IntervalFile(BaseModel):
     links: tuple[str, ...] = Field((), description="Link conditions that are looked at; all by default.")
 
 
-class StopFile(BaseModel):
+class StopFile(FileModel):
     """Conditions that end a run before its plan is done."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
     interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
@@ -169,19 +128,15 @@ Use = Annotated[Any, WithJsonSchema(_USE_SCHEMA)]
 LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
 
 
-class ToleranceFile(BaseModel):
+class ToleranceFile(FileModel):
     """Maximum difference between probed and requested link."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
 
 
-class ClaimFile(BaseModel):
+class ClaimFile(FileModel):
     """A paper's claim; the report compares it with the measured values."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(min_length=1, description="The claim, in words.")
     source: str = Field("", description="Where it stands.")
@@ -207,10 +162,10 @@ class ClaimFile(BaseModel):
         return self
 
 
-class ExperimentFile(BaseModel):
+class ExperimentFile(FileModel):
     """An experiment: every scenario with every transport on every link condition."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
+    model_config = ConfigDict(title="mplab experiment")
 
     mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."

@@ -4,9 +4,10 @@ from functools import cache
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from mplab.base.suggest import show
+from mplab.format.names import FileModel
 from mplab.format.sites import NETWORK
 
 PUBLIC = "public"
@@ -65,10 +66,8 @@ def _parse_rule(found: object) -> str:
 Rule = Annotated[str, BeforeValidator(_parse_rule)]
 
 
-class InternetFile(BaseModel):
+class InternetFile(FileModel):
     """Destinations outside the lab to which the proxy connects phones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     allow: list[Rule] = Field(
         min_length=1,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.format.names import Name
+from mplab.format.names import FileModel, Name
 from mplab.userfiles.check import Checker, check_kind
 from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
@@ -30,10 +30,8 @@ else:
     AnyProxyFile = proxy_type()
 
 
-class AttachmentFile(BaseModel):
+class AttachmentFile(FileModel):
     """Machine that shapes one path of a phone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     router: Name | None = Field(None, description="One of the routers.")
     server: Name | None = Field(None, description="One of the servers.")
@@ -80,12 +78,10 @@ def _parse_driver(found: object) -> object:
     raise ValueError(unknown_driver(found))
 
 
-class PhoneFile(BaseModel):
+class PhoneFile(FileModel):
     """One phone."""
 
     # Keys of all kinds; each kind adds its own: `PhoneKind.settings`.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
         description="Its kind. Without: shaped by hand.",
@@ -132,10 +128,10 @@ def _by_driver(found: object) -> object:
     return phone_kind(driver).settings.model_validate(found)
 
 
-class LabFile(BaseModel):
+class LabFile(FileModel):
     """A lab as written in a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab lab")
+    model_config = ConfigDict(title="mplab lab")
 
     mplab: Literal[1] = Field(description="Format of this file.")
     name: Name = Field(description="Of the lab.")

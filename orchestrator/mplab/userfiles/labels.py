@@ -1,12 +1,13 @@
 """Check references to the labels of an experiment file: combinations, claims, stop rules."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from mplab.base.suggest import unknown
-from mplab.format.experiment import Factor, Matrix
+from mplab.format.experiment import FACTORS, Factor, Matrix
 from mplab.userfiles.check import Checker
-from mplab.userfiles.experiment import ExperimentFile, problems
+from mplab.userfiles.experiment import ExperimentFile
 from mplab.userfiles.yaml import KeyPath
 
 
@@ -32,7 +33,7 @@ def _check_matrix(checker: Checker, file: ExperimentFile, matrix: Matrix, names:
         "transport": names.transports,
         "link": names.links,
     }
-    for path, text in problems(matrix, labels):
+    for path, text in _matrix_problems(matrix, labels):
         checker.add(path, text)
     for key, given in (("grouped_by", file.grouped_by), ("tags", file.tags)):
         for index, word in enumerate(given):
@@ -75,3 +76,37 @@ def _check_labels(checker: Checker, path: KeyPath, kind: str, labels: Sequence[s
 def _check_label(checker: Checker, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
     if label not in known:
         checker.add(path, unknown(kind, label, known))
+
+
+def _matrix_problems(
+    matrix: Matrix, labels: Mapping[Factor, Sequence[str]]
+) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
+
+    Args:
+        matrix: as in the file.
+        labels: labels of each factor of the experiment.
+    """
+    found = False
+    for key, given in (("include", matrix.include), ("exclude", matrix.exclude)):
+        for index, cells in enumerate(given):
+            for factor in FACTORS:
+                for pattern in getattr(cells, factor):
+                    if not any(fnmatchcase(label, pattern) for label in labels[factor]):
+                        found = True
+                        yield (key, index, factor), unknown(f"{factor} of this experiment", pattern, labels[factor])
+    if found or not all(labels[factor] for factor in FACTORS):
+        return
+    combinations = [
+        (scenario, transport, link)
+        for scenario in labels["scenario"]
+        for transport in labels["transport"]
+        for link in labels["link"]
+    ]
+    left = [combination for combination in combinations if matrix.has(combination)]
+    key = "exclude" if matrix.exclude else "include"
+    for place, factor in enumerate(FACTORS):
+        there = {combination[place] for combination in left}
+        for label in labels[factor]:
+            if label not in there:
+                yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"

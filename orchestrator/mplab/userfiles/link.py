@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, unknown
 from mplab.format.direction import UNLIMITED, WAYS
 from mplab.format.link import LinkCondition
-from mplab.format.names import Name, is_name, parse_name
+from mplab.format.names import FileModel, Name, is_name, parse_name
 from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
 from mplab.format.units import DurationMs
 from mplab.userfiles.changes import ChangeFile, spread
@@ -22,10 +22,10 @@ from mplab.userfiles.sweep import SweepFile, Variant, variants
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml
 
 
-class LinkFile(BaseModel):
+class LinkFile(FileModel):
     """A link condition as written in ``router-configs/links/<name>.yaml``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab link condition")
+    model_config = ConfigDict(title="mplab link condition")
 
     title: str = Field("", description="For people; default: the name.")
     source: str = Field("", description="Where the numbers come from.")
@@ -42,7 +42,7 @@ class LinkFile(BaseModel):
 class InlineLinkFile(LinkFile):
     """A link condition written in the experiment file itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="inline link condition")
+    model_config = ConfigDict(title="inline link condition")
 
     name: Name = Field(description="Its name in the results.")
 

@@ -5,12 +5,12 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from mplab.base.files import private_file_problem
 from mplab.base.suggest import show
 from mplab.format import names
-from mplab.format.names import pattern_schema, text_like
+from mplab.format.names import FileModel, pattern_schema, text_like
 from mplab.format.units import DurationS, between
 
 SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
@@ -58,13 +58,11 @@ UserName = Annotated[str, named(_USER, "user", "root"), pattern_schema(_USER)]
 DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S, "{least} to {most}")]
 
 
-class MachineFile(BaseModel):
+class MachineFile(FileModel):
     """A machine in a lab file, below `routers` or `servers`: base class of the models of shaper drivers.
 
     Each model has a field `driver`, a Literal with the name under which the driver is registered.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     if TYPE_CHECKING:
         driver: str  # declared by each model, at its own position among the fields

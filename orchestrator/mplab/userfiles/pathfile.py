@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainSerializer,
@@ -33,7 +32,7 @@ from mplab.format.direction import (
     Queue,
     Way,
 )
-from mplab.format.names import MAPPING, TEXT
+from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.path import PathCondition
 from mplab.format.trace import Trace, parse_trace_name
 from mplab.format.units import DurationMs, Percent, format_duration_ms, format_rate, parse_rate_kbps, parse_size_bytes
@@ -94,10 +93,8 @@ TraceName = Annotated[
 ]
 
 
-class BurstLossFile(BaseModel):
+class BurstLossFile(FileModel):
     """Burst losses (Gilbert-Elliott model)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     p: Annotated[Percent, Field(gt=0)] = Field(description="Chance of each packet that the bad state follows.")
     r: Annotated[Percent, Field(gt=0)] = Field(description="In the bad state: that the good one follows.")
@@ -109,10 +106,8 @@ class BurstLossFile(BaseModel):
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 
-class QueueFile(BaseModel):
+class QueueFile(FileModel):
     """A queue with its discipline."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     length: QueueLength = Field(Queue(), description="Bytes or 'N packets'.")
     discipline: Discipline = Field("drop-tail", description="How it is kept short.")
@@ -144,10 +139,8 @@ QueueKey = Annotated[
 ]
 
 
-class DirectionFile(BaseModel):
+class DirectionFile(FileModel):
     """One direction of a path. Missing keys have the values of the path."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: LinkRate = Field(default=None, description="IP bytes; 'unlimited' for none.")
     delay: DurationMs = Field(default=0.0, description="One way.")
@@ -256,10 +249,8 @@ _NO_RTT = -1.0
 """Default that no file can contain."""
 
 
-class PathFile(BaseModel):
+class PathFile(FileModel):
     """One path as written in a file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     down: DirectionKey = Field(description="Towards the phone: the rate (IP bytes), 'unlimited', or a direction.")
     up: DirectionKey = Field(description="From the phone, likewise.")

@@ -5,11 +5,12 @@ from functools import cache
 from ipaddress import IPv4Address
 from typing import Annotated, ClassVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from mplab.base.drivers import Drivers
 from mplab.base.plugins import PROXIES
 from mplab.base.suggest import show, unknown
+from mplab.format.names import FileModel
 from mplab.userfiles.check import tag_of
 from mplab.userfiles.internet import InternetFile
 
@@ -28,10 +29,8 @@ def _refuse(found: object) -> str:
 Address = Annotated[str, BeforeValidator(_parse_address)]
 
 
-class ProxyFile(BaseModel):
+class ProxyFile(FileModel):
     """Proxy of a lab file. Each kind of proxy has its own model with more keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     driver: str
     listen: list[Address] = Field(

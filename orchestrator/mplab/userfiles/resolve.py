@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
@@ -14,7 +14,7 @@ from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, parse_name
+from mplab.format.names import VIRTUAL_NAME, FileModel, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
@@ -74,8 +74,8 @@ class Catalog:
         return self.android if lab.android else self.scenarios
 
 
-class _NoOptions(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _NoOptions(FileModel):
+    pass
 
 
 @dataclass(frozen=True)
@@ -408,18 +408,8 @@ class _Resolver:
 
 
 def _claim(file: ClaimFile) -> Claim:
-    least, most = file.gain
-    return Claim(
-        text=file.text,
-        source=file.source,
-        metric=file.metric,
-        transport=file.transport,
-        against=file.against,
-        gain_percent=(least, most),
-        scenarios=file.scenarios,
-        links=file.links,
-        against_link=file.against_link,
-    )
+    values = dict(file)
+    return Claim(gain_percent=values.pop("gain"), **values)
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from mplab.base.suggest import describe, show
 from mplab.format.direction import UNLIMITED, WAYS, Distribution
-from mplab.format.names import MAPPING, TEXT
+from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.trace import parse_trace_name
 from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
 from mplab.userfiles.inherit import PATHS
@@ -127,10 +127,8 @@ def _kind(found: object) -> str:
     return MAPPING if isinstance(found, dict | BaseModel) else TEXT
 
 
-class SweptDirection(BaseModel):
+class SweptDirection(FileModel):
     """Values of one direction."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: Rates = ()
     delay: Durations = ()
@@ -149,10 +147,8 @@ SweptWay = Annotated[
 ]
 
 
-class SweptPath(BaseModel):
+class SweptPath(FileModel):
     """Values of one path, or of both paths alike."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     down: SweptWay = ()
     up: SweptWay = ()

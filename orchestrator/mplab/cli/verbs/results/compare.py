@@ -1,11 +1,11 @@
 """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mplab.analysis.verdicts.compare import Correction
 from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
 from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
@@ -17,14 +17,6 @@ from mplab.run.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
 
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
-
-
-class Correction(StrEnum):
-    """Corrections of p-values for the number of metrics."""
-
-    HOLM = "holm"
-    BH = "bh"
-    NONE = "none"
 
 
 def compare(
@@ -47,7 +39,7 @@ def compare(
         typer.Option(
             help="Of p-values for the number of metrics: Holm's method, Benjamini and Hochberg's, or none.",
         ),
-    ] = Correction.BH,
+    ] = "bh",
     everything: Annotated[
         bool, typer.Option("--all", help="Show all metrics; headlines, and what got worse or better, by default.")
     ] = False,
@@ -61,7 +53,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     paths = [find_run(name, runs) for name in names or [""]]
-    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction.value)
+    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     if junit is not None:
         cases = checks_xml(f"compare {done.runs.run.manifest.run_id}", map(_case, done.checks))
         replace(junit, cases.encode())

@@ -9,9 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -44,17 +43,11 @@ STYLES = {"differs": "red", "cannot be told": "dim"}
 _MOST_NAMED = 20
 
 
-class Only(StrEnum):
-    """Choices of ``--only``."""
-
-    REPORT = "report"
-
-
 def reproduce(
     file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'mplab bundle' made.", show_default=False)],
     *,
     only: Annotated[
-        Only | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
+        Literal["report"] | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
     ] = None,
     keep: Annotated[
         Path | None,

@@ -2,9 +2,8 @@
 
 import sys
 import tempfile
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -32,12 +31,8 @@ UpdateOption = Annotated[
 ]
 
 
-class Form(StrEnum):
-    """Formats of an exported file."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-    JSON = "json"
+Form = Literal["csv", "parquet", "json"]
+"""Format of an exported file."""
 
 
 @app.command("index")
@@ -107,7 +102,7 @@ def export(
     ] = "",
     *,
     sql: Annotated[str, typer.Option("--query", help="What to export instead of a table.", show_default=False)] = "",
-    form: Annotated[Form, typer.Option("--format", help="What to write.")] = Form.CSV,
+    form: Annotated[Form, typer.Option("--format", help="What to write.")] = "csv",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File; standard output by default.", show_default=False)
     ] = None,
@@ -119,7 +114,7 @@ def export(
 
     if bool(name) == bool(sql):
         raise InputError("one of the two is needed: a table (mplab results tables), or --query")
-    if output is None and form is Form.PARQUET:
+    if output is None and form == "parquet":
         raise InputError("Parquet needs a file: --output FILE.parquet")
     if name:
         check_name("table", name, (*RESULT_TABLES, *TRACES))
@@ -130,7 +125,7 @@ def export(
     with tempfile.TemporaryDirectory() as folder:
         path = output or Path(folder) / "rows"
         quoted = name.replace('"', '""')
-        write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form.value)  # noqa: S608 - quoted
+        write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form)  # noqa: S608 - quoted
         if output is None:
             text = path.read_text(encoding="utf-8")
             typer.echo(escaped(text) if sys.stdout.isatty() else text, nl=False)

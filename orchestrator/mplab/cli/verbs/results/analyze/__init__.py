@@ -1,9 +1,8 @@
 """Make tables, scores, figures and report again from a run's raw data, or check our tables."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -36,12 +35,8 @@ MAX_ROWS = 50
 _CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
 
 
-class Tool(StrEnum):
-    """Tools that our tables can be compared with."""
-
-    MPTCPTRACE = "mptcptrace"
-    TCPTRACE = "tcptrace"
-    TSHARK = "tshark"
+Tool = Literal["mptcptrace", "tcptrace", "tshark"]
+"""Tool that our tables can be compared with."""
 
 
 def analyze(
