@@ -221,7 +221,7 @@ def _apply(action: Action, runs: Path, lock_directory: Path | None) -> Result:
     try:
         with resource_lock(RunDirectory(path).lock_name, run_id=path.name, directory=lock_directory):
             if path.parent.resolve() != runs.resolve() or path.is_symlink() or _ended(path) is None:
-                return Result(action, 0, f"{path.name}: no longer a finished run: left as it is")
+                return Result(action, 0, f"{path.name}: no longer a finished run: not changed")
             if action.kind == "run":
                 _remove_run(action, runs)
                 return Result(action, action.size_bytes)
@@ -314,7 +314,7 @@ def _compress(file: Path, target: Path) -> str:
     digest = _sha256(file)
     with gzip.open(target, "rb") as unpacked:
         if _digest(unpacked) != digest:
-            raise MplabError(f"{file}: not the same when it was read back compressed: it is left as it is")
+            raise MplabError(f"{file}: the compressed copy differs: the capture is not changed")
     return digest
 
 

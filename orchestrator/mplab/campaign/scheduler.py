@@ -140,8 +140,8 @@ class Scheduler:
             running.end_when_dead(self._file.stall)
         self._look_at_disk()
         if self._stop:
-            self._interrupted("told to end")
-            raise InterruptedRunError(f"stopped; go on with: mplab nightly resume {self._directory.path}")
+            self._interrupted("stopped by a signal")
+            raise InterruptedRunError(f"stopped; continue with: mplab nightly resume {self._directory.path}")
         self._leave_out()
         self._begin()
         self._on_state(self.state)
@@ -243,7 +243,7 @@ class Scheduler:
             elif self._ends_by is not None and time.time() + status.job.block_s > self._ends_by:
                 late.append(status.job.id)
         if late:
-            reason = "not begun: it would not have ended in time (max, until)"
+            reason = "not started: it would not have ended in time (max, until)"
             self._append(CampaignCut(reason=reason, jobs=tuple(late)))
             for job_id in late:
                 self._append(JobFinished(job=job_id, state="left out", reason=reason))

@@ -45,14 +45,14 @@ def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     found = active.get("congestion_control", "")
     if found != treatment.congestion_control:
         words = found or "an unknown congestion control"
-        reasons.append(f"the agent's sockets use {words}, {treatment.congestion_control} was asked")
+        reasons.append(f"the agent's sockets use {words}, {treatment.congestion_control} was requested")
     return reasons
 
 
 def _judge_proxy(used: Sequence[str], asked: str) -> list[str]:
     if set(used) <= {asked}:
         return []
-    return [f"the proxy's sockets used {', '.join(used)}, {asked} was asked"]
+    return [f"the proxy's sockets used {', '.join(used)}, {asked} was requested"]
 
 
 def judge_links(

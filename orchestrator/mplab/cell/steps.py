@@ -297,7 +297,7 @@ class ProbeStep(Step):
         if reasons:
             raise InvalidCellError(*reasons)
         if len(probes) > 1:
-            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
+            report.warnings.append(f"the links were probed {len(probes)} times before they were as requested")
         # The probe's last packets leave the queues, and the random losses restart from the seed.
         apply_links(attempt)
 

@@ -45,7 +45,7 @@ SetOption = Annotated[
 ]
 
 AllowHooksOption = Annotated[
-    bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
+    bool, typer.Option("--allow-hooks", help="Run the hooks of another user's experiment on this host.")
 ]
 
 AllowLabOption = Annotated[
@@ -58,9 +58,9 @@ AllowLabOption = Annotated[
 ]
 
 NoReportOption = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")]
 EndsByOption = Annotated[
-    float | None, typer.Option(hidden=True, help="Unix seconds: no block is begun that would not end by then.")
+    float | None, typer.Option(hidden=True, help="Unix seconds: a block that would end later is not started.")
 ]
 
 

@@ -53,7 +53,7 @@ def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
     if not shaper.shapes:
         if way != Direction():
             found = ", ".join([way.text("rate"), f"delay {way.text('delay')}", *way.extras()])
-            yield f"{shaper.title}: found {found}; allowed: unlimited, rtt 0 ms (the path as it is)"
+            yield f"{shaper.title}: found {found}; allowed: unlimited, rtt 0 ms (an unshaped path)"
         return
     queue = way.queue
     if queue.discipline not in shaper.disciplines:

@@ -26,11 +26,13 @@ from mplab.format.units import AgeS, DurationS, SizeBytes, format_age_s
 class RetentionFile(FileModel):
     """Maximum age of runs and their captures. Without a limit, they are kept forever."""
 
-    compress_after: AgeS | None = Field(None, description="Captures are compressed (gzip) when the run is so old.")
-    captures: AgeS | None = Field(None, description="They are removed; tables, scores and reports stay.")
-    runs: AgeS | None = Field(None, description="Whole runs are removed.")
-    keep_last: int = Field(5, ge=1, description="So many finished runs of each experiment lose nothing.")
-    keep: tuple[Name, ...] = Field((), description="Runs of experiments with one of these tags are never touched.")
+    compress_after: AgeS | None = Field(None, description="Age of a run at which its captures are compressed (gzip).")
+    captures: AgeS | None = Field(
+        None, description="Age of a run at which its captures are removed; tables, scores and reports stay."
+    )
+    runs: AgeS | None = Field(None, description="Age at which a whole run is removed.")
+    keep_last: int = Field(5, ge=1, description="Number of finished runs of each experiment that lose nothing.")
+    keep: tuple[Name, ...] = Field((), description="Tags of experiments whose runs are never changed.")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -99,31 +101,37 @@ class WebhookFile(FileModel):
     format: Literal["json", "text"] = Field(
         "json", description="json: an object with text, for Slack, Mattermost and programs; text: for ntfy."
     )
-    ca_file: str = Field("", description="Certificates (PEM) that it is known by, when no public authority vouches.")
+    ca_file: str = Field(
+        "", description="Certificate authorities (PEM) of the server, if it has no certificate of a public one."
+    )
 
 
 class MailFile(FileModel):
     """Messages by e-mail."""
 
-    to: tuple[MailAddress, ...] = Field(min_length=1, description="Who gets it.")
-    sender: MailAddress = Field(alias="from", description="Who it is from.")
+    to: tuple[MailAddress, ...] = Field(min_length=1, description="Addresses of the recipients.")
+    sender: MailAddress = Field(alias="from", description="Address of the sender.")
     server: Host = Field(description="The mail server: name or address.")
     port: int | None = Field(
-        None, ge=1, le=65535, description="Of the server; 587 with starttls, 465 with tls, 25 with none."
+        None, ge=1, le=65535, description="Port of the server; 587 with starttls, 465 with tls, 25 with none."
     )
-    user: str = Field("", description="Who logs in there; without it, nobody does.")
+    user: str = Field("", description="User name for the login; empty: no login.")
     password_file: str = Field("", description="File with the user's password in one line; mode 600.")
-    tls: Literal["starttls", "tls", "none"] = Field("starttls", description="none: on this machine alone.")
-    ca_file: str = Field("", description="Certificates (PEM) that it is known by, when no public authority vouches.")
+    tls: Literal["starttls", "tls", "none"] = Field(
+        "starttls", description="Encryption; none: only for a server on this machine."
+    )
+    ca_file: str = Field(
+        "", description="Certificate authorities (PEM) of the server, if it has no certificate of a public one."
+    )
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         if bool(self.user) != bool(self.password_file):
-            raise ValueError("user and password_file: both or none")
+            raise ValueError("user and password_file: only one of them is given. Give both or none")
         if self.tls == "none" and not is_loopback(self.server):
-            raise ValueError(f"tls none: for a server on this machine alone, not for '{self.server}'")
+            raise ValueError(f"tls none: only for a server on this machine, not for '{self.server}'")
         if self.tls == "none" and self.ca_file:
-            raise ValueError("ca_file: not with 'tls: none'")
+            raise ValueError("ca_file: not allowed with 'tls: none'")
         return self
 
     @property
@@ -138,13 +146,15 @@ class NotifyFile(FileModel):
     webhook: WebhookFile | None = Field(None, description="By HTTP POST.")
     mail: MailFile | None = Field(None, description="By e-mail.")
     on: tuple[Kind, ...] = Field(
-        KINDS, min_length=1, description="What is told. 'finished' comes once a night: that it is missing says a lot."
+        KINDS,
+        min_length=1,
+        description="Kinds of messages. 'finished' is sent once a night, so that a missing one shows a failure.",
     )
 
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         if self.webhook is None and self.mail is None:
-            raise ValueError("notify needs 'webhook' or 'mail': who is told?")
+            raise ValueError("notify needs a receiver: 'webhook' or 'mail'")
         return self
 
 
@@ -163,17 +173,19 @@ class ExperimentEntry(FileModel):
     """One experiment of the campaign, and where it runs."""
 
     file: str = Field(min_length=1, description="Experiment file; relative to the campaign file.")
-    lab: str = Field("", description="Lab file, or 'virtual'; the one that the experiment names, when left out.")
-    phones: tuple[Name, ...] = Field((), description="Of the lab file: a run on each; its only one, when left out.")
+    lab: str = Field("", description="Lab file, or 'virtual'; default: the lab that the experiment names.")
+    phones: tuple[Name, ...] = Field(
+        (), description="Phones of the lab file, with a run on each; default: its only phone."
+    )
     vars: dict[str, Any] = Field({}, description="Values of the experiment's variables.")
-    label: Name | None = Field(None, description="What its jobs are called; the experiment's name, when left out.")
+    label: Name | None = Field(None, description="Name of its jobs; default: the experiment's name.")
 
     @model_validator(mode="after")
     def _phones_are_somewhere(self) -> Self:
         if self.phones and self.lab in {"", VIRTUAL_NAME}:
-            raise ValueError("phones: of a lab file: name it with 'lab'")
+            raise ValueError("phones: needs a lab file: name it with 'lab'")
         if len(set(self.phones)) < len(self.phones):
-            raise ValueError("phones: names one twice")
+            raise ValueError("phones: a phone is named twice")
         return self
 
 
@@ -189,15 +201,21 @@ Entry = Annotated[
 class BreakerFile(FileModel):
     """Circuit breaker: when a phone, router, server or lab that fails repeatedly rests or is quarantined."""
 
-    failures: int = Field(2, ge=1, description="After so many starts in a row without one good cell it rests.")
-    rest: Annotated[DurationS, Field(gt=0)] = Field(600.0, description="So long; then it is tried once.")
-    rests: int = Field(2, ge=0, description="So often; then it is in quarantine until somebody releases it.")
+    failures: int = Field(
+        2, ge=1, description="Number of consecutive starts without an ok cell after which the resource rests."
+    )
+    rest: Annotated[DurationS, Field(gt=0)] = Field(600.0, description="Duration of a rest; one try follows it.")
+    rests: int = Field(
+        2,
+        ge=0,
+        description="Number of consecutive rests; the next failure quarantines the resource until it is released.",
+    )
 
 
 class CompareFile(FileModel):
     """Comparison of each run with earlier runs of its experiment."""
 
-    window: int = Field(10, ge=1, le=1000, description="With so many.")
+    window: int = Field(10, ge=1, le=1000, description="Number of earlier runs.")
 
 
 class CampaignFile(FileModel):
@@ -210,30 +228,32 @@ class CampaignFile(FileModel):
     )
     name: Name = Field(description="Part of the campaign directory's name.")
     title: str = Field("", description="For people; default: the name.")
-    experiments: tuple[Entry, ...] = Field(min_length=1, description="What is run.")
+    experiments: tuple[Entry, ...] = Field(min_length=1, description="The experiments.")
     order: Literal["written", "shuffled"] = Field(
-        "written", description="In which order they are begun; 'shuffled': another one each night."
+        "written", description="Order in which they start; 'shuffled': another one each night."
     )
-    at_once: int | None = Field(None, ge=1, description="At most so many; as many as can, by default.")
-    tries: int = Field(3, ge=1, le=20, description="How often a run is begun or gone on with, at most.")
+    at_once: int | None = Field(None, ge=1, description="Maximum number of runs at the same time; default: no limit.")
+    tries: int = Field(3, ge=1, le=20, description="Maximum number of times that a run is started or resumed.")
     stall: Annotated[DurationS, Field(gt=0)] = Field(
-        600.0, description="A run that shows no sign of life for so long is ended and gone on with."
+        600.0, description="Time without a sign of life after which a run is ended and resumed."
     )
     breaker: BreakerFile = Field(
         default_factory=lambda: BreakerFile.model_validate({}),
-        description="When what goes wrong again and again is left alone.",
+        description="When a resource that fails repeatedly is not used.",
     )
-    keep_free: SizeBytes = Field(2 * _GB, description="With less space on the disk of the runs, runs wait.")
-    at: TimeOfDay | None = Field(None, description="When 'mplab nightly install' has it begin.")
+    keep_free: SizeBytes = Field(2 * _GB, description="Free space on the disk of the runs below which runs wait.")
+    at: TimeOfDay | None = Field(
+        None, description="Time of day at which the units of 'mplab nightly install' start it."
+    )
     max: Annotated[DurationS, Field(gt=0)] | None = Field(
-        None, description="So long it may take: nothing is begun that would not end by then."
+        None, description="Maximum duration: a run that would end later is not started."
     )
-    until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
+    until: TimeOfDay | None = Field(None, description="Latest end, as a time of day of this host's clock.")
     compare: CompareFile | None = Field(None, description="Compare each run with earlier ones; not by default.")
-    notify: NotifyFile | None = Field(None, description="Who is told what.")
+    notify: NotifyFile | None = Field(None, description="Receivers of messages, and the kinds of messages.")
 
     retention: RetentionFile | None = Field(
-        None, description="How long all runs in the folder of the runs are kept; for ever by default."
+        None, description="How long all runs in the folder of the runs are kept; default: for ever."
     )
 
     def entries(self) -> list[ExperimentEntry]:

@@ -55,7 +55,7 @@ def _split(found: str) -> list[str]:
     except ValueError as error:
         raise ValueError(f"command {show(found)}: {str(error).lower()}") from None
     if taken := next((word for word in words if word in _OF_A_SHELL), None):
-        raise ValueError(f"command {show(found)}: no shell reads it, so {taken!r} says nothing; write [sh, -c, '…']")
+        raise ValueError(f"command {show(found)}: no shell runs it, so {taken!r} has no effect. Write [sh, -c, '…']")
     return words
 
 
@@ -77,18 +77,18 @@ class Hooks(Record):
     """Commands that the host runs, without a shell, by their time. A record has `timeout` only next to commands."""
 
     before_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="Before the lab is there; when one fails, nothing is run."
+        default=(), description="Before the lab starts; if one fails, no cell is run."
     )
     after_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="When the lab is gone, however the run ended."
+        default=(), description="After the lab has ended, also after an error."
     )
     before_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="Before each attempt; when one fails, it has failed."
+        default=(), description="Before each attempt; if one fails, the attempt fails."
     )
     after_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="After each attempt, however it ended."
+        default=(), description="After each attempt, also after an error."
     )
-    timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="For each command.")
+    timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="Time limit of each command.")
 
     def commands(self, name: str) -> tuple[Argv, ...]:
         """Return the commands of one of `HOOK_NAMES`. Raises KeyError."""

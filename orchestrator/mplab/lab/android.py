@@ -100,8 +100,8 @@ class AndroidSide:
         """Raise LabNotReadyError if a phone is not rooted and its lab file does not allow that."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
-                f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that; "
-                "with 'root: none' in the lab file runs use it for what can be told a proxy (docs/phones.md)"
+                f"{phone.label}: not rooted: only root can redirect its traffic to the agent, and a run needs that; "
+                "with 'root: none' in the lab file, runs use only apps that have a proxy setting (docs/phones.md)"
             )
 
     def _redirect(self) -> None:
@@ -382,4 +382,4 @@ def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
 def check_there(phone: AdbPhone) -> None:
     """Raise DeviceError if adb does not reach the phone."""
     if (state := phone.link.state()) != "device":
-        raise DeviceError(phone.label, f"adb says it is {state or 'not there'}")
+        raise DeviceError(phone.label, f"the phone's state in adb is {state or 'not there'}")

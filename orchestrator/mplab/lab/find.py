@@ -78,8 +78,8 @@ def find_node(name: str, *, lab: str = "") -> RunningNode:
     nodes = [node for node in running_nodes() if node.lab.startswith(lab)]
     if not nodes:
         raise LabNotReadyError(
-            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' holds one open, "
-            "and every run has one of its own"
+            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' keeps one up, "
+            "and every run starts its own"
         )
     youngest = max(nodes, key=lambda node: node.started).lab
     found = {node.name: node for node in nodes if node.lab == youngest}

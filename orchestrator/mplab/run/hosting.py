@@ -78,7 +78,7 @@ def run_cells(
         follower.poll()  # events of a hook after the run
     if code == _INTERRUPTED:
         raise InterruptedRunError(
-            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
+            f"stopped after {progress.done} of {progress.total} cells; continue with: mplab resume {directory.path}"
         )
     if code != 0:
         raise _error_of(code, said, log)
@@ -130,7 +130,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
         return
     if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
         raise InputError(
-            f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
+            f"{directory.path}: {changed} have changed since the run started: its cells would not be comparable; "
             "start a new run"
         )
 
@@ -151,7 +151,7 @@ def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
 
     def answer(_asked: Mapping[str, object]) -> Answer:
         if rule is None:
-            return {"enough": False, "text": "nobody has asked for it", "numbers": {}}
+            return {"enough": False, "text": "the experiment has no rule for intervals", "numbers": {}}
         with deferred("slow to import, needed by few experiments"):
             from mplab.run.metrics import intervals_of
         return intervals_of(run, rule)

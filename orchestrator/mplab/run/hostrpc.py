@@ -45,7 +45,7 @@ class HostClient:
             MplabError: there is no host process, it has ended, or it answered with an error.
         """
         if self._connection is None or self._lines is None:
-            raise MplabError(f"nobody outside of the lab answers '{question}': runs are started by 'mplab run'")
+            raise MplabError(f"no host process answers '{question}': start runs with 'mplab run'")
         self._asked += 1
         line = json.dumps({"question": question, "number": self._asked, **about}) + "\n"
         with suppress(OSError):
@@ -56,7 +56,7 @@ class HostClient:
                 if "error" in answer:
                     raise MplabError(str(answer["error"]))
                 return answer
-        raise MplabError(f"the process outside of the lab has gone before it answered '{question}'")
+        raise MplabError(f"the host process ended before it answered '{question}'")
 
     def close(self) -> None:
         """Close the channel."""

@@ -105,5 +105,5 @@ def _running(run: Path | str) -> RunDirectory:
     if progress.state == "finished" and not progress.remaining:
         raise InputError(f"{directory.run_id} is complete: all of its {progress.total} cells have been run")
     if not is_locked(directory.lock_name):
-        raise InputError(f"{directory.run_id} is not running: 'mplab resume' goes on with a run that was interrupted")
+        raise InputError(f"{directory.run_id} is not running: 'mplab resume' continues a run that was interrupted")
     return directory

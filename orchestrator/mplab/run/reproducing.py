@@ -151,7 +151,7 @@ def plan_again(
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
     if lab and then != now:
-        watch.warning("in another lab than the first run: results may differ for that alone")
+        watch.warning("the lab is not that of the first run: results may differ for this reason")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
         lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())

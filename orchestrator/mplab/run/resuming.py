@@ -143,7 +143,7 @@ def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
     began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
-    watch.warning(f"the run began with {began}, this is {here}: scenarios, pages and services may not be the same")
+    watch.warning(f"the run was started with {began}, this is {here}: scenarios, pages and services may differ")
     return now
 
 

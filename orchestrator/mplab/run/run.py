@@ -92,7 +92,7 @@ class RunLoop:
                     self._execute(events)
             except KeyboardInterrupt:
                 events.append(RunInterrupted())
-                raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
+                raise InterruptedRunError("stopped; 'mplab resume' continues it") from None
             except MplabError as error:
                 with suppress(MplabError):  # the disk may be full
                     events.append(RunInterrupted(reason=str(error)))

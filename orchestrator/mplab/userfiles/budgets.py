@@ -44,10 +44,12 @@ class BudgetFile(FileModel):
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
     links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
     labels: dict[str, str] = Field({}, description="Labels of the values that it is about: {size: 1 MB}.")
-    statistic: Statistic = Field("median", description="Of the values: what must keep to it.")
-    at_most: LimitText | None = Field(None, description="The most that is allowed.")
-    at_least: LimitText | None = Field(None, description="The least that is allowed.")
-    no_worse_than: Percent | None = Field(None, description="How much worse than the baseline, in mplab compare.")
+    statistic: Statistic = Field("median", description="Statistic of the values that the limits apply to.")
+    at_most: LimitText | None = Field(None, description="Maximum.")
+    at_least: LimitText | None = Field(None, description="Minimum.")
+    no_worse_than: Percent | None = Field(
+        None, description="Maximum change to the worse from the baseline, in mplab compare."
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -58,7 +60,7 @@ class BudgetFile(FileModel):
             raise ValueError(f"'no_worse_than' is about the median, not about '{self.statistic}'")
         most, least = self.at_most, self.at_least
         if most is not None and least is not None and most.unit == least.unit and least.value > most.value:
-            raise ValueError(f"at least {least.text} and at most {most.text}: nothing is both")
+            raise ValueError(f"at_least {least.text} is more than at_most {most.text}: no value is allowed")
         return self
 
 

@@ -45,16 +45,20 @@ _Time = Annotated[DurationS, AfterValidator(_within)]
 class ChangeFile(FileModel):
     """One change as written in a file. Properties without a key stay unchanged."""
 
-    at: _Time = Field(description="When, from the beginning of the scenario.")
-    path: PathName = Field(description="Which path.")
-    down: DirectionKey = Field(default=None, description="New rate towards the phone, or what else is new that way.")
-    up: DirectionKey = Field(default=None, description="New rate from the phone, or what else is new that way.")
+    at: _Time = Field(description="Time since the start of the scenario.")
+    path: PathName = Field(description="The path that changes.")
+    down: DirectionKey = Field(
+        default=None, description="New rate towards the phone, or other new values of this direction."
+    )
+    up: DirectionKey = Field(
+        default=None, description="New rate from the phone, or other new values of this direction."
+    )
     rtt: DurationMs = Field(default=0.0, description="New round-trip time.")
     loss: LossKey = Field(default=0.0, description="New share of packets lost at random, or {p, r, good, bad}.")
     jitter: DurationMs = Field(default=0.0, description="New variation of the one-way delay.")
     distribution: Distribution = Field(default="uniform", description="New distribution of the jitter.")
     reorder: Percent = Field(default=0.0, description="New share of packets that skip the delay.")
-    duplicate: Percent = Field(default=0.0, description="New share of packets that come twice.")
+    duplicate: Percent = Field(default=0.0, description="New share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="New queue.")
     interface: Literal["down", "up"] = Field(
         default=_UNSAID, description="The phone's interface is switched off or on; its addresses and routes go with it."
@@ -65,19 +69,19 @@ class ChangeFile(FileModel):
     access_point: Literal["new"] = Field(
         default=_UNSAID, description="The access point is lost; another one gives the interface another address."
     )
-    gone: _Time = Field(default=DEFAULT_GONE_S, description="Between the two access points.")
+    gone: _Time = Field(default=DEFAULT_GONE_S, description="Time without an access point.")
     route: Literal["default"] = Field(
         default=_UNSAID, description="The phone's default route goes over this path from now on."
     )
     multipath: Literal["on", "off", "backup"] = Field(
-        default=_UNSAID, description="What kernel Multipath TCP may use the interface for."
+        default=_UNSAID, description="Use of the interface by kernel Multipath TCP."
     )
-    over: _Time = Field(default=0.0, description="The values are reached in steps, over so long.")
+    over: _Time = Field(default=0.0, description="Duration of a change in steps.")
     steps: int = Field(
-        default=0, ge=2, le=1000, description="How many steps; the first is at 'at', the last after 'over'."
+        default=0, ge=2, le=1000, description="Number of steps; the first is at 'at', the last after 'over'."
     )
-    every: _Time = Field(default=0.0, description="It happens again and again, at this distance.")
-    until: _Time = Field(default=0.0, description="When it happens last, at most.")
+    every: _Time = Field(default=0.0, description="Interval at which the change is repeated.")
+    until: _Time = Field(default=0.0, description="Time after which the change is not repeated.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -91,9 +95,9 @@ class ChangeFile(FileModel):
             yield f"changes nothing: one of {', '.join(effects)} is needed"
         present = [name for name in _PRESENCE if self.has(name)]
         if len(present) > 1:
-            yield f"{' and '.join(present)} in one change: one of them"
+            yield f"{' and '.join(present)} in one change: only one of them is allowed"
         if self.has("gone") and not self.has("access_point"):
-            yield "'gone' says how long there is no access point: it needs 'access_point'"
+            yield "'gone' is the time without an access point: it needs 'access_point'"
         for one, other in (("over", "steps"), ("every", "until")):
             if self.has(one) != self.has(other):
                 there, lacking = (one, other) if self.has(one) else (other, one)

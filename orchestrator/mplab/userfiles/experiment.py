@@ -56,7 +56,7 @@ class CellsFile(FileModel):
     @model_validator(mode="after")
     def _says_something(self) -> "CellsFile":
         if not (self.scenario or self.transport or self.link):
-            raise ValueError("says nothing: one of 'scenario', 'transport' and 'link' is needed")
+            raise ValueError("empty: one of 'scenario', 'transport' and 'link' is needed")
         return self
 
     def to_cells(self) -> Cells:
@@ -74,19 +74,24 @@ class IntervalFile(FileModel):
     """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
 
     metric: str = Field(min_length=1, description="Name of the metric.")
-    within: Annotated[Percent, Field(gt=0)] = Field(description="Half of an interval's width at most, of a median.")
-    of: Literal["differences", "medians"] = Field(
-        "differences", description="Of a transport against the best single path, by block; or of each by itself."
+    within: Annotated[Percent, Field(gt=0)] = Field(
+        description="Maximum half-width of an interval, in percent of the median."
     )
-    after: int = Field(6, ge=3, le=1000, description="So many blocks are run in any case.")
-    scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that are looked at; all by default.")
-    links: tuple[str, ...] = Field((), description="Link conditions that are looked at; all by default.")
+    of: Literal["differences", "medians"] = Field(
+        "differences",
+        description="differences: of each transport from the best single path, by block; medians: of each transport.",
+    )
+    after: int = Field(6, ge=3, le=1000, description="Minimum number of blocks.")
+    scenarios: tuple[str, ...] = Field(
+        (), description="Labels of the scenarios that the rule is about; all by default."
+    )
+    links: tuple[str, ...] = Field((), description="Link conditions that the rule is about; all by default.")
 
 
 class StopFile(FileModel):
     """Conditions that end a run before its plan is done."""
 
-    failures: int | None = Field(None, ge=1, description="So many cells in a row that are not ok.")
+    failures: int | None = Field(None, ge=1, description="Number of consecutive cells that are not ok.")
     interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
 
 
@@ -139,22 +144,22 @@ class ClaimFile(FileModel):
     """A paper's claim; the report compares it with the measured values."""
 
     text: str = Field(min_length=1, description="The claim, in words.")
-    source: str = Field("", description="Where it stands.")
-    metric: str = Field(min_length=1, description="Name of the metric that it is about.")
-    transport: str = Field(min_length=1, description="Label of the transport that is said to be better.")
-    against: tuple[str, ...] = Field(min_length=1, description="Labels of the others; the best of them counts.")
-    gain: tuple[Percent, ...] = Field(
-        min_length=2, max_length=2, description="How much better: the least and the most that is claimed."
+    source: str = Field("", description="Paper, and place of the claim in it.")
+    metric: str = Field(min_length=1, description="Name of the metric.")
+    transport: str = Field(min_length=1, description="Label of the transport that the paper found to be better.")
+    against: tuple[str, ...] = Field(
+        min_length=1, description="Labels of the transports that it is compared with; the best of them counts."
     )
+    gain: tuple[Percent, ...] = Field(min_length=2, max_length=2, description="Smallest and largest claimed gain.")
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
     links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
-    against_link: str = Field("", description="Link condition of the others, where it is another one.")
+    against_link: str = Field("", description="Link condition of the other transports, if it differs.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.gain[0] > self.gain[1]:
             least, most = (f"{percent:g} %" for percent in self.gain)
-            raise ValueError(f"gain from {least} to {most}: the least comes first")
+            raise ValueError(f"gain from {least} to {most}: the smaller one comes first")
         if len(set(self.against)) < len(self.against):
             raise ValueError("'against' names a transport twice")
         if self.transport in self.against and not self.against_link:
@@ -176,44 +181,52 @@ class ExperimentFile(FileModel):
         None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
     )
     vars: dict[VariableName, Any] = Field(
-        {}, description="Variables, for ${name} in values; --set NAME=VALUE gives others. Null: it has to be set."
+        {}, description="Variables, for ${name} in values; --set NAME=VALUE replaces a value. Null: --set must give it."
     )
-    seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
-    repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
+    seed: int = Field(
+        1, ge=0, le=2**32 - 1, description="Seed of the order of the cells and of all random numbers in them."
+    )
+    repetitions: int = Field(1, ge=1, le=1000, description="Number of repetitions of every combination.")
     lab: str = Field(
-        VIRTUAL_NAME, min_length=1, description=f"Where it runs: '{VIRTUAL_NAME}', or the path of a lab file."
+        VIRTUAL_NAME, min_length=1, description=f"Lab of the run: '{VIRTUAL_NAME}', or the path of a lab file."
     )
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
-    tolerance: ToleranceFile = Field(ToleranceFile(), description="Beyond it a cell is invalid.")
-    congestion_control: CongestionControl = Field("cubic", description="Of agent, proxy and origin.")
-    capture: Capture = Field("headers", description="What captures keep of each packet.")
-    retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
+    tolerance: ToleranceFile = Field(
+        ToleranceFile(),
+        description="Maximum difference between probed and requested link; beyond it, a cell is invalid.",
+    )
+    congestion_control: CongestionControl = Field("cubic", description="Congestion control of agent, proxy and origin.")
+    capture: Capture = Field("headers", description="Part of each packet that captures keep.")
+    retries: int = Field(1, ge=0, le=5, description="Number of further attempts at a cell that failed.")
     cell_timeout: DurationS | None = Field(
         None,
         description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
     )
     rest: Annotated[DurationS, Field(le=120)] = Field(
-        0.0, description="Pause before each attempt at a cell, so that radios and hosts come to rest."
+        0.0, description="Pause before each attempt at a cell, so that radios and hosts become idle."
     )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
     grouped_by: tuple[Factor, ...] = Field(
-        (), description="Within a block, what changes least often first: where it is expensive to switch."
+        (),
+        description="Factors that change seldom within a block, the first one most seldom.",
     )
     max: Annotated[DurationS, Field(gt=0)] | None = Field(
-        None, description="So long it may take: no block is begun that would not end by then."
+        None, description="Maximum duration of the run: a block that would end later is not started."
     )
-    until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
-    stop: StopFile = Field(StopFile.model_validate({}), description="What ends the run at once.")
+    until: TimeOfDay | None = Field(None, description="Latest end of the run, as a time of day of this host's clock.")
+    stop: StopFile = Field(StopFile.model_validate({}), description="Rules that end the run before its plan is done.")
     hooks: HooksFile = Field(
         HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
     )
     notes: str = Field("", description="For the report.")
     tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
-    claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
-    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
+    claims: tuple[ClaimFile, ...] = Field(
+        (), description="Claims of a paper, which the report compares with the measured values."
+    )
+    budgets: BudgetsByMetric = Field({}, description="Limits of metrics: one or several for each metric.")
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,9 @@ class AttachmentFile(FileModel):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if sum(given is not None for given in (self.router, self.server, self.at)) != 1:
-            raise ValueError("one of 'router: NAME', 'server: NAME' and 'at: phone' says where it is shaped")
+            raise ValueError("no shaper: one of 'router: NAME', 'server: NAME' and 'at: phone' is needed")
         if self.mac and self.ip:
-            raise ValueError("mac and ip: one of them says which packets are the phone's")
+            raise ValueError("mac and ip: both identify the phone's packets. Give one of them")
         if self.at and (self.mac or self.ip):
             raise ValueError("mac, ip: not with 'at: phone', where everything at the interface is the phone's")
         if self.at and not self.interface:
@@ -89,7 +89,7 @@ class PhoneFile(FileModel):
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
     root_shell: RootShell | None = Field(
-        None, description="How a root shell is had on it; runs with a phone on adb need none."
+        None, description="Root shell on the phone; runs with a phone on adb need none."
     )
 
     @property
@@ -255,10 +255,10 @@ def _check(lab: LabFile, checker: Checker) -> None:
         if phone.root_shell is not None and (name in lab.routers or name in lab.servers):
             checker.add(("phones", name), f"{name!r} is the name of a router or server already")
         if not phone.attachments() and name not in driven:
-            checker.add(("phones", name), "no path: 'wifi', 'lte' or both say where it is shaped")
+            checker.add(("phones", name), "no path: 'wifi', 'lte' or both are needed")
         if phone.kind is not None:
             if phone.root_shell is not None and not phone.kind.real:
-                checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
+                checker.add(("phones", name, "root_shell"), "only for real phones: leave it out")
             phone.kind.check_file(lab, name, checker)
     _check_attachments(lab, checker)
 
@@ -327,7 +327,7 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
     elif attachment.at is not None and not lab.phones[phone].shapes_itself:
         by_kind = drivers_text(drivers_that(lambda kind: kind.own_shell))
         there = "is used without root" if lab.phones[phone].unrooted else f"no {by_kind}"
-        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
+        text = f"{phone} has no 'root_shell' and {there}: one is needed to shape on the phone"
         checker.add((*at, "at"), text)
     else:
         return True

@@ -216,7 +216,7 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
     path = path if path.is_absolute() else folder / path
     if not path.is_file():
         raise NoSuchLabError(
-            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine alone), or the path "
+            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine only), or the path "
             "of a lab file"
         )
     return use_lab(path, phone)

@@ -33,9 +33,9 @@ class LinkFile(FileModel):
     wifi: PathFile
     lte: PathFile
     core_rtt: DurationMs = Field(
-        0.0, description="Round-trip time between the proxy and every server, beside what each server has of its own."
+        0.0, description="Round-trip time between the proxy and every server, in addition to each server's own delay."
     )
-    changes: tuple[ChangeFile, ...] = Field((), description="What happens to the paths while a scenario runs.")
+    changes: tuple[ChangeFile, ...] = Field((), description="Changes of the paths while a scenario runs.")
     sweep: SweepFile | None = Field(None, description="Keys of the paths with several values: one condition for each.")
 
 

@@ -96,8 +96,12 @@ TraceName = Annotated[
 class BurstLossFile(FileModel):
     """Burst losses (Gilbert-Elliott model)."""
 
-    p: Annotated[Percent, Field(gt=0)] = Field(description="Chance of each packet that the bad state follows.")
-    r: Annotated[Percent, Field(gt=0)] = Field(description="In the bad state: that the good one follows.")
+    p: Annotated[Percent, Field(gt=0)] = Field(
+        description="Probability per packet of a change from the good to the bad state."
+    )
+    r: Annotated[Percent, Field(gt=0)] = Field(
+        description="Probability per packet of a change from the bad to the good state."
+    )
     good: Percent = Field(0.0, description="Share lost in the good state.")
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
@@ -110,9 +114,11 @@ class QueueFile(FileModel):
     """A queue with its discipline."""
 
     length: QueueLength = Field(Queue(), description="Bytes or 'N packets'.")
-    discipline: Discipline = Field("drop-tail", description="How it is kept short.")
-    target: DurationMs = Field(5.0, description="Of codel and fq_codel: the delay that may stand.")
-    interval: DurationMs = Field(100.0, description="Of codel and fq_codel: how long more is let pass.")
+    discipline: Discipline = Field("drop-tail", description="Queue discipline.")
+    target: DurationMs = Field(5.0, description="Acceptable standing delay, for codel and fq_codel.")
+    interval: DurationMs = Field(
+        100.0, description="Time for which the delay may exceed the target, for codel and fq_codel."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -148,16 +154,16 @@ class DirectionFile(FileModel):
     distribution: Distribution = Field(default="uniform", description="Of the jitter.")
     loss: LossKey = Field(default=0.0, description="Share of packets lost at random, or {p, r, good, bad}.")
     reorder: Percent = Field(default=0.0, description="Share of packets that skip the delay.")
-    duplicate: Percent = Field(default=0.0, description="Share of packets that come twice.")
+    duplicate: Percent = Field(default=0.0, description="Share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="Bytes, 'N packets', or with a discipline.")
     trace: TraceName = Field(default="", description="File in router-configs/traces, instead of a rate.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError(f"says nothing: one of {', '.join(type(self).model_fields)} is needed")
+            raise ValueError(f"empty: one of {', '.join(type(self).model_fields)} is needed")
         if {"rate", "trace"} <= self.model_fields_set:
-            raise ValueError("'rate' and 'trace': a trace takes the place of the rate, give one of them")
+            raise ValueError("'rate' and 'trace': a trace replaces the rate. Give one of them")
         return self
 
 
@@ -263,7 +269,7 @@ class PathFile(FileModel):
     jitter: DurationMs = Field(0.0, description="Variation of the one-way delay, in each direction.")
     distribution: Distribution = Field("uniform", description="Of the jitter, in each direction.")
     reorder: Percent = Field(0.0, description="Share of packets that skip the delay, in each direction.")
-    duplicate: Percent = Field(0.0, description="Share of packets that come twice, in each direction.")
+    duplicate: Percent = Field(0.0, description="Share of packets that are duplicated, in each direction.")
     queue: QueueKey = Field(Queue(), description="Bytes, 'N packets', or with a discipline; in each direction.")
 
     @field_validator("rtt", mode="wrap")

@@ -258,7 +258,7 @@ class _Resolver:
                 continue
             if lab.unrooted and not _takes_proxy(lab, use.name, scenario):
                 text = (
-                    f"scenario '{use.name}' cannot be told a proxy, and phone '{lab.phone}' is used without root: "
+                    f"scenario '{use.name}' has no proxy setting, and phone '{lab.phone}' is used without root: "
                     f"its traffic would go past the transport. Allowed there: {', '.join(_taking_proxy(lab, there))}"
                 )
                 self._checker.add(use.path, text)
@@ -301,7 +301,7 @@ class _Resolver:
             self._checker.add(("lab",), str(error))
         except InputError as error:
             self.file_problems += str(error).splitlines()
-            self._checker.add(("lab",), f"lab file {name!r} cannot be used. What is wrong follows")
+            self._checker.add(("lab",), f"lab file {name!r} cannot be used. Its problems follow")
         return VIRTUAL
 
     def check_combinations(

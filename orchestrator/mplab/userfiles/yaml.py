@@ -182,11 +182,11 @@ def _explain(error: MarkedYAMLError, file: str, text: str) -> str:
     problem = error.problem or error.context or "not YAML"
     indentation = here[: len(here) - len(here.lstrip())]
     if "\t" in indentation:
-        return f"{file}:{line}: a tab in the indentation: YAML allows spaces alone"
+        return f"{file}:{line}: a tab in the indentation: YAML allows only spaces"
     if "'\\t'" in problem:
         return f"{file}:{line}: a tab between words: use spaces"
     if error.context_mark and error.context_mark.line + 1 != line:
-        problem += f" ({error.context}, begun in line {error.context_mark.line + 1})"
+        problem += f" ({error.context}, which starts in line {error.context_mark.line + 1})"
     return f"{file}:{line}: not YAML: {' '.join(problem.split())}"
 
 
@@ -224,7 +224,7 @@ class _Builder:
             name = show(f"{mark}{getattr(event, 'anchor', None)}")
             raise InputError(f"{self.file}:{line}: {name}: anchors and aliases are not allowed: write the value out")
         elif tag := getattr(event, "tag", None):
-            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write the value alone")
+            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write only the value")
         elif isinstance(event, ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):

@@ -173,7 +173,7 @@ def test_a_run_that_was_interrupted_is_told_to_be_resumed(experiment: Path, runs
     finish(directory, cells=1, ended=False)
     done = mplab("pause", directory.path)
     assert isinstance(done.exception, MplabError)
-    assert "is not running: 'mplab resume' goes on" in str(done.exception)
+    assert "is not running: 'mplab resume' continues" in str(done.exception)
 
 
 def test_a_damaged_cell_is_not_counted_as_done_and_made_again(

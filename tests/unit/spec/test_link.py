@@ -82,7 +82,7 @@ def test_a_path_in_words() -> None:
         (("wifi:", "name: mine\nwifi:"), "unknown key 'name'"),
         (("lte:", "5g:"), "key 'lte' is missing"),
         (("7040 kbit/s", "{loss: 1 %}"), "wifi: down: key 'rate' is missing (or 'trace')"),
-        (("7040 kbit/s", "{}"), "says nothing: one of rate, delay"),
+        (("7040 kbit/s", "{}"), "empty: one of rate, delay"),
         (("7040 kbit/s", "{rate: 1 Mbit/s, trace: x}"), "a trace takes the place of the rate"),
         (("7040 kbit/s", "{trace: ../x}"), "the name of a file in router-configs/traces is needed"),
         (("7040 kbit/s", "{trace: nosuch}"), "unknown trace 'nosuch'. Allowed: none"),

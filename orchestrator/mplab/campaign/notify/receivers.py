@@ -44,7 +44,9 @@ def read_url(path: Path) -> str:
     if not good or parts.scheme not in {"https", "http"}:
         raise InputError(f"{path}: an https URL is needed in it")
     if parts.scheme == "http" and not is_loopback(str(parts.hostname)):
-        raise InputError(f"{path}: an https URL is needed: the URL is a secret, http is for this machine alone")
+        raise InputError(
+            f"{path}: an https URL is needed: the URL is a secret, and http is allowed only for this machine"
+        )
     return url
 
 

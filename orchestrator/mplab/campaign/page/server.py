@@ -61,7 +61,7 @@ def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> 
     """
     if not is_loopback(address):
         raise InputError(
-            f"{address}: the page is for this machine alone (127.0.0.1); "
+            f"{address}: the page is served only on this machine (127.0.0.1); "
             f"elsewhere, 'ssh -L 8080:127.0.0.1:{port or 8080} HOST' brings it to http://127.0.0.1:8080/"
         )
     try:

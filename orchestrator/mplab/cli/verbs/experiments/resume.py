@@ -1,4 +1,4 @@
-"""Go on with a run that was interrupted or killed; complete cells are kept."""
+"""Continue a run that was interrupted or killed; complete cells are kept."""
 
 from pathlib import Path
 from typing import Annotated

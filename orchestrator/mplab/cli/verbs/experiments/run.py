@@ -35,7 +35,7 @@ def run(
     no_report: NoReportOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
     quiet: QuietOption = False,
-    run_id: Annotated[str, typer.Option(hidden=True, help="What the run directory is called.")] = "",
+    run_id: Annotated[str, typer.Option(hidden=True, help="Name of the run directory.")] = "",
     ends_by: EndsByOption = None,
     as_json: JsonOption = False,
 ) -> None:

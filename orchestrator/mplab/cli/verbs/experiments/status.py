@@ -1,4 +1,4 @@
-"""Say how far a run is: cells done, what runs now, time left."""
+"""Show the progress of a run: cells done, current step, time left."""
 
 from dataclasses import asdict
 
@@ -35,4 +35,4 @@ def status(run_name: RunArgument = "", runs: RunsOption = RUNS, as_json: JsonOpt
         rows.add_row("skipped", f"{transport}: {reason}")
     out.print(rows)
     if found.can_resume:
-        out.print(f"\nGo on with: mplab resume {found.path}", markup=False, soft_wrap=True)
+        out.print(f"\nContinue with: mplab resume {found.path}", markup=False, soft_wrap=True)

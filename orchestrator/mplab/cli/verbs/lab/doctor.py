@@ -1,4 +1,4 @@
-"""Check everything that a run needs, and say for each what to do."""
+"""Check everything that a run needs, and print a remedy for each missing part."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,6 +38,6 @@ def doctor(
 
 
 def _examine_lab(file: Path) -> Iterator[Finding]:
-    with deferred("slow to import, needed by lab files alone"):
+    with deferred("slow to import, needed only for lab files"):
         from mplab.lab.doctor import examine_lab
     return examine_lab(load_lab(file), str(file))

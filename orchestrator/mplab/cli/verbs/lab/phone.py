@@ -65,7 +65,7 @@ def list_phones(
 
 @app.command()
 def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
-    """Say what a phone can do, whether it is ready, and which transports that leaves."""
+    """Show the abilities of a phone, whether it is ready, and which transports it can run."""
     name, file = _phone_of(lab, serial)
     settings = settings_of(file)
     with (
@@ -83,7 +83,7 @@ def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOpt
 
 @app.command()
 def release(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
-    """Let a phone be used again that was put in quarantine."""
+    """Release a phone from quarantine."""
     _, file = _phone_of(lab, serial)
     wanted = file.serial or serial
     quarantine = Quarantine(default_home() / "quarantine")

@@ -25,14 +25,14 @@ def compare(
         typer.Argument(
             metavar="[BASELINE… RUN]",
             help="Runs: directories, or the beginnings or ends of their names. The last one is compared with all "
-            "others together. One alone (the newest by default) is compared with those of the same experiment before "
-            "it.",
+            "others together. A single run (the newest by default) is compared with the earlier runs of its "
+            "experiment.",
             show_default=False,
         ),
     ] = None,
     *,
     window: Annotated[
-        int, typer.Option(min=1, max=1000, help="How many earlier runs one run is compared with.")
+        int, typer.Option(min=1, max=1000, help="Number of earlier runs that a single run is compared with.")
     ] = WINDOW,
     correction: Annotated[
         Correction,
@@ -41,10 +41,11 @@ def compare(
         ),
     ] = "bh",
     everything: Annotated[
-        bool, typer.Option("--all", help="Show all metrics; headlines, and what got worse or better, by default.")
+        bool,
+        typer.Option("--all", help="Show all metrics; default: headline metrics, and those that are better or worse."),
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 when a check failed; docs/regression.md.")
+        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails; docs/regression.md.")
     ] = True,
     junit: Annotated[
         Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)

@@ -31,7 +31,7 @@ def figures(
     cell: Annotated[
         list[str] | None,
         typer.Option(
-            "--cell", help="Use this cell alone; may be given again. All ok cells by default.", show_default=False
+            "--cell", help="Use only this cell; may be given again. All ok cells by default.", show_default=False
         ),
     ] = None,
     output: Annotated[

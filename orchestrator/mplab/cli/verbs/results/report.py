@@ -1,4 +1,4 @@
-"""Show where a run's report is, and its numbers; makes it when it is not there."""
+"""Print the path and the numbers of a run's report; make the report if it is missing."""
 
 import subprocess
 import webbrowser

@@ -44,7 +44,9 @@ _MOST_NAMED = 20
 
 
 def reproduce(
-    file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'mplab bundle' made.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="Archive that 'mplab bundle' made.", show_default=False)
+    ],
     *,
     only: Annotated[
         Literal["report"] | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
@@ -112,7 +114,7 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     if keep.exists():
-        raise InputError(f"--keep {keep}: is there already; name a folder that is not")
+        raise InputError(f"--keep {keep}: already exists. Name a new folder")
     yield keep
 
 

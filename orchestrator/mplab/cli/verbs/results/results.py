@@ -27,7 +27,8 @@ IndexOption = Annotated[
     typer.Option("--index", help="The index; results.duckdb in the folder of runs by default.", envvar="MPLAB_INDEX"),
 ]
 UpdateOption = Annotated[
-    bool, typer.Option("--update/--no-update", help="Look for new and changed runs first, or ask the index as it is.")
+    bool,
+    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it unchanged."),
 ]
 
 
@@ -37,12 +38,12 @@ Form = Literal["csv", "parquet", "json"]
 
 @app.command("index")
 def index(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it anew from the run directories.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it again from the run directories.")] = False,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the index up to date with the run directories, which stay the truth."""
+    """Update the index from the run directories."""
     done = _update(runs, _file(runs, file), rebuild=rebuild)
     if as_json:
         print_json({"index": str(_file(runs, file)), **vars(done)})
@@ -101,8 +102,8 @@ def export(
         str, typer.Argument(metavar="[TABLE]", help="A table (mplab results tables); or --query.", show_default=False)
     ] = "",
     *,
-    sql: Annotated[str, typer.Option("--query", help="What to export instead of a table.", show_default=False)] = "",
-    form: Annotated[Form, typer.Option("--format", help="What to write.")] = "csv",
+    sql: Annotated[str, typer.Option("--query", help="Query to export instead of a table.", show_default=False)] = "",
+    form: Annotated[Form, typer.Option("--format", help="Format of the file.")] = "csv",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File; standard output by default.", show_default=False)
     ] = None,
@@ -110,10 +111,10 @@ def export(
     file: IndexOption = None,
     update: UpdateOption = True,
 ) -> None:
-    """Write a table, or what a query answers, as CSV, Parquet or JSON."""
+    """Write a table, or the result of a query, as CSV, Parquet or JSON."""
 
     if bool(name) == bool(sql):
-        raise InputError("one of the two is needed: a table (mplab results tables), or --query")
+        raise InputError("a table (mplab results tables) or --query is needed, and only one of them")
     if output is None and form == "parquet":
         raise InputError("Parquet needs a file: --output FILE.parquet")
     if name:

@@ -1,4 +1,4 @@
-"""Draw each metric over all runs of an experiment, and say when its level changed."""
+"""Draw each metric over all runs of an experiment, and list the changes of its level."""
 
 import webbrowser
 from pathlib import Path
@@ -26,7 +26,7 @@ def trend(
         Path | None,
         typer.Option("--output", "-o", help="The page; trend-EXPERIMENT.html in the folder of runs by default."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All metrics, not the headlines alone.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All metrics, not only the headline metrics.")] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,

@@ -193,7 +193,7 @@ def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> I
     """
     if link.core_rtt_ms:
         yield (
-            "core_rtt: what lies behind the proxy is shaped by nobody in a lab with a real phone: leave it out, "
+            "core_rtt: a lab with a real phone cannot shape the path behind the proxy: leave it out, "
             "or use the virtual lab"
         )
     for moment in link.changes:
@@ -205,4 +205,4 @@ def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> I
                 "allowed: values of the path, radio, route, multipath"
             )
         elif moment.radio and moment.path not in shaped:
-            yield f"{where}: radio: nothing shapes this path of {phone}, so that nothing can make it lose everything"
+            yield f"{where}: radio: no shaper on this path of {phone} can drop its packets"

@@ -43,7 +43,7 @@ CampaignArgument = Annotated[
 ]
 CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
 SystemOption = Annotated[
-    bool, typer.Option("--system", help="Root's units, in /etc/systemd/system, not those of whoever calls this.")
+    bool, typer.Option("--system", help="Units of root in /etc/systemd/system, instead of this user's units.")
 ]
 
 
@@ -65,7 +65,7 @@ def run(
     *,
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be run.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the jobs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
@@ -82,14 +82,14 @@ def resume(
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
     killed: Annotated[
-        bool, typer.Option("--killed", help="Do nothing when it has ended, was interrupted, or is at work.")
+        bool, typer.Option("--killed", help="Do nothing if it has ended, was interrupted, or is running.")
     ] = False,
     of: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The newest campaign of this file.", show_default=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with a campaign that was interrupted or killed; what is complete is kept."""
+    """Continue a campaign that was interrupted or killed; complete cells are kept."""
     directory = executing.newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
     if directory is None or (killed and not executing.read(directory).can_resume):
         return
@@ -101,10 +101,10 @@ def status(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until it has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it until it has ended.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how far a campaign is: jobs, phones, last failures, time left."""
+    """Show the progress of a campaign: jobs, phones, last failures, time left."""
     directory = find_campaign(name, campaigns)
     if watch and not as_json:
         _watch(directory)
@@ -115,7 +115,7 @@ def status(
         return
     out.print(campaign_table(night))
     if night.phase in {"killed", "interrupted"}:
-        out.print(f"\nGo on with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+        out.print(f"\nContinue with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -123,10 +123,10 @@ def serve(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    address: Annotated[str, typer.Option(help="Of this machine itself.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    address: Annotated[str, typer.Option(help="Loopback address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 8080,
 ) -> None:
-    """Show how far a campaign is as a web page on this machine, until Ctrl-C."""
+    """Serve the progress of a campaign as a web page on this machine, until Ctrl-C."""
     directory = find_campaign(name, campaigns)
     with serve_page(address, port, lambda: executing.read(directory), runs=directory.runs) as url:
         err.print(f"{directory.id}: {url} (Ctrl-C ends it)", soft_wrap=True)
@@ -136,27 +136,27 @@ def serve(
 
 @app.command()
 def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
-    """Let a campaign wait: its runs after the cell that each is at, until 'continue'."""
+    """Pause a campaign: each run pauses after its current cell, until 'continue'."""
     directory = find_campaign(name, campaigns)
     executing.send(directory, CampaignPaused())
-    err.print(f"{directory.id} waits; it goes on with: mplab nightly continue {directory.id}", soft_wrap=True)
+    err.print(f"{directory.id} pauses; continue with: mplab nightly continue {directory.id}", soft_wrap=True)
 
 
 @app.command("continue")
 def go_on(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
-    """Let a campaign go on that waits."""
+    """Continue a paused campaign."""
     directory = find_campaign(name, campaigns)
     executing.send(directory, CampaignContinued())
-    err.print(f"{directory.id} goes on", soft_wrap=True)
+    err.print(f"{directory.id} continues", soft_wrap=True)
 
 
 @app.command()
 def release(
-    resource: Annotated[str, typer.Argument(help="What is in quarantine, as 'status' names it.", show_default=False)],
+    resource: Annotated[str, typer.Argument(help="Name of the resource, as 'status' shows it.", show_default=False)],
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
 ) -> None:
-    """Let all campaigns of a folder use a phone, router, server or lab again that is in quarantine, or rests."""
+    """Release a phone, router, server or lab that is in quarantine or rests, for all campaigns of a folder."""
     executing.release(resource, campaigns)
     err.print(f"{resource} is used again", soft_wrap=True)
 
@@ -168,13 +168,13 @@ def install(
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
     system: SystemOption = False,
-    enable: Annotated[bool, typer.Option("--enable", help="Also have systemd use them.")] = False,
+    enable: Annotated[bool, typer.Option("--enable", help="Also reload systemd and enable them.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show them.")] = False,
 ) -> None:
-    """Write systemd units that begin a campaign every day, and go on with it after a power loss."""
+    """Write systemd units that start a campaign every day, and continue it after a power loss."""
     campaign = executing.plan(file, runs)
     if campaign.file.at is None:
-        raise InputError(f"{file}: no 'at': when is it to begin? Write at: \"22:00\"")
+        raise InputError(f"{file}: no 'at', the time of the start. Write at: \"22:00\"")
     scope = _scope(system=system)
     nightly = Nightly(
         name=campaign.name,
@@ -194,12 +194,12 @@ def install(
 
 @app.command()
 def uninstall(
-    name: Annotated[str, typer.Argument(help="Of the campaign, as its file has it.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of the campaign, as in its file.", show_default=False)],
     *,
     system: SystemOption = False,
-    disable: Annotated[bool, typer.Option("--disable", help="Also have systemd forget them.")] = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Also disable them in systemd.")] = False,
 ) -> None:
-    """Remove the systemd units of a campaign; one that is at work goes on."""
+    """Remove the systemd units of a campaign; a running one continues."""
     scope = _scope(system=system)
     _say_commands([], uninstall_units(name, folder_of(scope), scope=scope, disable=disable))
 
@@ -209,10 +209,10 @@ def tidy(
     file: CampaignFileArgument,
     *,
     runs: RunsOption = RUNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the actions.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compress and remove old captures and runs as a campaign file says; campaigns do so at their end."""
+    """Compress and remove old captures and runs by the rules of a campaign file; campaigns do so at their end."""
     rules = read_campaign_file(file)[0].retention
     if rules is None:
         raise InputError(f"{file}: no 'retention': everything is kept")
@@ -304,6 +304,6 @@ def _say_commands(written: Sequence[Path], commands: Sequence[str]) -> None:
     for path in written:
         err.print(f"written: {path}", markup=False, soft_wrap=True)
     if commands:
-        err.print("Now give these commands:")
+        err.print("Now run these commands:")
     for command in commands:
         out.print(command, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Bring the virtual lab up by hand, and look into a running one."""
+"""Start the virtual lab by hand, and look into a running one."""
 
 import json
 import os
@@ -50,15 +50,15 @@ def up(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Origin services beside web sites and files: a,b or all (mplab scenarios says which use which).",
+            help="Origin services in addition to web sites and files: a,b or all ('mplab scenarios' lists them).",
             autocompletion=complete_services,
         ),
     ] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Hold it open until Ctrl-C.")] = False,
-    seed: Annotated[int, typer.Option(help="Of random losses.")] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep it up until Ctrl-C.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of random losses.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
+    """Start the lab, probe its links and test its transport; stop it again unless --keep."""
     use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
     condition = link_entry(link, use)
     transport = transport or default_over(WLAN, RMNET)

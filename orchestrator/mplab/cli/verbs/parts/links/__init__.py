@@ -76,7 +76,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain one link condition: where it is from, both directions of both paths, what changes when."""
+    """Explain one link condition: its source, both directions of both paths, its changes over time."""
     links = load_links(name, LINKS_DIR)
     if plot is not None:
         _plot(load_link(name, LINKS_DIR), plot)
@@ -196,7 +196,7 @@ def lint(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check files of link conditions; all that is wrong is listed, and the exit code is 2 then."""
+    """Check files of link conditions, and list all problems; exit code 2 if there are any."""
     found = [_linted(file) for file in files]
     if as_json:
         print_json({"files": found})

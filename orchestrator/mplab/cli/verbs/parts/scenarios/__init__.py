@@ -1,4 +1,4 @@
-"""List the app scenarios with parameters and metrics, or run one alone."""
+"""List the app scenarios with parameters and metrics, or run a single one."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -81,11 +81,11 @@ def check(
     ] = None,
     transport: TransportOption = "",
     link: LinkOrFileOption = "baseline",
-    seed: Annotated[int, typer.Option(help="Of all chance in it.", min=0, max=2**32 - 1)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**32 - 1)] = 1,
     folder: Annotated[Path, typer.Option("--runs", help="Folder that gets the evidence.")] = CHECKS,
     as_json: JsonOption = False,
 ) -> None:
-    """Run one scenario alone, once, without captures, and print its scores."""
+    """Run a single scenario once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
     transport = transport or default_over(WLAN)
     check_name("transport", transport, transport_names())
@@ -204,7 +204,7 @@ def _describe(scenario: AnyScenario) -> dict[str, Any]:
 def _print(one: dict[str, Any]) -> None:
     out.print(f"{one['name']}  {one['title']}", style="bold", markup=False)
     needs = [f"{one['cpus']:g} processors", *(["a browser"] if one["needs_ui"] else []), *one["programs"]]
-    services = ", ".join(one["services"]) or "none beside web sites and files"
+    services = ", ".join(one["services"]) or "only web sites and files"
     out.print(f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(one['time_limit_s'])}", markup=False)
     rows = table("  parameter", "type", "units", "default", "")
     for parameter in one["parameters"]:

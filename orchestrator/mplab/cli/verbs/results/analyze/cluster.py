@@ -44,16 +44,18 @@ PlaceOption = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Every run of the folder of runs (with --cluster).")]
 MemoryOption = Annotated[
-    str, typer.Option("--memory", metavar="SIZE", help="What each process may use, with --cluster local: 2GiB.")
+    str, typer.Option("--memory", metavar="SIZE", help="Memory limit of each process, with --cluster local: 2GiB.")
 ]
 CaOption = Annotated[
     Path | None,
-    typer.Option("--tls-ca", help="Certificate of who signs for a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
+    typer.Option("--tls-ca", help="Certificate of the authority of a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
 ]
 CertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", help="Our certificate for it.", envvar="MPLAB_CLUSTER_CERT")
+    Path | None, typer.Option("--tls-cert", help="Our certificate for the cluster.", envvar="MPLAB_CLUSTER_CERT")
 ]
-KeyOption = Annotated[Path | None, typer.Option("--tls-key", help="The key of that.", envvar="MPLAB_CLUSTER_KEY")]
+KeyOption = Annotated[
+    Path | None, typer.Option("--tls-key", help="Key of our certificate.", envvar="MPLAB_CLUSTER_KEY")
+]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
     """
     if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
         raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
-    with deferred("slow to import, needed here alone"):
+    with deferred("slow to import, needed only here"):
         from mplab.analysis.cluster.address import Keys, parse
         from mplab.analysis.cluster.connect import connected
         from mplab.analysis.cluster.drive import Drive
@@ -143,7 +145,7 @@ def _how_far(spread: "Spread", seconds: float) -> str:
     if spread.runs_done:
         left = f", {duration(seconds / spread.runs_done * (spread.runs - spread.runs_done))} left"
     return (
-        f"Analysing: {spread.runs_done}/{spread.runs} runs, {spread.cells_done}/{spread.cells} cells of those begun, "
+        f"Analysing: {spread.runs_done}/{spread.runs} runs, {spread.cells_done}/{spread.cells} cells of started runs, "
         f"{spread.workers} workers{left}"
     )
 
