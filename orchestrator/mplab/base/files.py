@@ -144,8 +144,8 @@ def read_secret(path: Path) -> str:
     return text
 
 
-def _mode_problem(path: Path, found: os.stat_result) -> str:
-    return f"others may read {path}: chmod 600 {path}" if stat.S_IMODE(found.st_mode) & 0o077 else ""
+def _mode_problem(path: Path, status: os.stat_result) -> str:
+    return f"others may read {path}: chmod 600 {path}" if stat.S_IMODE(status.st_mode) & 0o077 else ""
 
 
 def state_directory() -> Path:

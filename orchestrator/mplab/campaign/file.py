@@ -92,8 +92,8 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
     wrong: list[str] = []
     for index, entry in enumerate(file.entries()):
         try:
-            made, longest_s = _jobs(entry, base, len(jobs), load, plan)
-            jobs += made
+            planned, longest_s = _jobs(entry, base, len(jobs), load, plan)
+            jobs += planned
             if longest_s >= file.stall:
                 text = f"a cell of {entry.file} may take {longest_s:g} s (cell_timeout): more is needed"
                 checker.add(("stall",), f"{file.stall:g} s without a sign of life, but {text}")
@@ -133,15 +133,15 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
     path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")
-    made: list[Job] = []
+    jobs: list[Job] = []
     longest_s = 0.0
     for phone in entry.phones or ("",):
         lab = str(base / Path(entry.lab).expanduser()) if entry.lab not in {"", VIRTUAL_NAME} else entry.lab
         experiment = load(path, lab, phone, entry.vars)
         planned = plan(experiment)
         longest_s = max(longest_s, experiment.cell_timeout_s)
-        words = [f"{before + len(made) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
-        made.append(
+        words = [f"{before + len(jobs) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
+        jobs.append(
             Job(
                 id="-".join(word for word in words if word and is_name(word)),
                 experiment=experiment.name,
@@ -157,4 +157,4 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
                 estimate_s=planned.estimate_s,
             )
         )
-    return made, longest_s
+    return jobs, longest_s

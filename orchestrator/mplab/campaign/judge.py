@@ -35,33 +35,33 @@ def cells_of(progress: RunProgress | None) -> CellCounts:
     return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
 
 
-def judge(code: int, said: str, before: CellCounts, after: CellCounts) -> Verdict:
+def judge(code: int, message: str, before: CellCounts, after: CellCounts) -> Verdict:
     """Judge a try that ended by itself.
 
     Args:
         code: its exit code; negative: the signal that killed it.
-        said: its error message, "" without one.
+        message: its error message, "" without one.
         before: outcomes of the run when the try began.
         after: outcomes of the run when it ended.
     """
     if code in _GOOD:
         return Verdict("done", resources="good" if after.ok else "unknown")
     if code == InputError.exit_code:
-        return Verdict("failed", said or "bad input")
-    if code == LabNotReadyError.exit_code and IN_USE in said:
-        return Verdict("again", said, busy=True)
-    return Verdict("again", _reason(code, said, after), "good" if after.ok > before.ok else "bad")
+        return Verdict("failed", message or "bad input")
+    if code == LabNotReadyError.exit_code and IN_USE in message:
+        return Verdict("again", message, busy=True)
+    return Verdict("again", _reason(code, message, after), "good" if after.ok > before.ok else "bad")
 
 
-def _reason(code: int, said: str, after: CellCounts) -> str:
+def _reason(code: int, message: str, after: CellCounts) -> str:
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
     if code == LabNotReadyError.exit_code:
-        return said or "the lab was not ready"
+        return message or "the lab was not ready"
     bad = after.invalid + after.failed
     if bad and after.total and after.ok + bad + after.left_out == after.total:
         return f"{bad} of {after.total} cells are not ok"
-    return said or f"ended with exit code {code}"
+    return message or f"ended with exit code {code}"
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,10 @@ class Action:
     def text(self) -> str:
         """Return a line for people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
         many = f"{len(self.files)} capture{'s' if len(self.files) != 1 else ''}"
-        what = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[self.kind]
-        return f"{self.run.name}: {what}, {space(self.size_bytes)} ({self.rule})"
+        change = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[
+            self.kind
+        ]
+        return f"{self.run.name}: {change}, {space(self.size_bytes)} ({self.rule})"
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,12 @@ def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -
     by_experiment: dict[str, list[Path]] = defaultdict(list)
     for path, match in _run_directories(runs):
         by_experiment[match["name"]].append(path)
-    found = []
+    actions = []
     for paths in by_experiment.values():
         finished = (path for path in sorted(paths, reverse=True) if _ended(path) is not None)
         for newer, path in enumerate(finished):
-            found += _actions(path, rules, now, protected=newer < rules.keep_last)
-    return tuple(sorted(found, key=lambda action: action.run.name))
+            actions += _actions(path, rules, now, protected=newer < rules.keep_last)
+    return tuple(sorted(actions, key=lambda action: action.run.name))
 
 
 def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
@@ -255,14 +257,14 @@ def _removed(action: Action, log: EventLog) -> Iterator[int]:
 
     The log is written first because readers of tables need it to explain missing captures.
     """
-    there = [file for name in action.files if (file := action.run / name).is_file()]
-    sizes = {file: file.stat().st_size for file in there}
-    for file in there:
+    existing = [file for name in action.files if (file := action.run / name).is_file()]
+    sizes = {file: file.stat().st_size for file in existing}
+    for file in existing:
         name = file.relative_to(action.run).as_posix()
         log.append(CaptureRemoved(file=name, rule=action.rule, bytes=sizes[file], sha256=_sha256(file)))
     sync(log.path)
     sync(action.run)
-    for file in there:
+    for file in existing:
         file.unlink()
         _unfinished(file).unlink(missing_ok=True)
         yield sizes[file]
@@ -304,13 +306,13 @@ def _unfinished(file: Path) -> Path:
 
 def _compress(file: Path, target: Path) -> str:
     """Write `target`, sync it, verify it. Return the SHA-256 of `file`, in hex. Raises MplabError if they differ."""
-    with file.open("rb") as original, target.open("wb") as made:
-        with gzip.GzipFile(filename="", mode="wb", fileobj=made, compresslevel=6, mtime=0) as packed:
+    with file.open("rb") as original, target.open("wb") as output:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=output, compresslevel=6, mtime=0) as packed:
             shutil.copyfileobj(original, packed, _CHUNK)
-        made.flush()
-        os.fsync(made.fileno())
-    found = file.stat()
-    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+        output.flush()
+        os.fsync(output.fileno())
+    status = file.stat()
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     digest = _sha256(file)
     with gzip.open(target, "rb") as unpacked:
         if _digest(unpacked) != digest:
@@ -324,10 +326,10 @@ def _sha256(file: Path) -> str:
 
 
 def _digest(content: BinaryIO | gzip.GzipFile) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     while chunk := content.read(_CHUNK):
-        made.update(chunk)
-    return made.hexdigest()
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _sweep(runs: Path) -> None:

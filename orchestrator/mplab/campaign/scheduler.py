@@ -225,9 +225,9 @@ class Scheduler:
             again = ["--failed"] if before.ok + before.invalid + before.failed + before.left_out == before.total else []
             arguments = ["resume", str(self._runs / run), *common, *again]
         else:
-            place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
-            given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-            arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
+            lab_options = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
+            variables = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+            arguments = ["run", job.file, *common, *lab_options, *variables, "--run-id", run]
         self._append(JobStarted(job=job.id, run=run, number=number))
         worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
         self._running[job.id] = RunningTry(job, directory, worker, before)
@@ -283,7 +283,7 @@ class Scheduler:
                 self._worse(job, running.worker.said())
             self._done(job, running.run)
         elif blamed:
-            tries = sum(made.blamed for made in self.state.job(job.id).tries)
+            tries = sum(one_try.blamed for one_try in self.state.job(job.id).tries)
             if verdict.next == "failed" or tries >= self._file.tries:
                 self._fail(self.state.job(job.id), verdict.reason)
 
@@ -300,14 +300,14 @@ class Scheduler:
         arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
         self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
 
-    def _compared(self, job: Job, code: int, said: str) -> None:
-        none = code == InputError.exit_code and NoBaselineError.PHRASE in said
+    def _compared(self, job: Job, code: int, message: str) -> None:
+        no_baseline = code == InputError.exit_code and NoBaselineError.PHRASE in message
         if code == GateError.exit_code:
-            self._worse(job, said)
-        elif code != 0 and not none:
-            self._worse(job, f"cannot be compared: {said or f'exit code {code}'}")
+            self._worse(job, message)
+        elif code != 0 and not no_baseline:
+            self._worse(job, f"cannot be compared: {message or f'exit code {code}'}")
         elif not self.state.job(job.id).worse:
-            self._append(JobCompared(job=job.id, passed=True, text="no earlier run" if none else "as before"))
+            self._append(JobCompared(job=job.id, passed=True, text="no earlier run" if no_baseline else "as before"))
         self._append(JobFinished(job=job.id, state="done", reason=""))
 
     def _worse(self, job: Job, text: str) -> None:

@@ -220,18 +220,18 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
         MplabError: a file cannot be removed.
     """
     files = [folder / f"mplab-{name}{kind}" for kind in (".timer", ".service", "-resume.service")]
-    found = [file for file in files if file.exists()]
-    if not found:
+    existing = [file for file in files if file.exists()]
+    if not existing:
         raise InputError(f"{folder}: no units of a campaign called {name!r}")
-    for file in found:
+    for file in existing:
         _check_ours(file)
     commands = [_systemctl(scope, "disable", "--now", f"mplab-{name}.timer")]
-    if files[-1] in found:
+    if files[-1] in existing:
         commands.append(_systemctl(scope, "disable", files[-1].name))
     reload = _systemctl(scope, "daemon-reload")
     if disable:
         _give(commands)
-    for file in found:
+    for file in existing:
         with explained(file):
             file.unlink()
     if disable:
@@ -254,6 +254,8 @@ def _give(commands: Sequence[Sequence[str]]) -> None:
         program = shutil.which(command[0])
         if program is None:
             raise LabNotReadyError(f"{command[0]}: no such program: this host has no systemd; use cron")
-        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise LabNotReadyError(f"{' '.join(command)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        completed = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise LabNotReadyError(
+                f"{' '.join(command)}: {completed.stderr.strip() or f'exit code {completed.returncode}'}"
+            )

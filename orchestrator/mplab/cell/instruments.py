@@ -30,20 +30,20 @@ def read_trace(files: Sequence[Path]) -> CapturedTables:
     """
     argv = [str(MPTRACE.path()), *map(str, files), "--json", "--tables", "connections,subflows"]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
+        completed = subprocess.run(argv, capture_output=True, text=True, timeout=_MPTRACE_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
         problem = f"did not read the phone's captures within {_MPTRACE_TIMEOUT_S:g} s"
         raise DeviceError("mptrace", problem, command=tuple(argv)) from error
-    if done.returncode != 0:
+    if completed.returncode != 0:
         raise DeviceError(
             "mptrace",
             "cannot read the phone's captures",
             command=tuple(argv),
-            exit_code_found=done.returncode,
-            stderr=done.stderr,
+            exit_code_found=completed.returncode,
+            stderr=completed.stderr,
         )
-    found: CapturedTables = json.loads(done.stdout)
-    return found
+    tables: CapturedTables = json.loads(completed.stdout)
+    return tables
 
 
 def traffic(

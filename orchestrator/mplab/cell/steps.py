@@ -285,7 +285,7 @@ class ProbeStep(Step):
         probes = []
         for _ in range(_PROBE_ATTEMPTS):
             measured = shaper.probe(paths)
-            probes.append({interface: asdict(found) for interface, found in measured.items()})
+            probes.append({interface: asdict(measurement) for interface, measurement in measured.items()})
             reasons = judge_links(paths, measured, job.experiment.tolerance)
             if not reasons:
                 break
@@ -303,13 +303,13 @@ class ProbeStep(Step):
 
 
 def _link_proof(path: PathCondition, measured: PathMeasurement, where: str) -> LinkProof:
-    asked = LinkAsked(
+    requested = LinkAsked(
         down_kbps=path.down_kbps or 0.0,
         up_kbps=path.up_kbps or 0.0,
         rtt_ms=path.rtt_ms,
         loss_percent=path.round_trip_loss_percent,
     )
-    return LinkProof(asked=asked, measured=LinkMeasured(**asdict(measured)), where=where)
+    return LinkProof(asked=requested, measured=LinkMeasured(**asdict(measured)), where=where)
 
 
 @dataclass
@@ -460,9 +460,9 @@ class RunScenario(Step):
         try:
             yield
         finally:
-            found = load.between(before, instruments.load(), cpus=cpus)
-            problems = load.judge_load(found, min(needed, cpus))
-            facts = {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
+            host_load = load.between(before, instruments.load(), cpus=cpus)
+            problems = load.judge_load(host_load, min(needed, cpus))
+            facts = {**asdict(host_load), "needed_cpus": needed, "overloaded": bool(problems)}
             report.host = report.host.model_copy(update=facts)
             report.warnings += problems
 

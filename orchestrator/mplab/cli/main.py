@@ -31,8 +31,8 @@ for _package, _panel in PANELS.items():
     add_verbs(app, f"mplab.cli.verbs.{_package}", _panel)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"mplab {importlib.metadata.version('mplab')}")
         raise typer.Exit
 

@@ -120,13 +120,13 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
 
 def _defaults(model: type[BaseModel]) -> dict[str, object]:
     """Return the defaults in the form of a file: "0 %", not 0.0."""
-    found: dict[str, object] = {}
+    defaults: dict[str, object] = {}
     for name, field in model.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         if default is not None:
             form: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-            found[name] = TypeAdapter(form).dump_python(default, mode="json")
-    return found
+            defaults[name] = TypeAdapter(form).dump_python(default, mode="json")
+    return defaults
 
 
 def _paths_partly(schema: Schema) -> None:

@@ -36,8 +36,8 @@ class RetentionFile(FileModel):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        given = {"compress_after": self.compress_after, "captures": self.captures, "runs": self.runs}
-        ages = [(key, age) for key, age in given.items() if age is not None]
+        limits = {"compress_after": self.compress_after, "captures": self.captures, "runs": self.runs}
+        ages = [(key, age) for key, age in limits.items() if age is not None]
         if not ages:
             raise ValueError("retention needs 'compress_after', 'captures' or 'runs'")
         for (earlier, age), (later, other) in pairwise(ages):
@@ -162,9 +162,9 @@ FORMAT = 1
 _GB = 10**9
 
 
-def _parse_format(found: object) -> int:
-    if found is True or found != FORMAT:
-        text = f"format {show(found)}: this program reads format {FORMAT}; write 'mplab_campaign: {FORMAT}'"
+def _parse_format(value: object) -> int:
+    if value is True or value != FORMAT:
+        text = f"format {show(value)}: this program reads format {FORMAT}; write 'mplab_campaign: {FORMAT}'"
         raise ValueError(text)
     return FORMAT
 
@@ -189,8 +189,8 @@ class ExperimentEntry(FileModel):
         return self
 
 
-def _kind(found: object) -> str:
-    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+def _kind(value: object) -> str:
+    return MAPPING if isinstance(value, dict | BaseModel) else TEXT
 
 
 Entry = Annotated[

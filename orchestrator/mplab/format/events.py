@@ -38,8 +38,8 @@ class Event(Record):
 
     @field_validator("event")
     @classmethod
-    def _named(cls, found: str) -> str:
-        return found or name_of(cls)
+    def _named(cls, name: str) -> str:
+        return name or name_of(cls)
 
     @classmethod
     def parse(cls, line: Mapping[str, object]) -> Self:
@@ -166,10 +166,10 @@ class EventTail(Closing, Generic[AnyEvent]):
         """Return the events appended since the last call. Raises InputError: a line is not an event."""
         with _readable(self._path):
             *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        found = [_record(line) for line in lines if line]
-        if None in found:
+        records = [_record(line) for line in lines if line]
+        if None in records:
             raise InputError(f"{self._path}: not an event: the file is damaged")
-        return [self._base.parse(line) for line in found if line is not None]
+        return [self._base.parse(line) for line in records if line is not None]
 
     def close(self) -> None:
         """Close the file."""

@@ -66,7 +66,7 @@ class Manifest(Record):
     @property
     def transports(self) -> tuple[Transport, ...]:
         """Transports in their order, each with a title, a colour and a marker."""
-        return tuple(one.dressed(position) for position, one in enumerate(self.experiment.transports))
+        return tuple(transport.dressed(position) for position, transport in enumerate(self.experiment.transports))
 
     @property
     def same_clock(self) -> bool:

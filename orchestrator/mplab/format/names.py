@@ -30,23 +30,23 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def parse_name(found: object) -> str:
-    """Return `found` if it is a name. Raises ValueError."""
-    if not isinstance(found, str):
-        raise ValueError(f"found {describe(found)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
-    if not is_name(found):
-        raise ValueError(f"name {show(found)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(found)}")
-    return found
+def parse_name(value: object) -> str:
+    """Return `value` if it is a name. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"found {describe(value)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
+    if not is_name(value):
+        raise ValueError(f"name {show(value)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(value)}")
+    return value
 
 
-def _parse_variable_name(found: object) -> str:
-    if isinstance(found, str) and _VARIABLE.fullmatch(found):
-        return found
-    raise ValueError(f"variable name {show(found)}: 1 to 40 of a-z, 0-9 and '_', a letter first, are needed")
+def _parse_variable_name(value: object) -> str:
+    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+        return value
+    raise ValueError(f"variable name {show(value)}: 1 to 40 of a-z, 0-9 and '_', a letter first, are needed")
 
 
-def _as_name(found: str) -> str:
-    near = re.sub(r"[^a-z0-9]+", "-", found.lower()).strip("-")[:40]
+def _as_name(text: str) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
     return f". Did you mean '{near}'?" if near else ""
 
 
@@ -59,10 +59,10 @@ Name = Annotated[str, BeforeValidator(parse_name), WithJsonSchema({"type": "stri
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 
-def _parse_host(found: object) -> str:
-    if isinstance(found, str) and (_HOST.fullmatch(found) or is_address(found)):
-        return found
-    raise ValueError(f"host {show(found)}: a name or an IP address is needed, like '192.168.1.1'")
+def _parse_host(value: object) -> str:
+    if isinstance(value, str) and (_HOST.fullmatch(value) or is_address(value)):
+        return value
+    raise ValueError(f"host {show(value)}: a name or an IP address is needed, like '192.168.1.1'")
 
 
 def is_address(text: str) -> bool:
@@ -91,10 +91,10 @@ def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidat
     Other values raise ValueError: ``<kind> 'found': <needed>``.
     """
 
-    def parse(found: object) -> str:
-        if isinstance(found, str) and pattern.fullmatch(found):
-            return found
-        raise ValueError(f"{kind} {show(found)}: {needed}")
+    def parse(value: object) -> str:
+        if isinstance(value, str) and pattern.fullmatch(value):
+            return value
+        raise ValueError(f"{kind} {show(value)}: {needed}")
 
     return BeforeValidator(parse)
 

@@ -66,16 +66,16 @@ def programs_of(scenario: AnyScenario) -> list[Program]:
 
     These are its browser, the programs that it declares, and those of its services.
     """
-    found = [FIREFOX] if scenario.browser == "firefox" else []
-    found += scenario.programs
-    found += [program for name in scenario.services for program in load_service(name).programs]
-    return list({program.name: program for program in found}.values())
+    programs = [FIREFOX] if scenario.browser == "firefox" else []
+    programs += scenario.programs
+    programs += [program for name in scenario.services for program in load_service(name).programs]
+    return list({program.name: program for program in programs}.values())
 
 
 def services_of(experiment: Experiment) -> list[str]:
     """Return the origin services that an experiment's scenarios use with its phone, sorted."""
-    there = catalog().on(experiment.lab)
-    return sorted({name for use in experiment.scenarios for name in there[use.name].services})
+    scenarios = catalog().on(experiment.lab)
+    return sorted({name for use in experiment.scenarios for name in scenarios[use.name].services})
 
 
 def scenario_names() -> list[str]:

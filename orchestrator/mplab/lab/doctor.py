@@ -52,23 +52,23 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
 
 
 def _program(program: programs.Program) -> Finding:
-    found = program.find()
-    if found is None:
+    path = program.find()
+    if path is None:
         return Finding(program.name, "missing", f"not found ({program.purpose})", program.remedy)
-    return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({found})")
+    return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({path})")
 
 
 def _optional_programs() -> Iterator[Finding]:
     """Check the programs that only some scenarios need."""
     users: dict[str, list[str]] = {}
-    found: dict[str, programs.Program] = {}
+    needed: dict[str, programs.Program] = {}
     for name in scenario_names():
         with contextlib.suppress(MplabError):  # `_scenarios` reports it
             for program in programs_of(load_scenario(name)):
-                found.setdefault(program.name, program)
+                needed.setdefault(program.name, program)
                 users.setdefault(program.name, []).append(name)
     known = {program.name for program in programs.ALL}
-    return (_optional(program, users[name]) for name, program in sorted(found.items()) if name not in known)
+    return (_optional(program, users[name]) for name, program in sorted(needed.items()) if name not in known)
 
 
 def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
@@ -88,12 +88,12 @@ def _appium() -> Finding:
     return Finding("appium", "ok", "server and Chromium driver are installed")
 
 
-def _attempt(name: str, what: str, action: Callable[[], object], level: Level = "missing") -> Finding:
+def _attempt(name: str, fact: str, action: Callable[[], object], level: Level = "missing") -> Finding:
     try:
         action()
     except MplabError as error:
         return Finding(name, level, str(error), "see the message")
-    return Finding(name, "ok", what)
+    return Finding(name, "ok", fact)
 
 
 def _namespaces() -> Finding:
@@ -113,21 +113,21 @@ def _transports() -> Iterator[Finding]:
 def _others() -> Iterator[Finding]:
     """Import all other drivers, and check the default shaper and proxy. A driver that cannot be used is a finding."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
-    for what, drivers in kinds.items():
+    for kind, drivers in kinds.items():
         for name in drivers:
             try:
                 drivers[name]
             except MplabError as error:
-                yield Finding(f"{what} {name}", "missing", str(error), "see the message")
+                yield Finding(f"{kind} {name}", "missing", str(error), "see the message")
     yield from _asked("shaper", lambda: emulator_driver().check())
     yield from _asked("proxy", lambda: own_driver().check(None, ""))
 
 
-def _asked(what: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def _asked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
     except MplabError as error:
-        yield Finding(what, "missing", str(error), "see the message")
+        yield Finding(name, "missing", str(error), "see the message")
 
 
 _SYSCTL = Path("/proc/sys/net/ipv4")
@@ -166,29 +166,29 @@ def _links() -> Finding:
 def _disk(runs_dir: Path) -> Finding:
     existing = next(path for path in (runs_dir, *runs_dir.resolve().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    found = f"{free / 1e9:.1f} GB free for {runs_dir}"
+    text = f"{free / 1e9:.1f} GB free for {runs_dir}"
     if not os.access(existing, os.W_OK):
         return Finding("disk", "missing", f"{existing} cannot be written", "choose another folder with --runs")
     if free < _MIN_FREE_BYTES:
-        return Finding("disk", "warning", found, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
-    return Finding("disk", "ok", found)
+        return Finding("disk", "warning", text, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
+    return Finding("disk", "ok", text)
 
 
 def _memory() -> Finding:
     available = psutil.virtual_memory().available
-    found = f"{available / 1e9:.1f} GB available"
+    text = f"{available / 1e9:.1f} GB available"
     if available < _MIN_MEMORY_BYTES:
-        return Finding("memory", "warning", found, "browser scenarios need about 2 GB")
-    return Finding("memory", "ok", found)
+        return Finding("memory", "warning", text, "browser scenarios need about 2 GB")
+    return Finding("memory", "ok", text)
 
 
 def _load() -> Finding:
     cpus = os.cpu_count() or 1
     load = os.getloadavg()[0]
-    found = f"load {load:.1f} on {cpus} CPUs"
+    text = f"load {load:.1f} on {cpus} CPUs"
     if load > cpus * _BUSY_LOAD_PER_CPU:
-        return Finding("load", "warning", found, "a busy machine disturbs what is measured; let it become idle")
-    return Finding("load", "ok", found)
+        return Finding("load", "warning", text, "a busy machine disturbs what is measured; let it become idle")
+    return Finding("load", "ok", text)
 
 
 def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:

@@ -116,13 +116,13 @@ def programs_of_lab(use: LabUse) -> list[Program]:
     Raises:
         LabNotReadyError: the programs of a virtual router are installed, but another of its parts is missing.
     """
-    found = list(phone_driver(use.kind).programs(use.settings))
+    programs = list(phone_driver(use.kind).programs(use.settings))
     for machine in use.inside().values():
         driver = inside_driver_of(machine)
         if all(program.find() is not None for program in driver.programs):
             driver.describe()
-        found += driver.programs
-    return found
+        programs += driver.programs
+    return programs
 
 
 def missing_on_phone(use: LabUse, transport: str) -> str:

@@ -84,7 +84,7 @@ class LabSession:
                 **lab.describe(),
                 "link": condition.name,
                 "transport": settings.transport,
-                "measured": {interface: vars(found) for interface, found in measured.items()},
+                "measured": {interface: vars(path) for interface, path in measured.items()},
                 "where": {interface: lab.shaper.where(interface) for interface in paths},
                 "active": dict(active),
                 "services": {name: dict(load_service(name).hosts) for name in settings.services},
@@ -113,7 +113,7 @@ def condition_of(link: str | Mapping[str, object]) -> LinkCondition:
     if isinstance(link, str):
         return load_link(link, LINKS_DIR)
     checker = Checker(parse_yaml(json.dumps(link).encode(), str(link["name"])))
-    found = read_inline_link(checker, (), link, LINKS_DIR)
+    conditions = read_inline_link(checker, (), link, LINKS_DIR)
     checker.raise_problems()
-    (condition,) = found
+    (condition,) = conditions
     return condition

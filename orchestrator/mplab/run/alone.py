@@ -136,7 +136,7 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
     (use,) = experiment.scenarios
     scored = score_run(run) if cell.ok else []
     metrics = {metric.name: metric for metric in load(use.name).metrics}
-    problems = tuple(one.problem.message for one in scored if one.problem)
+    problems = tuple(scores_of.problem.message for scores_of in scored if scores_of.problem)
     return Checked(
         scenario=use.name,
         parameters=use.record().parameters,
@@ -154,8 +154,8 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
                 better=_BETTER[metrics[value.metric].better],
                 labels=dict(value.labels),
             )
-            for one in scored
-            for value in one.values
+            for scores_of in scored
+            for value in scores_of.values
         ),
         directory=cell.directory or directory,
     )

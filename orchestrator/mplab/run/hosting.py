@@ -72,7 +72,7 @@ def run_cells(
     with _Follower(directory.events_file, watch) as follower:
         follower.poll()
         with locks, HookRunner(experiment.hooks, directory) as hooks:
-            code, said = _run_inside(directory, experiment, hooks, follower, log)
+            code, output = _run_inside(directory, experiment, hooks, follower, log)
             progress = follower.progress
             hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
         follower.poll()  # events of a hook after the run
@@ -81,7 +81,7 @@ def run_cells(
             f"stopped after {progress.done} of {progress.total} cells; continue with: mplab resume {directory.path}"
         )
     if code != 0:
-        raise _error_of(code, said, log)
+        raise _error_of(code, output, log)
     return progress
 
 
@@ -135,10 +135,10 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
         )
 
 
-def _error_of(code: int, said: str, log: Path) -> MplabError:
+def _error_of(code: int, output: str, log: Path) -> MplabError:
     """Return the error that the process inside reported; if it reported none, an error with its last log line."""
     kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
-    for line in said.splitlines():
+    for line in output.splitlines():
         record = json.loads(line)
         if record["event"] == "error":
             return kinds.get(code, MplabError)(record["error"])
@@ -149,7 +149,7 @@ def _error_of(code: int, said: str, log: Path) -> MplabError:
 def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
     """Return the function that answers this question for a run directory. It first scores cells without scores."""
 
-    def answer(_asked: Mapping[str, object]) -> Answer:
+    def answer(_question: Mapping[str, object]) -> Answer:
         if rule is None:
             return {"enough": False, "text": "the experiment has no rule for intervals", "numbers": {}}
         with deferred("slow to import, needed by few experiments"):

@@ -77,10 +77,10 @@ class HostServer(Closing):
         self._own, self._other = socket.socketpair()
         self._thread = Thread(target=self._serve, daemon=True)
 
-    def inherited(self, given: Inherited = NOTHING) -> Inherited:
-        """Return `given` with the channel added, for `mplab.base.enter.lab_process`."""
+    def inherited(self, inherited: Inherited = NOTHING) -> Inherited:
+        """Return `inherited` with the channel added, for `mplab.base.enter.lab_process`."""
         number = self._other.fileno()
-        return Inherited({**given.environment, VARIABLE: str(number)}, (*given.descriptors, number))
+        return Inherited({**inherited.environment, VARIABLE: str(number)}, (*inherited.descriptors, number))
 
     def begin(self) -> None:
         """Start to answer. Call when the process inside has been started."""
@@ -99,14 +99,16 @@ class HostServer(Closing):
     def _serve(self) -> None:
         with suppress(OSError), self._own.makefile("rb") as questions:
             for line in questions:
-                asked = json.loads(line)
-                self._own.sendall((json.dumps({**self._answer(asked), "number": asked["number"]}) + "\n").encode())
+                question = json.loads(line)
+                self._own.sendall(
+                    (json.dumps({**self._answer(question), "number": question["number"]}) + "\n").encode()
+                )
 
-    def _answer(self, asked: Mapping[str, object]) -> Answer:
+    def _answer(self, question: Mapping[str, object]) -> Answer:
         """Return the answer. An exception becomes an answer with an error, which the process inside reports."""
         try:
-            return self._handlers[str(asked["question"])](asked)
+            return self._handlers[str(question["question"])](question)
         except MplabError as error:
             return {"error": str(error)}
         except Exception as error:
-            return {"error": f"'{asked['question']}' could not be answered: {type(error).__name__}: {error}"}
+            return {"error": f"'{question['question']}' could not be answered: {type(error).__name__}: {error}"}

@@ -107,11 +107,11 @@ def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
         with deferred("slow to import, needed by few experiments"):
             from mplab.run.metrics import check_metrics
         check_metrics(experiment)
-    made, learnt = learn(plan_of(experiment), experiment, runs)
-    return PlannedRun(experiment, made, runs, learnt)
+    plan_made, learnt = learn(plan_of(experiment), experiment, runs)
+    return PlannedRun(experiment, plan_made, runs, learnt)
 
 
-def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object] | None = None) -> Experiment:
+def load(file: Path, lab: str = "", phone: str = "", variables: Mapping[str, object] | None = None) -> Experiment:
     """Read an experiment in the lab that its file names, or in another lab.
 
     The experiment file of a run directory is read with that run's lab and variables.
@@ -120,7 +120,7 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
         file: the experiment file.
         lab: path of a lab file, or ``virtual``; "": the lab that the experiment file names.
         phone: name of a phone in the lab file.
-        given: values of the experiment's variables.
+        variables: values of the experiment's variables.
 
     Raises:
         InputError: one of the files is wrong.
@@ -130,8 +130,8 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
     if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
         if use is None and phone:
             use = use_lab(directory.lab_file, phone)
-        return directory.load_experiment(catalog(), lab=use, given=given)
-    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
+        return directory.load_experiment(catalog(), lab=use, given=variables)
+    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=variables)
 
 
 def plan_of(experiment: Experiment) -> Plan:
@@ -179,9 +179,11 @@ def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
             count += 1
 
     def expected_s(cell: CellSpec) -> float:
-        found = exactly.get((cell.scenario, cell.transport, cell.link)) or roughly.get((cell.scenario, cell.transport))
+        durations = exactly.get((cell.scenario, cell.transport, cell.link)) or roughly.get(
+            (cell.scenario, cell.transport)
+        )
         planned_s = experiment.scenario(cell.scenario).estimate_s + experiment.overhead_s
-        return statistics.median(found) if found else planned_s
+        return statistics.median(durations) if durations else planned_s
 
     return (replace(plan, estimate_s=sum(map(expected_s, plan.cells))), count) if count else (plan, 0)
 

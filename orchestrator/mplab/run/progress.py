@@ -99,7 +99,7 @@ class RunProgress:
         return tracker.progress()
 
     def _count(self, outcome: Outcome) -> int:
-        return sum(found == outcome for found in self.outcomes.values())
+        return sum(value == outcome for value in self.outcomes.values())
 
 
 class ProgressTracker:

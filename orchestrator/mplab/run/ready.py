@@ -23,8 +23,8 @@ from mplab.userfiles.labuse import VIRTUAL, LabUse
 
 def check_ready_for(experiment: Experiment) -> None:
     """Raise LabNotReadyError if something that an experiment needs is missing."""
-    there = catalog().on(experiment.lab)
-    needs_ui = any(there[use.name].needs_ui for use in experiment.scenarios)
+    scenarios = catalog().on(experiment.lab)
+    needs_ui = any(scenarios[use.name].needs_ui for use in experiment.scenarios)
     check_ready(needs_ui=needs_ui, further=programs_of_run(experiment), use=experiment.lab)
     check_programs(experiment.hooks)
 
@@ -43,9 +43,9 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
     """Return the programs that the scenarios, phone and virtual routers of a run need in addition to every lab's."""
-    there = catalog().on(experiment.lab)
-    found = [program for use in experiment.scenarios for program in programs_of(there[use.name])]
-    return [*found, *programs_of_lab(experiment.lab)]
+    scenarios = catalog().on(experiment.lab)
+    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
+    return [*programs, *programs_of_lab(experiment.lab)]
 
 
 def look_at_real_phone(use: LabUse) -> dict[str, object]:

@@ -92,10 +92,11 @@ def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
         changed = changed_files(manifest, experiment)
-        what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
+        difference = ", ".join(changed) or "the links, scenarios or transports of this experiment"
+        unless = "" if changed else " (or this kernel runs other transports)"
         raise InputError(
-            f"{directory.path}: {what} changed since the run began{'' if changed else ' (or this kernel runs other '}"
-            f"{'' if changed else 'transports)'}: its cells would not be comparable; start a new run"
+            f"{directory.path}: {difference} changed since the run began{unless}: its cells would not be comparable; "
+            "start a new run"
         )
 
 
@@ -142,7 +143,9 @@ def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
-    began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
+    began, here = (
+        f"{record.commit or 'no commit'}{' with local changes' if record.dirty else ''}" for record in (then, now)
+    )
     watch.warning(f"the run was started with {began}, this is {here}: scenarios, pages and services may differ")
     return now
 
@@ -157,16 +160,16 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 
 def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
     """Return the ids of the plan's damaged cells, which must be run again. Warn of each."""
-    found = directory.damaged_cells()
-    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
+    problems = directory.damaged_cells()
+    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in problems]
     for cell in planned:
-        watch.warning(f"{found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
+        watch.warning(f"{problems[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
     return planned
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
     """Return the plan with only the cells that are not complete; with `failed`, also those that are not ok."""
-    made = directory.read_manifest().plan
+    plan = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
-    left = tuple(cell for cell in made.cells if cell.id not in kept)
-    return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))
+    left = tuple(cell for cell in plan.cells if cell.id not in kept)
+    return replace(plan, cells=left, estimate_s=plan.estimate_s * len(left) / len(plan.cells))

@@ -124,9 +124,9 @@ class RunLoop:
 
         Power may have failed, or the disk was full, between the rename of the cell's directory and the event.
         """
-        told = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
+        logged = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():
-            if cell not in told:
+            if cell not in logged:
                 tell_finished(events, record)
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
@@ -151,14 +151,14 @@ class RunLoop:
         try:
             answer = self._outside.ask(ENOUGH)
             numbers = answer["numbers"]
-            told = IntervalCheck(
+            check = IntervalCheck(
                 bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {}
             )
         except MplabError as error:  # an analysis error does not end the run
-            told = IntervalCheck(enough=False, text=str(error), numbers={})
+            check = IntervalCheck(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
-        events.append(IntervalChecked(blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s))
-        return told
+        events.append(IntervalChecked(blocks=blocks, enough=check.enough, text=check.text, duration_s=took_s))
+        return check
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()

@@ -152,10 +152,10 @@ def selector_of(ways: Ways) -> Selector:
 
 def _load(path: Path) -> _File:
     checker = Checker(load_yaml(path))
-    found = checker.model(_File, checker.document.data)
+    file = checker.model(_File, checker.document.data)
     checker.raise_problems()
-    assert found is not None  # noqa: S101 - its problems would have been raised
-    return found
+    assert file is not None  # noqa: S101 - its problems would have been raised
+    return file
 
 
 def _elements(section: _Section) -> dict[str, Selector]:
@@ -192,12 +192,12 @@ def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | 
     return apps.get((app_of or {}).get(scenario) or next(iter(apps), ""))
 
 
-def _parse_app_of(found: object) -> object:
-    if not isinstance(found, dict):
-        return found
+def _parse_app_of(choices: object) -> object:
+    if not isinstance(choices, dict):
+        return choices
     known = list(SCENARIOS)
     problems = []
-    for scenario, app in found.items():
+    for scenario, app in choices.items():
         if scenario not in known:
             problems.append(unknown("scenario", str(scenario), known))
             continue
@@ -212,7 +212,7 @@ def _parse_app_of(found: object) -> object:
             problems.append(unknown(f"app of {scenario}", str(app), apps))
     if problems:
         raise ValueError("; ".join(problems))
-    return found
+    return choices
 
 
 AppOf = Annotated[dict[str, str], BeforeValidator(_parse_app_of)]

@@ -16,16 +16,16 @@ from mplab.userfiles.yaml import KeyPath
 _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
 
 
-def parse_limit(found: object) -> Limit:
+def parse_limit(value: object) -> Limit:
     """Parse ``"2 s"``, ``"4.1"`` or ``4.1``. The unit is compared with that of the metric later.
 
     Raises:
-        ValueError: `found` is no number, with or without a unit.
+        ValueError: `value` is no number, with or without a unit.
     """
-    readable = isinstance(found, str | int | float) and not isinstance(found, bool)
-    match = _LIMIT.fullmatch(str(found).strip()) if readable else None
+    readable = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _LIMIT.fullmatch(str(value).strip()) if readable else None
     if match is None:
-        raise ValueError(f"limit {show(found)}: a number with the metric's unit is needed, like '2 s'")
+        raise ValueError(f"limit {show(value)}: a number with the metric's unit is needed, like '2 s'")
     return Limit(float(match["number"]), match["unit"] or "")
 
 
@@ -84,15 +84,15 @@ def read_budgets(
         scenarios: labels of its scenarios.
         links: names of its link conditions.
     """
-    found = []
-    given = checker.document.data.get("budgets")
-    for metric, entry in given.items() if isinstance(given, dict) else ():
+    budgets = []
+    data = checker.document.data.get("budgets")
+    for metric, entry in data.items() if isinstance(data, dict) else ():
         several = isinstance(entry, list)
         if several and not entry:
             checker.add(("budgets", metric), "empty: at least 1 needed")
-        for place, one in enumerate(entry if several else (entry,)):
+        for place, item in enumerate(entry if several else (entry,)):
             path: KeyPath = ("budgets", metric, place) if several else ("budgets", metric)
-            file = checker.model(BudgetFile, one, path)
+            file = checker.model(BudgetFile, item, path)
             if file is None:
                 continue
             _check_names(checker, (*path, "transport"), "transport label", file.transport, transports)
@@ -100,8 +100,8 @@ def read_budgets(
                 _check_names(checker, (*path, "scenarios", index), "scenario label", label, scenarios)
             for index, name in enumerate(file.links):
                 _check_names(checker, (*path, "links", index), "link", name, links)
-            found.append(_budget(metric, checker.document.place(path), file))
-    return found
+            budgets.append(_budget(metric, checker.document.place(path), file))
+    return budgets
 
 
 def _check_names(checker: Checker, path: KeyPath, kind: str, name: str, known: Sequence[str]) -> None:

@@ -53,10 +53,10 @@ class Checker:
             allowed = ", ".join(sorted([*_keys(model), *also]))
             self.add(path, f"found {describe(value)}, a mapping is needed; keys: {allowed}")
             return None
-        given = {key: item for key, item in value.items() if key not in also}
+        known = {key: item for key, item in value.items() if key not in also}
         try:
             # Strict JSON mode: lists become tuples, but text never becomes a number, and a number never a truth value.
-            return model.model_validate_json(json.dumps(given), strict=True)
+            return model.model_validate_json(json.dumps(known), strict=True)
         except ValidationError as error:
             self._note(model, path, also, error)
             return None

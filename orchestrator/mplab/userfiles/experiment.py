@@ -31,11 +31,11 @@ from mplab.userfiles.link import InlineLinkFile
 from mplab.userfiles.yaml import Document
 
 
-def _one_or_more(found: object) -> object:
+def _one_or_more(value: object) -> object:
     """Return one pattern, or a list of patterns, as a tuple: strict validation accepts no list from a validator."""
-    if isinstance(found, str):
-        return (found,)
-    return tuple(found) if isinstance(found, list) else found
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 _PATTERN = {"type": "string", "minLength": 1}
@@ -107,10 +107,10 @@ FORMAT = 1
 MAX_CELLS = 100_000
 
 
-def parse_format(found: object) -> int:
+def parse_format(value: object) -> int:
     """Check the format number of a file and return it. Raises ValueError."""
-    if found is True or found != FORMAT:
-        raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
+    if value is True or value != FORMAT:
+        raise ValueError(f"format {show(value)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
     return FORMAT
 
 
@@ -329,7 +329,7 @@ class Experiment(ExperimentBase):
     def record(self) -> Record:
         """Return ``experiment`` of manifest.json."""
         return Record(
-            **{one.name: getattr(self, one.name) for one in fields(ExperimentBase)},
+            **{entry.name: getattr(self, entry.name) for entry in fields(ExperimentBase)},
             scenarios=tuple(use.record() for use in self.scenarios),
             transports=tuple(use.record() for use in self.transports),
             extends=tuple(parent.name for parent in self.parents),

@@ -54,10 +54,10 @@ def _ports(text: str) -> tuple[int, ...]:
     return ports
 
 
-def _parse_rule(found: object) -> str:
-    network, colon, ports = found.rpartition(":") if isinstance(found, str) else ("", "", "")
+def _parse_rule(value: object) -> str:
+    network, colon, ports = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon:
-        raise ValueError(f"rule {show(found)}: NETWORK:PORTS is needed, like 'public:80,443'")
+        raise ValueError(f"rule {show(value)}: NETWORK:PORTS is needed, like 'public:80,443'")
     _network(network)
     _ports(ports)
     return f"{network}:{ports}"
@@ -93,7 +93,7 @@ class InternetFile(FileModel):
         for rule in self.allow:
             text, _, ports = rule.rpartition(":")
             network = _network(text)
-            expanded += [(one, ports) for one in (public_networks() if network is None else (network,))]
+            expanded += [(part, ports) for part in (public_networks() if network is None else (network,))]
         return expanded
 
 

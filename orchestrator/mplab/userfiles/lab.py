@@ -44,7 +44,7 @@ class AttachmentFile(FileModel):
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        if sum(given is not None for given in (self.router, self.server, self.at)) != 1:
+        if sum(choice is not None for choice in (self.router, self.server, self.at)) != 1:
             raise ValueError("no shaper: one of 'router: NAME', 'server: NAME' and 'at: phone' is needed")
         if self.mac and self.ip:
             raise ValueError("mac and ip: both identify the phone's packets. Give one of them")
@@ -72,10 +72,10 @@ class AttachmentFile(FileModel):
         return self.mac or self.ip or ""
 
 
-def _parse_driver(found: object) -> object:
-    if found is None or (isinstance(found, str) and found in PHONES):
-        return found
-    raise ValueError(unknown_driver(found))
+def _parse_driver(value: object) -> object:
+    if value is None or (isinstance(value, str) and value in PHONES):
+        return value
+    raise ValueError(unknown_driver(value))
 
 
 class PhoneFile(FileModel):
@@ -117,15 +117,15 @@ class PhoneFile(FileModel):
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """Return interface of the phone (``wlan0``, ``rmnet0``) → the machine that shapes the interface's path."""
-        return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
+        return {INTERFACES[path]: attachment for path in INTERFACES if (attachment := getattr(self, path)) is not None}
 
 
-def _by_driver(found: object) -> object:
+def _by_driver(value: object) -> object:
     """Validate a phone with the model of its kind. A phone with a wrong driver is left to the base model to report."""
-    driver = found.get("driver") if isinstance(found, dict) else None
+    driver = value.get("driver") if isinstance(value, dict) else None
     if not isinstance(driver, str) or driver not in PHONES:
-        return found
-    return phone_kind(driver).settings.model_validate(found)
+        return value
+    return phone_kind(driver).settings.model_validate(value)
 
 
 class LabFile(FileModel):
@@ -177,14 +177,14 @@ class LabFile(FileModel):
             AttachedPath(
                 phone,
                 interface,
-                place.interface or machine.shaped_interface,
-                place.mac or "",
-                place.ip or "",
-                at_phone=place.at is not None,
+                attachment.interface or machine.shaped_interface,
+                attachment.mac or "",
+                attachment.ip or "",
+                at_phone=attachment.at is not None,
             )
             for phone, file in self.phones.items()
-            for interface, place in file.attachments().items()
-            if place.place(phone) == name and place.section == section
+            for interface, attachment in file.attachments().items()
+            if attachment.place(phone) == name and attachment.section == section
         )
         return replace(machine, paths=paths)
 
@@ -203,10 +203,10 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     document = load_yaml(path)
     check_kind(document, "lab")
     checker = Checker(document)
-    given = document.data.get("phones") if isinstance(document.data, Mapping) else None
-    if isinstance(given, Mapping):
-        phones = {name: _read_phone(name, value, checker) for name, value in given.items()}
-        stubs = {name: {} if isinstance(value, Mapping) else value for name, value in given.items()}
+    phones_data = document.data.get("phones") if isinstance(document.data, Mapping) else None
+    if isinstance(phones_data, Mapping):
+        phones = {name: _read_phone(name, value, checker) for name, value in phones_data.items()}
+        stubs = {name: {} if isinstance(value, Mapping) else value for name, value in phones_data.items()}
         lab = checker.model(LabFile, {**document.data, "phones": stubs})
         lab = lab.model_copy(update={"phones": phones}) if lab is not None and None not in phones.values() else None
     else:
@@ -218,17 +218,17 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     return lab, document
 
 
-def _read_phone(name: str, given: object, checker: Checker) -> PhoneFile | None:
+def _read_phone(name: str, data: object, checker: Checker) -> PhoneFile | None:
     """Validate a phone with the model of its kind, so that messages list that kind's keys; None: it is wrong."""
-    if not isinstance(given, Mapping):
+    if not isinstance(data, Mapping):
         return None
-    driver = given.get("driver")
+    driver = data.get("driver")
     if driver is not None and (not isinstance(driver, str) or driver not in PHONES):
         checker.add(("phones", name, "driver"), unknown_driver(driver))
         return None
     model = phone_kind(driver).settings if driver is not None else PhoneFile
-    own = {key: value for key, value in given.items() if key in model.model_fields or not _drivers_with(key)}
-    for key in given.keys() - own.keys():
+    own = {key: value for key, value in data.items() if key in model.model_fields or not _drivers_with(key)}
+    for key in data.keys() - own.keys():
         checker.add(("phones", name, key), f"of phones with {drivers_text(_drivers_with(key))} alone")
     return checker.model(model, own, ("phones", name))
 

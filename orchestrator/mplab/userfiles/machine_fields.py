@@ -21,23 +21,23 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 
 
-def _parse_mac(found: object) -> str:
-    if isinstance(found, str) and _MAC.fullmatch(found.lower()):
-        return found.lower()
-    raise ValueError(f"mac {show(found)}: six pairs of hexadecimal digits are needed, like 'a4:50:46:01:02:03'")
+def _parse_mac(value: object) -> str:
+    if isinstance(value, str) and _MAC.fullmatch(value.lower()):
+        return value.lower()
+    raise ValueError(f"mac {show(value)}: six pairs of hexadecimal digits are needed, like 'a4:50:46:01:02:03'")
 
 
-def _parse_ip(found: object) -> str:
-    if isinstance(found, str) and names.is_address(found):
-        return str(ip_address(found))
-    raise ValueError(f"ip {show(found)}: one address is needed, like '192.168.1.23'")
+def _parse_ip(value: object) -> str:
+    if isinstance(value, str) and names.is_address(value):
+        return str(ip_address(value))
+    raise ValueError(f"ip {show(value)}: one address is needed, like '192.168.1.23'")
 
 
-def _parse_fingerprint(found: object) -> str:
-    if isinstance(found, str) and _FINGERPRINT.fullmatch(found):
-        return found
+def _parse_fingerprint(value: object) -> str:
+    if isinstance(value, str) and _FINGERPRINT.fullmatch(value):
+        return value
     raise ValueError(
-        f"host_key {show(found)}: a fingerprint is needed, 'SHA256:' and 43 characters, as "
+        f"host_key {show(value)}: a fingerprint is needed, 'SHA256:' and 43 characters, as "
         "'dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key' shows it on the router"
     )
 

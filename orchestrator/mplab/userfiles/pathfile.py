@@ -44,33 +44,33 @@ _RATE_PATTERN = r"^\s*(unlimited|\+?[0-9]+(\.[0-9]+)?\s*[kMG]bit\/s)\s*$"
 _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\s*$"
 
 
-def _kind(found: object) -> str:
+def _kind(value: object) -> str:
     """Return the tag for the form in which a value is written: `TEXT` or `MAPPING`."""
-    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+    return MAPPING if isinstance(value, dict | BaseModel) else TEXT
 
 
-def _parse_rate(found: object) -> float | None:
-    if found == UNLIMITED:
+def _parse_rate(value: object) -> float | None:
+    if value == UNLIMITED:
         return None
     try:
-        return parse_rate_kbps(found)
+        return parse_rate_kbps(value)
     except ValueError as error:
         raise ValueError(f"{error}; or {UNLIMITED!r}") from None
 
 
-def parse_queue(found: object) -> Queue:
+def parse_queue(value: object) -> Queue:
     """Parse ``"150 kB"``, ``"100 packets"``. Raises ValueError."""
-    if isinstance(found, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", found, re.ASCII)):
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", value, re.ASCII)):
         packets = int(match[1])
         if packets == 0:
-            raise ValueError(f"queue {show(found)}: must hold at least 1 packet")
+            raise ValueError(f"queue {show(value)}: must hold at least 1 packet")
         return Queue("packets", packets)
     try:
-        size = parse_size_bytes(found)
+        size = parse_size_bytes(value)
     except ValueError as error:
         raise ValueError(f"queue: {error}; or packets, like '100 packets'") from None
     if size < SMALLEST_QUEUE_BYTES:
-        raise ValueError(f"queue {show(found)}: no full packet fits: at least {SMALLEST_QUEUE_BYTES} B")
+        raise ValueError(f"queue {show(value)}: no full packet fits: at least {SMALLEST_QUEUE_BYTES} B")
     return Queue("bytes", size)
 
 
@@ -122,9 +122,9 @@ class QueueFile(FileModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        given = [key for key in ("target", "interval") if key in self.model_fields_set]
-        if given and self.discipline not in CONTROLLED:
-            raise ValueError(f"{self.discipline} has no '{given[0]}': only {' and '.join(CONTROLLED)} have")
+        keys = [key for key in ("target", "interval") if key in self.model_fields_set]
+        if keys and self.discipline not in CONTROLLED:
+            raise ValueError(f"{self.discipline} has no '{keys[0]}': only {' and '.join(CONTROLLED)} have")
         if not 0 < self.target < self.interval:
             target, interval = format_duration_ms(self.target), format_duration_ms(self.interval)
             raise ValueError(f"target {target}, interval {interval}: the target must be more than 0 ms and the shorter")
@@ -215,7 +215,7 @@ def settings(file: BaseModel, traces: Path) -> list[Setting]:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
         traces: folder of the traces.
     """
-    found = []
+    values = []
     for key in PATH_KEYS:
         if key not in file.model_fields_set:
             continue
@@ -223,32 +223,32 @@ def settings(file: BaseModel, traces: Path) -> list[Setting]:
         if key == "rtt":
             value /= 2
         attribute = "delay_ms" if key == "rtt" else ATTRIBUTES[key]
-        found += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
+        values += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
     for way in ("down", "up"):
         if way in file.model_fields_set:
-            found += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
-    return found
+            values += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
+    return values
 
 
-def _of_direction(way: Way, given: float | DirectionFile | None, traces: Path) -> Iterator[Setting]:
-    if not isinstance(given, DirectionFile):
-        yield Setting(way, "rate_kbps", given, way)
+def _of_direction(way: Way, direction: float | DirectionFile | None, traces: Path) -> Iterator[Setting]:
+    if not isinstance(direction, DirectionFile):
+        yield Setting(way, "rate_kbps", direction, way)
         yield Setting(way, "trace", None, way)
         return
-    for key in type(given).model_fields:
-        if key in given.model_fields_set:
-            yield Setting(way, ATTRIBUTES[key], _value(key, getattr(given, key), traces), f"{way}.{key}")
+    for key in type(direction).model_fields:
+        if key in direction.model_fields_set:
+            yield Setting(way, ATTRIBUTES[key], _value(key, getattr(direction, key), traces), f"{way}.{key}")
     for one, other in (("rate", "trace"), ("trace", "rate_kbps")):
-        if one in given.model_fields_set:
+        if one in direction.model_fields_set:
             yield Setting(way, other, None, f"{way}.{one}")
 
 
-def _value(key: str, given: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
-    if isinstance(given, BurstLossFile):
-        return given.model()
-    if isinstance(given, QueueFile):
-        return given.queue()
-    return Trace(traces / given) if key == "trace" else given
+def _value(key: str, value: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
+    if isinstance(value, BurstLossFile):
+        return value.model()
+    if isinstance(value, QueueFile):
+        return value.queue()
+    return Trace(traces / value) if key == "trace" else value
 
 
 _NO_RTT = -1.0
@@ -274,13 +274,13 @@ class PathFile(FileModel):
 
     @field_validator("rtt", mode="wrap")
     @classmethod
-    def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+    def _needed(cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
         """Require an RTT, or a delay in both directions; raise ValueError without them.
 
         A direction that could not be parsed counts as having a delay.
         """
-        if given != _NO_RTT:
-            return read(given)
+        if value != _NO_RTT:
+            return read(value)
         ways = [info.data[way] for way in WAYS if way in info.data]
         if any(not isinstance(way, DirectionFile) or "delay" not in way.model_fields_set for way in ways):
             raise ValueError("key 'rtt' is missing")
@@ -293,8 +293,8 @@ class PathFile(FileModel):
         return self
 
     def _problems(self) -> Iterator[str]:
-        for way, given in (("down", self.down), ("up", self.up)):
-            if isinstance(given, DirectionFile) and not given.model_fields_set & {"rate", "trace"}:
+        for way, direction_file in (("down", self.down), ("up", self.up)):
+            if isinstance(direction_file, DirectionFile) and not direction_file.model_fields_set & {"rate", "trace"}:
                 yield f"{way}: key 'rate' is missing (or 'trace')"
         delays = self._delays()
         if "rtt" in self.model_fields_set and sum(delays.values()) > self.rtt:
@@ -312,9 +312,9 @@ class PathFile(FileModel):
         """Return direction → its key ``delay``, ms; directions without this key are left out."""
         ways = (("down", self.down), ("up", self.up))
         return {
-            way: given.delay
-            for way, given in ways
-            if isinstance(given, DirectionFile) and "delay" in given.model_fields_set
+            way: direction.delay
+            for way, direction in ways
+            if isinstance(direction, DirectionFile) and "delay" in direction.model_fields_set
         }
 
     def condition(self, traces: Path) -> PathCondition:

@@ -90,8 +90,8 @@ class Document:
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
         """Return a problem of the value at `path`. `shown` is the path to name in the message; None: `path`."""
         note = self.notes.get(self._nearest(path), "")
-        said = f"{text} ({note})" if note else text
-        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)
+        full_text = f"{text} ({note})" if note else text
+        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), full_text)
 
     def _nearest(self, path: KeyPath) -> KeyPath:
         while path and path not in self.lines:
@@ -127,8 +127,8 @@ def parse_yaml(source: bytes, file: str) -> Document:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
-        found = source[error.start]
-        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{found:02x}): save the file as UTF-8") from None
+        byte = source[error.start]
+        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{byte:02x}): save the file as UTF-8") from None
     builder = _Builder(file)
     try:
         for event in _events(text):
@@ -270,8 +270,8 @@ class _Builder:
             self.lines[path] = line
             return path
         if top.key is None:
-            found = "a list" if isinstance(value, list) else "a mapping"
-            raise InputError(f"{self.file}:{line}: {found} as a key: a key is one word")
+            kind = "a list" if isinstance(value, list) else "a mapping"
+            raise InputError(f"{self.file}:{line}: {kind} as a key: a key is one word")
         top.value.setdefault(top.key, value)
         top.key = None
         return top.key_path

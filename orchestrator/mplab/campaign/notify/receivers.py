@@ -221,17 +221,17 @@ class Mail:
 
     def compose(self, message: Message) -> EmailMessage:
         """Compose the e-mail for a message."""
-        made = EmailMessage()
-        made["From"] = self._settings.sender
-        made["To"] = ", ".join(self._settings.to)
-        made["Subject"] = f"[mplab] {message.line}"
-        made["Date"] = formatdate()
-        made["Message-ID"] = make_msgid("mplab", self._settings.sender.rpartition("@")[2])
-        made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no automatic reply
+        mail = EmailMessage()
+        mail["From"] = self._settings.sender
+        mail["To"] = ", ".join(self._settings.to)
+        mail["Subject"] = f"[mplab] {message.line}"
+        mail["Date"] = formatdate()
+        mail["Message-ID"] = make_msgid("mplab", self._settings.sender.rpartition("@")[2])
+        mail["Auto-Submitted"] = "auto-generated"  # RFC 3834: no automatic reply
         if message.kind in URGENT:
-            made["Importance"] = "high"
-        made.set_content(f"{message.body}\n", cte="quoted-printable")
-        return made
+            mail["Importance"] = "high"
+        mail.set_content(f"{message.body}\n", cte="quoted-printable")
+        return mail
 
     def _connect(self, timeout_s: float) -> smtplib.SMTP:
         settings = self._settings

@@ -83,10 +83,10 @@ def show(lab: LabArgument, router: RouterOption = "", as_json: JsonOption = Fals
 @app.command()
 def restore(lab: LabArgument, router: RouterOption = "") -> None:
     """Undo the changes of mplab, even if a run uses the router, server or phone: the run fails."""
-    found = load_lab(lab)
+    lab_file = load_lab(lab)
     for item in UndoJournal.recover(undo_directory()):
         out.print(f"{item.name}: {item.failure or 'undone'}", markup=False, soft_wrap=True)
-    for machine in _machines(found, router):
+    for machine in _machines(lab_file, router):
         reachable_driver_of(machine).give_back(machine)
         _say(machine, "restored")
 
@@ -100,10 +100,10 @@ def shape(
     as_json: JsonOption = False,
 ) -> None:
     """Apply a link condition to a phone's paths, show the kernels' state, and undo it at the end."""
-    found = load_lab(lab)
-    check_name("phone", phone, found.phones)
+    lab_file = load_lab(lab)
+    check_name("phone", phone, lab_file.phones)
     condition = one_link(link)
-    shaping = _shaping(found, phone)
+    shaping = _shaping(lab_file, phone)
     kinds = abilities()
     can = {path: kinds[shaping[interface].kind] for path, interface in INTERFACES.items() if interface in shaping}
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, can)])
@@ -148,8 +148,8 @@ def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
     signal.signal(signal.SIGTERM, stop)
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(_POLL_S, left))
-        for place in held.values():
-            place.hold.check_alive()
+        for machine in held.values():
+            machine.hold.check_alive()
 
 
 def _no_probe(_paths: object) -> dict[str, PathMeasurement]:

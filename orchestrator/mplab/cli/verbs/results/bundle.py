@@ -69,16 +69,16 @@ def bundle(
         anonymise=anonymise,
     )
     with writing(target), err.status("Bundling …"):
-        made = write_bundle(path, target, options)
+        written = write_bundle(path, target, options)
     if as_json:
-        print_json({**vars(made), "path": str(made.path), "sha256": _digest(made.path)})
+        print_json({**vars(written), "path": str(written.path), "sha256": _digest(written.path)})
         return
-    out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
-    if made.left_out:
-        out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
-    if made.omitted:
-        out.print(f"{made.omitted} files are left out, because their content is unknown: ANONYMISED.md lists them")
-    if made.payload:
+    out.print(f"{written.path}: {written.files} files, {written.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
+    if written.left_out:
+        out.print(f"{written.left_out} tables and scores are left out; their checksums are in it")
+    if written.omitted:
+        out.print(f"{written.omitted} files are left out, because their content is unknown: ANONYMISED.md lists them")
+    if written.payload:
         err.print(
             "! its captures contain the transferred data and the keys to decrypt it: check who may get it",
             style="yellow",

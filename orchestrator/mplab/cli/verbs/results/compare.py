@@ -54,20 +54,20 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     paths = [find_run(name, runs) for name in names or [""]]
-    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
+    comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     if junit is not None:
-        cases = checks_xml(f"compare {done.runs.run.manifest.run_id}", map(_case, done.checks))
+        cases = checks_xml(f"compare {comparison.runs.run.manifest.run_id}", map(_case, comparison.checks))
         replace(junit, cases.encode())
     if as_json:
-        print_json(_content(done))
+        print_json(_content(comparison))
     else:
-        _show(done, everything=everything)
+        _show(comparison, everything=everything)
     if gate:
-        done.check()
+        comparison.check()
 
 
-def _show(done: Comparison, *, everything: bool) -> None:
-    compared, checks = done.runs, done.checks
+def _show(comparison: Comparison, *, everything: bool) -> None:
+    compared, checks = comparison.runs, comparison.checks
 
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
@@ -93,7 +93,7 @@ def _show(done: Comparison, *, everything: bool) -> None:
         for check in budgets:
             rows.add_row(check.state, check.about, check.text, style="red" if check.state == "failed" else "")
         out.print(rows)
-    for shift in done.shifts:
+    for shift in comparison.shifts:
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
 
 
@@ -103,8 +103,8 @@ def _case(check: GateCheck) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(done: Comparison) -> dict[str, object]:
-    compared = done.runs
+def _content(comparison: Comparison) -> dict[str, object]:
+    compared = comparison.runs
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -112,8 +112,8 @@ def _content(done: Comparison) -> dict[str, object]:
         "correction": compared.correction,
         "warnings": list(compared.warnings),
         "missing": [series._asdict() for series in compared.missing],
-        "passed": not done.failed,
-        "checks": [vars(check) for check in done.checks],
-        "level_changes": [vars(shift) for shift in done.shifts],
+        "passed": not comparison.failed,
+        "checks": [vars(check) for check in comparison.checks],
+        "level_changes": [vars(shift) for shift in comparison.shifts],
         "changes": [change_content(change) for change in compared.changes],
     }

@@ -76,7 +76,7 @@ def reproduce(
                 _show_report(bundle, remade)
 
         try:
-            done = reproduce_bundle(
+            reproduction = reproduce_bundle(
                 file,
                 folder,
                 only_report=only is not None,
@@ -94,11 +94,11 @@ def reproduce(
                 print_json({"format": 1, "bundle": str(file), "broken": [asdict(part) for part in error.broken]})
             raise
         if as_json:
-            print_json(_content(done))
-        elif done.second is not None:
-            _show_results(done.second)
-    done.check()
-    if not done.good:
+            print_json(_content(reproduction))
+        elif reproduction.second is not None:
+            _show_results(reproduction.second)
+    reproduction.check()
+    if not reproduction.good:
         raise typer.Exit(1)
 
 
@@ -138,8 +138,8 @@ def _show_report(bundle: Bundle, remade: Rebuilt) -> None:
         out.print(f"… and {len(remade.differences) - _MOST_NAMED} more: --json has all")
     if remade.versions:
         rows = table("what", "then", "here")
-        for what, then, here in remade.versions:
-            rows.add_row(what, then or "none", here or "none")
+        for name, then, here in remade.versions:
+            rows.add_row(name, then or "none", here or "none")
         out.print(rows)
     else:
         out.print("All versions are those of the run: raw data or the analysis must have been changed by hand.")
@@ -159,7 +159,7 @@ def _show_results(second: SecondRun) -> None:
     out.print()
     rows = table("result", "contrast", "then → now", "pairs")
     for pair in told(agreed.contrasts):
-        sizes = ", ".join(str(found.pairs if found else 0) for found in (pair.before, pair.after))
+        sizes = ", ".join(str(contrast.pairs if contrast else 0) for contrast in (pair.before, pair.after))
         rows.add_row(pair.agreement, pair.name, pair.text, sizes, style=STYLES.get(pair.agreement, ""))
     out.print(rows)
     for warning in agreed.compared.warnings:
@@ -173,8 +173,8 @@ def _show_results(second: SecondRun) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(done: Reproduction) -> dict[str, object]:
-    bundle, remade = done.bundle, done.report
+def _content(reproduction: Reproduction) -> dict[str, object]:
+    bundle, remade = reproduction.bundle, reproduction.report
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -186,7 +186,7 @@ def _content(done: Reproduction) -> dict[str, object]:
             "differences": [asdict(difference) for difference in remade.differences],
             "versions": [{"what": what, "then": then, "here": here} for what, then, here in remade.versions],
         },
-        "results": _results(done.second) if done.second else None,
+        "results": _results(reproduction.second) if reproduction.second else None,
     }
 
 

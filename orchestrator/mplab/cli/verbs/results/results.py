@@ -44,12 +44,12 @@ def index(
     as_json: JsonOption = False,
 ) -> None:
     """Update the index from the run directories."""
-    done = _update(runs, _file(runs, file), rebuild=rebuild)
+    updated = _update(runs, _file(runs, file), rebuild=rebuild)
     if as_json:
-        print_json({"index": str(_file(runs, file)), **vars(done)})
+        print_json({"index": str(_file(runs, file)), **vars(updated)})
     else:
         out.print(
-            f"{_file(runs, file)}: {done.read} runs read, {done.kept} unchanged, {done.removed} gone",
+            f"{_file(runs, file)}: {updated.read} runs read, {updated.kept} unchanged, {updated.removed} gone",
             markup=False,
             soft_wrap=True,
         )
@@ -59,7 +59,10 @@ def index(
 def tables(as_json: JsonOption = False) -> None:
     """List the tables and their columns; docs/results.md and docs/trace-tables.md say more."""
 
-    known = {name: (one.doc, [field.name for field in one.fields]) for name, one in RESULT_TABLES.items()}
+    known = {
+        name: (table_schema.doc, [field.name for field in table_schema.fields])
+        for name, table_schema in RESULT_TABLES.items()
+    }
     for name in TRACES:
         known[name] = (TABLES[name].doc, ["run_id", "cell", *TABLES[name].schema])
     if as_json:
@@ -146,7 +149,7 @@ def _file(runs: Path, file: Path | None) -> Path:
 def _update(runs: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
     with err.status("Reading the runs …"):
-        done = update(runs, file, rebuild=rebuild)
-    for problem in done.problems:
+        updated = update(runs, file, rebuild=rebuild)
+    for problem in updated.problems:
         err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
-    return done
+    return updated

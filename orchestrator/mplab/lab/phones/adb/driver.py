@@ -76,7 +76,7 @@ class AdbPhones(PhoneDriver):
         """See `PhoneKind`: the phone and, if it shapes itself through adb, the phone as a shaper."""
         serial = _adb(settings).serial
         yield _adb(settings).resource(name)
-        by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
+        by_adb = settings.root_shell is None and any(attachment.at for attachment in settings.attachments().values())
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))
 
@@ -91,9 +91,9 @@ class AdbPhones(PhoneDriver):
 
         Files that are copied to the phone are removed again.
         """
-        what, settings = f"phone {name}", _adb(lab.phones[name])
+        subject, settings = f"phone {name}", _adb(lab.phones[name])
         if ADB.find() is None:
-            yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
+            yield Finding(f"{subject}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
             return
         with deferred("slow to import, needed by few labs"):
             from mplab.drivers.phone.adb.open import open_phone
@@ -101,10 +101,10 @@ class AdbPhones(PhoneDriver):
             with open_phone(name, settings) as phone:
                 yield from _findings(phone, settings, lab.by_itself(name))
         except MplabError as error:
-            yield Finding(what, "missing", str(error), "see the message")
+            yield Finding(subject, "missing", str(error), "see the message")
         if lab.proxy is None or not lab.proxy.listen:
             yield Finding(
-                f"{what}: proxy",
+                f"{subject}: proxy",
                 "warning",
                 "the lab file names no address at which this phone reaches a proxy: runs cannot use it",
                 "add 'proxy: {driver: docker, engine: …, listen: [ADDRESS]}'",
@@ -114,31 +114,31 @@ class AdbPhones(PhoneDriver):
 def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.readiness import default_thresholds, look
-    what, found = f"phone {phone.name}", phone.identity()
-    yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
+    subject, identity = f"phone {phone.name}", phone.identity()
+    yield Finding(subject, "ok", f"{phone.serial} answers: {identity.model}, {identity.os}")
     if settings.unrooted:
         yield unrooted_finding(phone.name)
     elif not phone.rooted:
         remedy = f"root it, or allow root in its root manager: docs/phones.md; or {BY_SOCKS}"
-        yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
+        yield Finding(f"{subject}: root", "missing", "none: a run needs root for its traffic", remedy)
     else:
         yield from _rooted_findings(phone, itself)
     problems = look(phone, settings.ready or default_thresholds(), settings.apps).problems
     for problem in problems:
-        yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
+        yield Finding(f"{subject}: ready", "missing", problem, "see 'ready' in the lab file")
     if not problems:
-        yield Finding(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
+        yield Finding(f"{subject}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
 
 
 def _rooted_findings(phone: "AdbPhone", itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     """Yield the findings that need root: on each transport, and on shaping on the phone itself."""
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.kernel import read_kernel
-    what = f"phone {phone.name}"
-    yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
+    subject = f"phone {phone.name}"
+    yield Finding(f"{subject}: root", "ok", f"by '{phone.root.value}'")
     for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
-            yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
+            yield Finding(f"{subject}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     if itself is not None:
         yield from phone_driver_of(itself).check(phone, itself)
 
@@ -165,10 +165,10 @@ def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
             "key 'listen' is missing: the address of the engine's host at which the phone reaches the proxy",
         )
     else:
-        for place, address in enumerate(lab.proxy.listen):
+        for index, address in enumerate(lab.proxy.listen):
             if IPv4Address(address).is_loopback:
                 text = f"address '{address}': is this machine's own loopback, which no real phone can reach"
-                checker.add(("proxy", "listen", place), text)
+                checker.add(("proxy", "listen", index), text)
 
 
 def check_serials(lab: LabFile, name: str, checker: Checker) -> None:

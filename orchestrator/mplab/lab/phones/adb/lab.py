@@ -125,8 +125,8 @@ class BenchLab(AndroidLab, BaseLab):
         """Return a factory that refuses: a real phone has apps but no browser, and the origin has no desktop peer."""
 
         def refuse(**_settings: object) -> NoReturn:
-            what = "no desktop peer: its origin has only containers"
-            raise StepError(f"a lab with a real phone has {what if node == 'peer' else 'apps, but no browser'}")
+            missing = "no desktop peer: its origin has only containers"
+            raise StepError(f"a lab with a real phone has {missing if node == 'peer' else 'apps, but no browser'}")
 
         return refuse
 

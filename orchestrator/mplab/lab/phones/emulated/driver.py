@@ -37,11 +37,11 @@ def _models() -> list[str]:
     return sorted(path.stem for folder in folders for path in Path(folder, "phones").glob("*.yaml"))
 
 
-def _parse_model(found: object) -> str:
+def _parse_model(value: object) -> str:
     names = _models()
-    if isinstance(found, str) and found in names:
-        return found
-    raise ValueError(unknown("phone", str(found), names))
+    if isinstance(value, str) and value in names:
+        return value
+    raise ValueError(unknown("phone", str(value), names))
 
 
 ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
@@ -99,10 +99,10 @@ class EmulatedPhones(PhoneDriver):
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
         """See `PhoneDriver`. Check the device's programs, root and Multipath TCP; start nothing."""
         yield check_node(name)
-        what, settings = f"phone {name}", lab.phones[name]
+        subject, settings = f"phone {name}", lab.phones[name]
         missing = [program for program in self.programs(settings) if program.find() is None]
         for program in missing:
-            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+            yield Finding(f"{subject}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
         if missing:
             return
         model = model_of(settings)
@@ -110,12 +110,14 @@ class EmulatedPhones(PhoneDriver):
             yield unrooted_finding(name)
         elif model.root == "none":
             remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
-            yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
+            yield Finding(f"{subject}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
         for transport, driver in DRIVERS.importable().items():
             if reason := missing_on_phone(LabUse(lab, phone=name), transport):
-                yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
-        found = f"{model.model}, Android {model.android}, emulated"
-        yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
+                yield Finding(
+                    f"{subject}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped"
+                )
+        text = f"{model.model}, Android {model.android}, emulated"
+        yield Finding(subject, "ok", text, f"to switch it on: mplab lab up --lab {lab_file}")
 
 
 def model_name(settings: PhoneFile | None) -> str:

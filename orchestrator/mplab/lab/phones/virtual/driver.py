@@ -44,12 +44,12 @@ class VirtualPhones(PhoneDriver):
 
 def check_node(name: str) -> Finding:
     """Check that this machine can run a phone in a node of the virtual lab."""
-    what = f"phone {name}"
+    subject = f"phone {name}"
     try:
         check_namespaces()
     except MplabError as error:
-        return Finding(what, "missing", str(error), "see the message")
-    return Finding(what, "ok", "virtual: 'mplab doctor' checks what it needs")
+        return Finding(subject, "missing", str(error), "see the message")
+    return Finding(subject, "ok", "virtual: 'mplab doctor' checks what it needs")
 
 
 DRIVER = VirtualPhones()

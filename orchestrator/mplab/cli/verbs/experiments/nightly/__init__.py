@@ -221,8 +221,8 @@ def tidy(
     problems = [result for result in results if result.problem]
     if as_json:
         freed = sum(result.freed_bytes for result in results)
-        done = [{"text": one.action.text, "freed_bytes": one.freed_bytes, "problem": one.problem} for one in results]
-        print_json({"actions": [action.text for action in actions], "results": done, "freed_bytes": freed})
+        entries = [{"text": one.action.text, "freed_bytes": one.freed_bytes, "problem": one.problem} for one in results]
+        print_json({"actions": [action.text for action in actions], "results": entries, "freed_bytes": freed})
     else:
         for action in actions:
             out.print(action.text, markup=False, soft_wrap=True)
@@ -240,15 +240,15 @@ def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
     """
     if name and (Path(name) / "campaign.json").is_file():
         return CampaignDirectory.open(Path(name))
-    found = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
-    if not found:
+    directories = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
+    if not directories:
         raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
-    matches = [path for path in found if path.name.startswith(name) or path.name.endswith(name)]
+    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
     if not name or len(matches) == 1:
-        return CampaignDirectory.open(found[-1] if not name else matches[0])
-    names = ", ".join(path.name for path in (matches or found)[-5:])
-    what = "several campaigns are" if matches else "no campaign is"
-    raise InputError(f"{campaigns}: {what} called {name!r}; there are: {names}")
+        return CampaignDirectory.open(directories[-1] if not name else matches[0])
+    names = ", ".join(path.name for path in (matches or directories)[-5:])
+    problem = "several campaigns are" if matches else "no campaign is"
+    raise InputError(f"{campaigns}: {problem} called {name!r}; there are: {names}")
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:

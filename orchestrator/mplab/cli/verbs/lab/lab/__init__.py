@@ -82,13 +82,13 @@ def up(
     command = [sys.executable, "-m", "mplab.run.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
     with ExitStack() as stack:
-        said = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
+        events = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
         prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
-        given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
-        inherited = given.inherited() if given is not None else NOTHING
+        containers = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
+        inherited = containers.inherited() if containers is not None else NOTHING
         inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, inherited=inherited))
         os.close(write_end)
-        for record in map(json.loads, said):
+        for record in map(json.loads, events):
             if record["event"] == "up":
                 _describe(record, as_json=as_json, keep=keep)
             else:
@@ -112,8 +112,8 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     out.print(rows)
     for name, router in facts["routers"].items() if isinstance(facts["routers"], dict) else ():
         out.print(f"router {name}: {', '.join(router.values())}", markup=False)
-    if isinstance(found := facts.get("phone"), dict):
-        out.print(f"phone {found['name']}: {found['model']}, {found['os']}, root by '{found['root']}'", markup=False)
+    if isinstance(phone := facts.get("phone"), dict):
+        out.print(f"phone {phone['name']}: {phone['model']}, {phone['os']}, root by '{phone['root']}'", markup=False)
     services = facts["services"] if isinstance(facts["services"], dict) else {}
     for name, hosts in services.items():
         out.print(f"service {name}: {', '.join(f'{host} {address}' for host, address in hosts.items())}")
@@ -132,10 +132,10 @@ def shell(
     lab: Annotated[str, typer.Option(help="Lab id, when several are running.")] = "",
 ) -> None:
     """Open a shell inside a node of a running lab."""
-    found = find_node(node, lab=lab)
+    running_node = find_node(node, lab=lab)
     argv = command or [os.environ.get("SHELL", "/bin/sh")]
     env = {**os.environ, "PS1": f"{node}:\\w\\$ "}
-    raise typer.Exit(subprocess.run(enter_argv(found, argv), env=env, check=False).returncode)
+    raise typer.Exit(subprocess.run(enter_argv(running_node, argv), env=env, check=False).returncode)
 
 
 @app.command("list")

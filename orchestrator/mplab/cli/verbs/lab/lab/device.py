@@ -58,13 +58,13 @@ def device(
     keys = tuple(line.strip() for file in key or () for line in file if line.strip())
     settings = DeviceSettings(phone=phone, port=port, serial=serial, trust=cast(Trust, trust), keys=keys)
     where = Node(node, find_node(node).pid) if node else None
-    with Device(settings, where) as found:
+    with Device(settings, where) as running:
         if as_json:
-            print_json(found.facts)
+            print_json(running.facts)
         else:
-            _describe(found.facts)
+            _describe(running.facts)
         with suppress(KeyboardInterrupt):
-            while found.running:
+            while running.running:
                 time.sleep(_POLL_S)
 
 
@@ -123,8 +123,8 @@ def _list(*, as_json: bool) -> None:
 
 
 def _pair(text: str) -> tuple[str, object]:
-    key, found, value = text.partition("=")
-    if not found:
+    key, equals, value = text.partition("=")
+    if not equals:
         raise InputError(f"parameter {text!r}: KEY=VALUE is needed, like seconds=5")
     try:
         number = json.loads(value)

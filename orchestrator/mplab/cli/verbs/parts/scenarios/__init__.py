@@ -45,30 +45,30 @@ def list_all(
     """List the app scenarios: parameters, metrics with units and sources, services, time limit, needs."""
     if context.invoked_subcommand is not None:
         return
-    found = describe_all()
+    scenarios = describe_all()
     if as_json:
-        print_json(found)
+        print_json(scenarios)
     elif short:
         rows = table("scenario", "what it does", "parameters", "services", "limit")
-        for one in found:
-            names = ", ".join(parameter["name"] for parameter in one["parameters"])
-            limit = _limit(one["time_limit_s"])
-            rows.add_row(one["name"], one["title"], names, ", ".join(one["services"]), limit)
+        for scenario in scenarios:
+            names = ", ".join(parameter["name"] for parameter in scenario["parameters"])
+            limit = _limit(scenario["time_limit_s"])
+            rows.add_row(scenario["name"], scenario["title"], names, ", ".join(scenario["services"]), limit)
         out.print(rows)
     else:
-        for one in found:
-            _print(one)
+        for scenario in scenarios:
+            _print(scenario)
 
 
 @app.command()
 def show(name: ScenarioArgument, as_json: JsonOption = False) -> None:
     """Show one scenario: parameters, metrics with units and sources, services, time limit, needs."""
     check_name("scenario", name, catalog().scenarios)
-    found = next(one for one in describe_all() if one["name"] == name)
+    described = next(scenario for scenario in describe_all() if scenario["name"] == name)
     if as_json:
-        print_json(found)
+        print_json(described)
     else:
-        _print(found)
+        _print(described)
 
 
 @app.command()
@@ -92,7 +92,7 @@ def check(
     parameters = read_parameters(name, parameter or ())
     condition = link_entry(link)
     with RunDisplay() as display:
-        found = check_alone(
+        result = check_alone(
             name,
             parameters,
             transport=transport,
@@ -102,19 +102,19 @@ def check(
             watch=display.watch(),
         )
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
         rows = table("metric", "", "value", "unit", "better")
-        for row in found.scores:
+        for row in result.scores:
             rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
-        if found.scores:
+        if result.scores:
             out.print(rows)
-        for text in found.reasons:
-            err.print(f"{found.outcome}: {text}", style="red", markup=False, soft_wrap=True)
-        for text in found.warnings:
+        for text in result.reasons:
+            err.print(f"{result.outcome}: {text}", style="red", markup=False, soft_wrap=True)
+        for text in result.warnings:
             err.print(f"! {text}", style="yellow", markup=False, soft_wrap=True)
-        out.print(f"Evidence: {found.directory}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if found.ok else 1)
+        out.print(f"Evidence: {result.directory}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if result.ok else 1)
 
 
 @app.command()
@@ -201,20 +201,26 @@ def _describe(scenario: AnyScenario) -> dict[str, Any]:
     }
 
 
-def _print(one: dict[str, Any]) -> None:
-    out.print(f"{one['name']}  {one['title']}", style="bold", markup=False)
-    needs = [f"{one['cpus']:g} processors", *(["a browser"] if one["needs_ui"] else []), *one["programs"]]
-    services = ", ".join(one["services"]) or "only web sites and files"
-    out.print(f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(one['time_limit_s'])}", markup=False)
+def _print(scenario: dict[str, Any]) -> None:
+    out.print(f"{scenario['name']}  {scenario['title']}", style="bold", markup=False)
+    needs = [
+        f"{scenario['cpus']:g} processors",
+        *(["a browser"] if scenario["needs_ui"] else []),
+        *scenario["programs"],
+    ]
+    services = ", ".join(scenario["services"]) or "only web sites and files"
+    out.print(
+        f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(scenario['time_limit_s'])}", markup=False
+    )
     rows = table("  parameter", "type", "units", "default", "")
-    for parameter in one["parameters"]:
+    for parameter in scenario["parameters"]:
         about = " ".join(part for part in (parameter["description"], _bracketed(parameter["allowed"])) if part)
         rows.add_row(
             f"  {parameter['name']}", parameter["type"], parameter["units"], _default(parameter["default"]), about
         )
     out.print(rows)
     rows = table("  metric", "", "unit", "better", "per", "source")
-    for metric in one["metrics"]:
+    for metric in scenario["metrics"]:
         rows.add_row(
             f"  {metric['name']}",
             metric["title"],

@@ -69,7 +69,7 @@ class Asked:
     key: Path | None = None
 
 
-def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
+def analyze_on_cluster(options: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
     """Analyse runs, and print the outcome of each.
 
     Raises:
@@ -83,22 +83,22 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
         from mplab.analysis.cluster.address import Keys, parse
         from mplab.analysis.cluster.connect import connected
         from mplab.analysis.cluster.drive import Drive
-    address = parse(asked.address, Keys(asked.authority, asked.certificate, asked.key), asked.memory)
-    found = _found(names, runs, all_runs=all_runs)
+    address = parse(options.address, Keys(options.authority, options.certificate, options.key), options.memory)
+    selected = _found(names, runs, all_runs=all_runs)
     began = time.monotonic()
     results: list[AnalysedRun] = []
-    with err.status(f"Connecting with {asked.address} …") as status:
+    with err.status(f"Connecting with {options.address} …") as status:
 
         def tell(spread: "Spread") -> None:
             status.update(Text(_how_far(spread, time.monotonic() - began)))
 
         with connected(address) as client:
-            results += Drive(client, found, tell=tell).results()
-    place = {run: index for index, (_, run) in enumerate(found)}
-    results.sort(key=lambda result: place[result.run])
+            results += Drive(client, selected, tell=tell).results()
+    position = {run: index for index, (_, run) in enumerate(selected)}
+    results.sort(key=lambda result: position[result.run])
     seconds = time.monotonic() - began
     if as_json:
-        print_json({"cluster": asked.address, "seconds": round(seconds, 3), "runs": [_content(r) for r in results]})
+        print_json({"cluster": options.address, "seconds": round(seconds, 3), "runs": [_content(r) for r in results]})
     else:
         _show(results, seconds)
     if any(result.error for result in results):
@@ -135,8 +135,8 @@ def _meant(name: str, there: Sequence[str], runs: str) -> str:
     """
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
-        what = "several runs are" if matches else "no run is"
-        raise InputError(f"{runs}: {what} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
+        problem = "several runs are" if matches else "no run is"
+        raise InputError(f"{runs}: {problem} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
     return matches[0]
 
 
@@ -164,16 +164,16 @@ def _show(results: Sequence["AnalysedRun"], seconds: float) -> None:
     for result in results:
         if result.error:
             err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)
-    done = [result for result in results if not result.error]
-    if len(results) == len(done) == 1 and Path(done[0].where).is_dir():
+    analysed = [result for result in results if not result.error]
+    if len(results) == len(analysed) == 1 and Path(analysed[0].where).is_dir():
         with deferred("slow to import"):
             from mplab.run.concluding import summary_of
-        print_summary(summary_of(Path(done[0].where)), Path(done[0].where))
+        print_summary(summary_of(Path(analysed[0].where)), Path(analysed[0].where))
         return
     rows = table("run", "cells", "problems", "report")
-    for result in done:
+    for result in analysed:
         cells = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
         rows.add_row(result.run, cells, str(len(result.problems) or ""), f"{result.where}/report/index.html")
-    if done:
+    if analysed:
         out.print(rows)
-    out.print(f"→ {len(done)} of {len(results)} runs analysed in {duration(seconds)}", markup=False)
+    out.print(f"→ {len(analysed)} of {len(results)} runs analysed in {duration(seconds)}", markup=False)
