@@ -1,4 +1,13 @@
-"""Plan an experiment, run it in its lab, resume a run. Usable from Python without the command line (docs/python.md)."""
+"""Plan an experiment, run it in its lab, resume a run. Usable from Python without the command line (docs/python.md).
+
+Belongs here: everything between an experiment and a complete run directory. Not here: options and printing (`cli`),
+several runs (`campaign`), the steps and verdict of a cell (`cell`), parts of a lab (`lab`), numbers (`analysis`).
+
+* Functions for callers: `planning`, `executing`, `resuming`, `reproducing`, `comparing`, `alone`, `orders`, `progress`.
+* Host process: `ready`, `beginning`, `hosting`, `hooks`, `metrics`, `concluding`, `junit`, `host`.
+* Process inside the lab: `inside`, `run`, `cells`, `ending`. `hostrpc` connects it with the host process.
+* Both: `blocks` (order of the cells), `run_directory`.
+"""
 
 import importlib
 from typing import TYPE_CHECKING

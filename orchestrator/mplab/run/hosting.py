@@ -130,7 +130,7 @@ def _check_images(directory: RunDirectory, containers: HandedOver | None) -> Non
         return
     if changed := containers.changed_since(json_of(directory.read_manifest().lab)):
         raise InputError(
-            f"{directory.path}: {changed} have changed since the run started: its cells would not be comparable; "
+            f"{directory.path}: {changed} have changed since the run began: its cells would not be comparable; "
             "start a new run"
         )
 

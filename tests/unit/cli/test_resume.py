@@ -242,6 +242,6 @@ def test_resume_says_when_the_checkout_is_another_one(
     monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
     done = mplab("resume", directory.path)
-    assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
+    assert "this is 0123abc: scenarios, pages and services may differ" in done.stderr
     (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert resumed["git"] == {"commit": "0123abc", "dirty": False}

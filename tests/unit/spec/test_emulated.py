@@ -109,7 +109,7 @@ def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("phone", "level", "words"),
     [
-        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs take what"),
+        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs use only apps"),
         ("{driver: emulated, model: android-16}", "missing", "'root: none' in the lab file"),
     ],
 )

@@ -160,7 +160,7 @@ def test_what_nobody_shapes_is_left_as_it_is(load: Load, tmp_path: Path, catalog
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("core_rtt: 40 ms", "core_rtt: what lies behind the proxy is shaped by nobody in a lab with a real phone"),
+        ("core_rtt: 40 ms", "core_rtt: a lab with a real phone cannot shape the path behind the proxy"),
         (
             "changes: [{at: 5 s, path: lte, radio: off}]",
             "lte at 5 s: radio: no shaper on this path of one can drop its packets",

@@ -83,7 +83,7 @@ def test_a_path_in_words() -> None:
         (("lte:", "5g:"), "key 'lte' is missing"),
         (("7040 kbit/s", "{loss: 1 %}"), "wifi: down: key 'rate' is missing (or 'trace')"),
         (("7040 kbit/s", "{}"), "empty: one of rate, delay"),
-        (("7040 kbit/s", "{rate: 1 Mbit/s, trace: x}"), "a trace takes the place of the rate"),
+        (("7040 kbit/s", "{rate: 1 Mbit/s, trace: x}"), "a trace replaces the rate"),
         (("7040 kbit/s", "{trace: ../x}"), "the name of a file in router-configs/traces is needed"),
         (("7040 kbit/s", "{trace: nosuch}"), "unknown trace 'nosuch'. Allowed: none"),
         (("7040 kbit/s", "{rate: 1 Mbit/s, delay: 51 ms}"), "the delay of down is more than the rtt 50 ms"),
