@@ -12,7 +12,7 @@ import psutil
 from mplab.base import programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
-from mplab.base.findings import Finding, Level
+from mplab.base.findings import Finding
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.proxy import driver_of as proxy_driver_of
 from mplab.drivers.proxy.driver import DRIVERS as PROXIES
@@ -88,11 +88,11 @@ def _appium() -> Finding:
     return Finding("appium", "ok", "server and Chromium driver are installed")
 
 
-def _attempt(name: str, fact: str, action: Callable[[], object], level: Level = "missing") -> Finding:
+def _attempt(name: str, fact: str, action: Callable[[], object]) -> Finding:
     try:
         action()
     except MplabError as error:
-        return Finding(name, level, str(error), "see the message")
+        return Finding(name, "missing", str(error), "see the message")
     return Finding(name, "ok", fact)
 
 
@@ -104,10 +104,11 @@ def _namespaces() -> Finding:
 def _transports() -> Iterator[Finding]:
     """Yield the findings of each transport's driver; a driver that cannot be imported is a finding."""
     for name in DRIVERS:
-        try:
-            yield from DRIVERS[name].check()
-        except MplabError as error:
-            yield Finding(f"transport {name}", "missing", str(error), "see the message")
+        yield from _checked(f"transport {name}", partial(_check_transport, name))
+
+
+def _check_transport(name: str) -> Iterable[Finding]:
+    return DRIVERS[name].check()
 
 
 def _others() -> Iterator[Finding]:
@@ -115,15 +116,14 @@ def _others() -> Iterator[Finding]:
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
     for kind, drivers in kinds.items():
         for name in drivers:
-            try:
-                drivers[name]
-            except MplabError as error:
-                yield Finding(f"{kind} {name}", "missing", str(error), "see the message")
-    yield from _asked("shaper", lambda: emulator_driver().check())
-    yield from _asked("proxy", lambda: own_driver().check(None, ""))
+            imported = _attempt(f"{kind} {name}", "", partial(drivers.__getitem__, name))
+            if imported.level == "missing":
+                yield imported
+    yield from _checked("shaper", lambda: emulator_driver().check())
+    yield from _checked("proxy", lambda: own_driver().check(None, ""))
 
 
-def _asked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def _checked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
     except MplabError as error:
