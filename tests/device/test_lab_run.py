@@ -12,8 +12,8 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import CHECKOUT
-from mplab.cell.traces import read_trace
-from mplab.lab.needs import programs_of_lab
+from mplab.cell.instruments import read_trace
+from mplab.lab.driver import programs_of_lab
 from mplab.run.ready import check_ready
 from mplab.userfiles.labuse import use_lab
 from tests.device.conftest import wait_until

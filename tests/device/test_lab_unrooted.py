@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.lab.needs import programs_of_lab
+from mplab.lab.driver import programs_of_lab
 from mplab.run.ready import check_ready
 from mplab.userfiles.labuse import use_lab
 

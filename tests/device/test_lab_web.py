@@ -9,8 +9,8 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.base.programs import APPIUM_DIR, CHECKOUT
-from mplab.cell.traces import read_trace
-from mplab.lab.needs import programs_of_lab
+from mplab.cell.instruments import read_trace
+from mplab.lab.driver import programs_of_lab
 from mplab.run.ready import check_ready
 from mplab.userfiles.labuse import use_lab
 

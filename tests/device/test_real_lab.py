@@ -45,7 +45,7 @@ def test_a_rooted_phone_says_what_it_is_unless_a_run_has_it(tmp_path: Path, devi
 @pytest.mark.parametrize("device", ["android-16"], indirect=True)
 def test_a_phone_that_is_not_rooted_is_refused(tmp_path: Path, device: Device) -> None:
     label = re.escape(f"one ({device.address})")
-    with pytest.raises(LabNotReadyError, match=rf"{label}: not rooted: its traffic can be sent to the agent by root"):
+    with pytest.raises(LabNotReadyError, match=rf"{label}: not rooted: only root can redirect its traffic"):
         look_at_phone(lab(tmp_path, device))
 
 

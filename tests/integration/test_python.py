@@ -84,5 +84,5 @@ def test_the_example_of_the_manual_runs(tmp_path: Path) -> None:
 def test_a_run_from_python_is_interrupted_and_resumed(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(EXPERIMENT)
     stopped, resumed = python(INTERRUPTED, "tiny.yaml", folder=tmp_path)
-    assert stopped.startswith("stopped after 1 of 2 cells; go on with: mplab resume runs/")
+    assert stopped.startswith("stopped after 1 of 2 cells; continue with: mplab resume runs/")
     assert resumed == "True ok ok"

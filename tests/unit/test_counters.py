@@ -1,7 +1,7 @@
 """The kernel's counters are read by name."""
 
 from mplab.base.counters import difference, parse_interfaces, parse_netstat
-from mplab.cell.traces import traffic
+from mplab.cell.instruments import traffic
 
 NETSTAT = """\
 TcpExt: SyncookiesSent TCPTimeouts

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import StepError
-from mplab.cell.observe import ObservationLog
+from mplab.cell.attempt import ObservationLog
 from mplab.drivers.ui.evidence import OpenApps
 
 

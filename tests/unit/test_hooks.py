@@ -16,7 +16,8 @@ from mplab.base import polling
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.format.hooks import Argv, Hooks, parse_command
 from mplab.format.record import json_of
-from mplab.run.hooks import HookRunner, allow, check_allowed, check_programs
+from mplab.run.hooks import HookRunner, check_programs
+from mplab.run.ready import allow, check_allowed
 from mplab.run.run_directory import RunDirectory
 from tests.fakes.eventlines import read_lines
 
@@ -158,7 +159,7 @@ def test_programs_that_are_missing_are_named_before_anything_is_begun() -> None:
 def test_commands_of_others_are_not_run_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     hooks = Hooks(before_run=(("touch", "x"),))
-    with pytest.raises(InputError, match=r"somebody's: its hooks .*: before_run: 'touch x'.*--allow-hooks"):
+    with pytest.raises(InputError, match=r"somebody's: its hooks .*: before_run: 'touch x'.*allow_hooks=True"):
         check_allowed(hooks, "somebody's")
     check_allowed(Hooks(), "somebody's")
     allow(hooks)

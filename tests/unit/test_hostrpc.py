@@ -62,7 +62,7 @@ def test_questions_and_answers() -> None:
 
 
 def test_nobody_is_there() -> None:
-    with pytest.raises(MplabError, match="nobody outside of the lab answers 'echo'"):
+    with pytest.raises(MplabError, match="no host process answers 'echo'"):
         HostClient.received().ask("echo")
 
 
@@ -82,7 +82,7 @@ def test_whoever_asks_is_told_when_the_process_outside_is_gone() -> None:
         answers.begin()
         with answers:
             pass
-        with pytest.raises(MplabError, match="has gone before it answered 'echo'"):
+        with pytest.raises(MplabError, match="ended before it answered 'echo'"):
             outside.ask("echo", text="x")
 
 

@@ -46,18 +46,20 @@ class Drivers(Mapping[str, Driver]):
         """
         plugin = self._registry[name]
         module = "" if plugin.attribute else self._module or self._registry.member
-        found = plugin.load(self._attribute, module)
-        what = f"{self._registry.what} {name}"
-        if not isinstance(found, self._kind):
+        driver = plugin.load(self._attribute, module)
+        subject = f"{self._registry.what} {name}"
+        if not isinstance(driver, self._kind):
             where = ".".join(filter(None, (plugin.module, module)))
             raise LabNotReadyError(
-                f"{what}: {plugin.attribute or self._attribute} of {where} is of type {type(found).__name__}. "
+                f"{subject}: {plugin.attribute or self._attribute} of {where} is of type {type(driver).__name__}. "
                 f"Derive its class from {self._kind.__module__}.{self._kind.__name__}"
             )
-        if found.name != name:
-            called = f"is called {found.name}. Register it by that name" if found.name else f"needs 'name = \"{name}\"'"
-            raise LabNotReadyError(f"{what}: its driver {called}")
-        return found
+        if driver.name != name:
+            called = (
+                f"is called {driver.name}. Register it by that name" if driver.name else f"needs 'name = \"{name}\"'"
+            )
+            raise LabNotReadyError(f"{subject}: its driver {called}")
+        return driver
 
     def __getitem__(self, name: str) -> Driver:
         """Return a driver; see `load`.

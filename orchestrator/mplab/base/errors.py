@@ -127,16 +127,16 @@ def check_each(checks: Iterable[Callable[[], object]]) -> None:
     Raises:
         DeviceError: at least one check raised it. The message joins those of all failed checks.
     """
-    found: list[DeviceError] = []
+    errors: list[DeviceError] = []
     for check in checks:
         try:
             check()
         except DeviceError as error:
-            found.append(error)
-    if len(found) == 1:
-        raise found[0]
-    if found:
-        first, *others = found
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        first, *others = errors
         text = str(first).removeprefix(f"{first.device}: ").rstrip()
         raise DeviceError(first.device, "; ".join([text, *(str(error).rstrip() for error in others)]))
 

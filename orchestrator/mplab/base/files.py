@@ -1,16 +1,37 @@
-"""Write files atomically (complete or absent) and report a full disk."""
+"""Write files atomically (complete or absent), report a full disk, read files that hold a secret."""
 
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from mplab.base.errors import MplabError
+from mplab.base.errors import InputError, MplabError
 
 GO_ON = "make space, then 'mplab resume'; what was finished is kept"
 """Advice for a full disk, part of the message."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Closing:
+    """Base class of objects that are closed at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Release what the object holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        """Return the object."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the object."""
+        self.close()
 
 
 @contextlib.contextmanager
@@ -87,3 +108,47 @@ def sync_tree(directory: Path) -> None:
             if path.is_file() and not path.is_symlink():
                 sync(path)
         sync(Path(folder))
+
+
+_MOST_BYTES = 4096
+
+
+def private_file_problem(path: Path) -> str:
+    """Return why a file cannot be used as a secret: it is missing, or others may read it; "": it can be used."""
+    if not path.is_file():
+        return f"no such file: {path}"
+    return _mode_problem(path, path.stat())
+
+
+def read_secret(path: Path) -> str:
+    """Return the only line of a private file. Error messages contain no part of it.
+
+    Raises:
+        InputError: the file is missing, other users may read it, or it is not one line of UTF-8 text.
+    """
+    if problem := private_file_problem(path):
+        raise InputError(problem)
+    try:
+        with path.open("rb") as file:
+            if problem := _mode_problem(path, os.fstat(file.fileno())):
+                raise InputError(problem)
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        text = content.decode().strip()
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8 text") from None  # the error itself holds the content
+    if len(content) > _MOST_BYTES or not text or not text.isprintable():
+        raise InputError(f"{path}: one line of text is needed, and nothing else")
+    return text
+
+
+def _mode_problem(path: Path, status: os.stat_result) -> str:
+    return f"others may read {path}: chmod 600 {path}" if stat.S_IMODE(status.st_mode) & 0o077 else ""
+
+
+def state_directory() -> Path:
+    """Return ``$XDG_STATE_HOME/mplab``; by default, ``~/.local/state/mplab``."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "mplab"

@@ -140,28 +140,28 @@ class Stalls:
             ended = self._end.wait(_BEAT_S)
             late_s = self._clock() - before - _BEAT_S
             if late_s > _STALL_S:
-                what = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
-                self.warnings.append(f"{what}: stopped, or the host was too busy")
+                text = f"mplab did not run for {late_s:.1f} s ({self._doing()})"
+                self.warnings.append(f"{text}: stopped, or the host was too busy")
 
 
 def judge_load(load: HostLoad, needed: float) -> Sequence[str]:
     """Return the reasons why the host was too busy for a scenario that needs `needed` processors; empty: it was not."""
-    found = []
+    reasons = []
     if load.free_cpus < needed:
-        found.append(
+        reasons.append(
             f"the host was overloaded: other programs left {load.free_cpus:g} processors, the scenario needs {needed:g}"
         )
     if load.pressure_percent is not None and load.pressure_percent > MAX_PRESSURE_PERCENT:
-        found.append(
+        reasons.append(
             f"the host was overloaded: a program waited for a processor {load.pressure_percent:g} % of the time "
             f"(CPU pressure; more than {MAX_PRESSURE_PERCENT:g} %)"
         )
     if load.steal_percent > MAX_STEAL_PERCENT:
-        found.append(
+        reasons.append(
             f"the host was overloaded: {load.steal_percent:g} % of the processors' time went to other virtual machines "
             f"(steal; more than {MAX_STEAL_PERCENT:g} %)"
         )
-    return found
+    return reasons
 
 
 def _process_s(stat: Path) -> float:

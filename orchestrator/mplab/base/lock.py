@@ -42,14 +42,14 @@ def private_directory(path: Path) -> Path:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        status = path.lstat()
     except OSError as error:
         raise LabNotReadyError(f"{path}: cannot be made: {error.strerror}") from error
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise LabNotReadyError(f"{path}: a directory is needed, not a link or file: remove it")
-    if found.st_uid != os.getuid():
-        raise LabNotReadyError(f"{path}: belongs to user {found.st_uid}, not {os.getuid()}: remove it")
-    if found.st_mode & 0o022:
+    if status.st_uid != os.getuid():
+        raise LabNotReadyError(f"{path}: belongs to user {status.st_uid}, not {os.getuid()}: remove it")
+    if status.st_mode & 0o022:
         raise LabNotReadyError(f"{path}: others may write to it: run 'chmod 700 {path}'")
     return path
 
@@ -150,8 +150,8 @@ def _write_lease(lease: Path, run_id: str) -> None:
 def _holder(lease: Path) -> str:
     """Return `` by run … (pid …) since …``, or "" while the holder has not written its lease."""
     try:
-        found = json.loads(lease.read_text(encoding="utf-8"))
-        run = f"run {found['run_id']}" if found["run_id"] else "a process"
-        return f" by {run} (pid {found['pid']}) since {found['since']}"
+        holder = json.loads(lease.read_text(encoding="utf-8"))
+        run = f"run {holder['run_id']}" if holder["run_id"] else "a process"
+        return f" by {run} (pid {holder['pid']}) since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return ""

@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 from structlog.typing import EventDict, Processor
 
-from mplab.base.state import state_directory
+from mplab.base.files import state_directory
 
 _MOST_BYTES = 1_000_000
 

@@ -105,20 +105,20 @@ class Node:
             DeviceError: the command did not end within `timeout_s`, or (with `check`) its exit code is not 0.
         """
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 self.argv(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
             )
         except subprocess.TimeoutExpired as error:
             raise DeviceError(self.name, f"no answer within {timeout_s:g} s", command=tuple(argv)) from error
-        if check and done.returncode != 0:
+        if check and completed.returncode != 0:
             raise DeviceError(
                 self.name,
                 "a command failed",
                 command=tuple(argv),
-                exit_code_found=done.returncode,
-                stderr=done.stderr or done.stdout,
+                exit_code_found=completed.returncode,
+                stderr=completed.stderr or completed.stdout,
             )
-        return CommandResult(done.returncode, done.stdout, done.stderr)
+        return CommandResult(completed.returncode, completed.stdout, completed.stderr)
 
     def program(self, program: Program) -> str:
         """Return the absolute path of a program: nodes and host share their files. Raises LabNotReadyError."""

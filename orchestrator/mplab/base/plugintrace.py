@@ -88,6 +88,6 @@ class _Trace:
     def _find(self, file: str) -> str:
         """Return the plug-in of a source file, or ""."""
         if file not in self._plugin_of:
-            found = (what for place, what in self._places.items() if file == place or file.startswith(place))
-            self._plugin_of[file] = next(found, "")
+            matching = (name for place, name in self._places.items() if file == place or file.startswith(place))
+            self._plugin_of[file] = next(matching, "")
         return self._plugin_of[file]

@@ -49,12 +49,12 @@ class Program:
 
     def find(self) -> Path | None:
         """Return the absolute path, or None: the program is not installed."""
-        asked = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
+        override = os.environ.get(f"MPLAB_{self.name.upper().replace('-', '_')}")
         search = os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATH])
-        for candidate in (asked, *self.candidates) if asked else self.candidates:
-            found = shutil.which(candidate, path=search)
-            if found:
-                return Path(found)
+        for candidate in (override, *self.candidates) if override else self.candidates:
+            path = shutil.which(candidate, path=search)
+            if path:
+                return Path(path)
         return None
 
     def path(self) -> Path:
@@ -63,10 +63,10 @@ class Program:
         Raises:
             LabNotReadyError: the program is not installed; the message gives the command that installs it.
         """
-        found = self.find()
-        if found is None:
+        path = self.find()
+        if path is None:
             raise LabNotReadyError(f"{self.name} was not found ({self.purpose}); {self.remedy}")
-        return found
+        return path
 
     @property
     def remedy(self) -> str:
@@ -78,12 +78,12 @@ class Program:
 
         "": the program is missing, or its version is unknown.
         """
-        found = self.find()
-        if found is None:
+        path = self.find()
+        if path is None:
             return ""
         if self.version_argv:
-            return _version_of((str(found), *self.version_argv))
-        return _version_of((*_PACKAGE_VERSION, self.package)) if found.resolve().is_relative_to("/usr") else ""
+            return _version_of((str(path), *self.version_argv))
+        return _version_of((*_PACKAGE_VERSION, self.package)) if path.resolve().is_relative_to("/usr") else ""
 
 
 _HOMES = ("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
@@ -94,7 +94,7 @@ def _version_of(argv: Sequence[str]) -> str:
     try:
         # Some programs, such as pulseaudio, create folders in all of these before they print their version.
         with tempfile.TemporaryDirectory(prefix="mplab-version-") as home:
-            done = subprocess.run(
+            completed = subprocess.run(
                 argv,
                 capture_output=True,
                 text=True,
@@ -104,7 +104,7 @@ def _version_of(argv: Sequence[str]) -> str:
             )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    match = re.search(r"(\d+:)?\d+(\.\d+)+[^\s,;)]*", done.stdout + done.stderr)
+    match = re.search(r"(\d+:)?\d+(\.\d+)+[^\s,;)]*", completed.stdout + completed.stderr)
     return match.group() if match else ""
 
 

@@ -12,51 +12,51 @@ _MEANT = {"max": "at_most", "min": "at_least"}
 _LOOKS_OTHER = re.compile(r"[-+]?[0-9.]+|true|false|null")
 
 
-def show(found: object) -> str:
-    """Return `found` as a message shows it: quoted, on one line, cut to 60 characters.
+def show(value: object) -> str:
+    """Return `value` as a message shows it: quoted, on one line, cut to 60 characters.
 
     Numbers are quoted too (``rate '7040'``), since in a quantity the file may hold a number or text.
     """
-    text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > _SHOWN_CHARACTERS:
         text = text[: _SHOWN_CHARACTERS - 1] + "…"
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"'{printable}'"
 
 
-def describe(found: object) -> str:
-    """Return a description of `found` by its kind: ``nothing``, ``a list``, ``3``, ``'5' (text)``, ``'word'``."""
-    match found:
+def describe(value: object) -> str:
+    """Return a description of `value` by its kind: ``nothing``, ``a list``, ``3``, ``'5' (text)``, ``'word'``."""
+    match value:
         case None:
             return "nothing"
         case str():
-            return f"{show(found)} (text)" if _LOOKS_OTHER.fullmatch(found) else show(found)
+            return f"{show(value)} (text)" if _LOOKS_OTHER.fullmatch(value) else show(value)
         case list():
             return "a list"
         case dict():
             return "a mapping"
         case _:
-            return json.dumps(found)
+            return json.dumps(value)
 
 
-def did_you_mean(found: str, allowed: Iterable[str]) -> str:
+def did_you_mean(value: str, allowed: Iterable[str]) -> str:
     """Return `` Did you mean 'mptcp'?`` with a leading space, or "" when no allowed name is similar."""
     by_lower = {name.lower(): name for name in allowed}
-    near = difflib.get_close_matches(found.lower(), by_lower, n=1, cutoff=0.6)
-    meant = _MEANT.get(found.lower(), "")
+    near = difflib.get_close_matches(value.lower(), by_lower, n=1, cutoff=0.6)
+    meant = _MEANT.get(value.lower(), "")
     name = meant if meant in by_lower else by_lower[near[0]] if near else ""
     return f" Did you mean '{name}'?" if name else ""
 
 
-def file_hint(found: str, siblings: Iterable[str]) -> str:
+def file_hint(value: str, siblings: Iterable[str]) -> str:
     """Return a suggestion as `did_you_mean` does, for files. Suffixes, which most siblings share, are not compared."""
     by_stem = {PurePath(name).stem.lower(): name for name in siblings}
-    near = difflib.get_close_matches(PurePath(found).stem.lower(), by_stem, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(PurePath(value).stem.lower(), by_stem, n=1, cutoff=0.6)
     return f" Did you mean '{by_stem[near[0]]}'?" if near else ""
 
 
-def unknown(kind: str, found: str, allowed: Iterable[str]) -> str:
+def unknown(kind: str, value: str, allowed: Iterable[str]) -> str:
     """Return ``unknown transport 'mtcp'. Did you mean 'mptcp'? Allowed: mptcp, sptcp-lte, sptcp-wifi``."""
     names = sorted(allowed)
     listed = ", ".join(names) if names else "none"
-    return f"unknown {kind} {show(found)}.{did_you_mean(found, names)} Allowed: {listed}"
+    return f"unknown {kind} {show(value)}.{did_you_mean(value, names)} Allowed: {listed}"

@@ -15,6 +15,7 @@ from typing import Any, Self
 import structlog
 
 from mplab.base.errors import CellError, MplabError
+from mplab.base.files import Closing
 from mplab.base.lock import private_directory
 
 COMMAND_TIMEOUT_S = 30.0
@@ -125,7 +126,7 @@ class Recovered:
     """Reason why the change could not be undone; "": it is undone."""
 
 
-class UndoJournal:
+class UndoJournal(Closing):
     """Changes that a process has made and not yet undone: a file of command lines on disk.
 
     Each process has one file. Its first line describes the owner (pid, start time, boot). A line
@@ -169,16 +170,6 @@ class UndoJournal:
         if not self._pending:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
-
-    def __enter__(self) -> Self:
-        """Return the journal."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the journal."""
-        self.close()
 
     @staticmethod
     def recover(directory: Path) -> list[Recovered]:

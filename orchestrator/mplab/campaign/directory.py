@@ -131,14 +131,14 @@ def quarantined_before(campaigns: Path, resources: Iterable[str]) -> dict[str, s
     Raises:
         InputError: the events of a campaign are damaged.
     """
-    asked, found = set(resources), {}
+    wanted, quarantined = set(resources), {}
     for manifest in sorted(campaigns.glob("*/campaign.json"), reverse=True):
-        if not asked:
+        if not wanted:
             break
         directory = CampaignDirectory(manifest.parent)
         for status in directory.read_state().resources if directory.events_file.is_file() else ():
-            if status.name in asked:
-                asked.remove(status.name)
+            if status.name in wanted:
+                wanted.remove(status.name)
                 if status.quarantined:
-                    found[status.name] = status.reason
-    return found
+                    quarantined[status.name] = status.reason
+    return quarantined

@@ -13,9 +13,8 @@ from mplab.format.experiment import Ending
 from mplab.format.names import VIRTUAL_NAME, is_name
 from mplab.format.plan import Plan
 from mplab.lab.resources import resources_of
-from mplab.userfiles.check import Checker, raise_lines
+from mplab.userfiles.check import Checker, check_kind, raise_lines
 from mplab.userfiles.experiment import Experiment
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.labuse import NoSuchLabError
 from mplab.userfiles.layers import kept_files
 from mplab.userfiles.yaml import load_yaml
@@ -54,6 +53,15 @@ class Campaign:
         """Return the limits that end the campaign before everything is done."""
         return Ending(max_s=self.file.max, until=self.file.until)
 
+    @property
+    def estimate_s(self) -> float:
+        """Return the time for which the busiest resource is needed, seconds: an estimate of the campaign's duration."""
+        load_s: dict[str, float] = {}
+        for job in self.jobs:
+            for name in job.resources:
+                load_s[name] = load_s.get(name, 0.0) + job.estimate_s
+        return max(load_s.values())
+
 
 def read_campaign_file(path: Path) -> tuple[CampaignFile, Checker]:
     """Read a campaign file. Return it with the checker for further problems. Raises InputError."""
@@ -84,8 +92,8 @@ def load_campaign(path: Path, *, load: Load, plan: MakePlan) -> Campaign:
     wrong: list[str] = []
     for index, entry in enumerate(file.entries()):
         try:
-            made, longest_s = _jobs(entry, base, len(jobs), load, plan)
-            jobs += made
+            planned, longest_s = _jobs(entry, base, len(jobs), load, plan)
+            jobs += planned
             if longest_s >= file.stall:
                 text = f"a cell of {entry.file} may take {longest_s:g} s (cell_timeout): more is needed"
                 checker.add(("stall",), f"{file.stall:g} s without a sign of life, but {text}")
@@ -125,15 +133,15 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
     path = base / Path(entry.file).expanduser()
     if not path.is_file():
         raise _NoSuchFileError(f"no such file: {path}")
-    made: list[Job] = []
+    jobs: list[Job] = []
     longest_s = 0.0
     for phone in entry.phones or ("",):
         lab = str(base / Path(entry.lab).expanduser()) if entry.lab not in {"", VIRTUAL_NAME} else entry.lab
         experiment = load(path, lab, phone, entry.vars)
         planned = plan(experiment)
         longest_s = max(longest_s, experiment.cell_timeout_s)
-        words = [f"{before + len(made) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
-        made.append(
+        words = [f"{before + len(jobs) + 1:02}", entry.label or experiment.name, phone or experiment.lab.phone]
+        jobs.append(
             Job(
                 id="-".join(word for word in words if word and is_name(word)),
                 experiment=experiment.name,
@@ -149,4 +157,4 @@ def _jobs(entry: ExperimentEntry, base: Path, before: int, load: Load, plan: Mak
                 estimate_s=planned.estimate_s,
             )
         )
-    return made, longest_s
+    return jobs, longest_s

@@ -1,4 +1,4 @@
-"""Judge a try at a job from its exit code, its error message, and the cells of its run."""
+"""Judge a try at a job, and the resources that it used, from exit code, error message and cells of its run."""
 
 import signal
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal
 
 from mplab.base.errors import GateError, InputError, LabNotReadyError
 from mplab.base.lock import IN_USE
-from mplab.format.campaign import CellCounts
+from mplab.format.campaign import CellCounts, ResourceStatus
 from mplab.run.progress import RunProgress
 
 Next = Literal["done", "again", "failed"]
@@ -35,30 +35,60 @@ def cells_of(progress: RunProgress | None) -> CellCounts:
     return CellCounts(progress.total, progress.ok, progress.invalid, progress.failed, progress.left_out)
 
 
-def judge(code: int, said: str, before: CellCounts, after: CellCounts) -> Verdict:
+def judge(code: int, message: str, before: CellCounts, after: CellCounts) -> Verdict:
     """Judge a try that ended by itself.
 
     Args:
         code: its exit code; negative: the signal that killed it.
-        said: its error message, "" without one.
+        message: its error message, "" without one.
         before: outcomes of the run when the try began.
         after: outcomes of the run when it ended.
     """
     if code in _GOOD:
         return Verdict("done", resources="good" if after.ok else "unknown")
     if code == InputError.exit_code:
-        return Verdict("failed", said or "bad input")
-    if code == LabNotReadyError.exit_code and IN_USE in said:
-        return Verdict("again", said, busy=True)
-    return Verdict("again", _reason(code, said, after), "good" if after.ok > before.ok else "bad")
+        return Verdict("failed", message or "bad input")
+    if code == LabNotReadyError.exit_code and IN_USE in message:
+        return Verdict("again", message, busy=True)
+    return Verdict("again", _reason(code, message, after), "good" if after.ok > before.ok else "bad")
 
 
-def _reason(code: int, said: str, after: CellCounts) -> str:
+def _reason(code: int, message: str, after: CellCounts) -> str:
     if code < 0:
         return f"killed by {signal.Signals(-code).name}"
     if code == LabNotReadyError.exit_code:
-        return said or "the lab was not ready"
+        return message or "the lab was not ready"
     bad = after.invalid + after.failed
     if bad and after.total and after.ok + bad + after.left_out == after.total:
         return f"{bad} of {after.total} cells are not ok"
-    return said or f"ended with exit code {code}"
+    return message or f"ended with exit code {code}"
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """A circuit breaker of a phone, router, server or lab.
+
+    Attributes:
+        failures: number of consecutive bad tries after which the resource rests.
+        rest_s: duration of a rest, seconds; the next try decides whether it rests again.
+        rests: number of consecutive rests after which the resource is in quarantine.
+    """
+
+    failures: int
+    rest_s: float
+    rests: int
+
+    def judge(self, status: ResourceStatus) -> Literal["use", "rest", "quarantine"]:
+        """Return what to do with a resource after a failed try: use it again, let it rest, or put it in quarantine.
+
+        `status` already counts this failure.
+        """
+        if status.failures < self.failures:
+            return "use"
+        return "rest" if status.rests < self.rests else "quarantine"
+
+    @staticmethod
+    def usable(status: ResourceStatus, now: float) -> bool:
+        """Return whether the resource may be used at `now`, Unix seconds."""
+        rests = status.rests_until is not None and now < status.rests_until
+        return not (status.job or status.quarantined or rests)

@@ -1,7 +1,7 @@
 """Compress or remove data of old runs, as the retention rules of a campaign file say; without rules, do nothing.
 
 Exports `Action`, `Result`, `plan_retention`, `apply_retention`, `LOG`; the rules are a
-`mplab.format.retention.RetentionFile`.
+`mplab.format.campaignfile.RetentionFile`.
 
 A run is changed only if its directory has this format and its run id as name, the run has finished, and no process
 holds its lock. Every removal is logged before it happens: that of a capture in ``retention.jsonl`` of its run, that of
@@ -27,9 +27,9 @@ from mplab.base.errors import InputError, MplabError
 from mplab.base.files import explained, sync
 from mplab.base.humanize import space
 from mplab.base.lock import resource_lock
+from mplab.format.campaignfile import CaptureCompressed, CaptureRemoved, RetentionFile, RunRemoved
 from mplab.format.events import EventLog, read_events
 from mplab.format.manifest import Manifest
-from mplab.format.retention import CaptureCompressed, CaptureRemoved, RetentionFile, RunRemoved
 from mplab.format.runevents import RunEvent
 from mplab.format.units import format_age_s
 from mplab.run.progress import RunProgress
@@ -73,8 +73,10 @@ class Action:
     def text(self) -> str:
         """Return a line for people: ``RUN: remove 24 captures, 1.2 GB (captures: 30 d)``."""
         many = f"{len(self.files)} capture{'s' if len(self.files) != 1 else ''}"
-        what = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[self.kind]
-        return f"{self.run.name}: {what}, {space(self.size_bytes)} ({self.rule})"
+        change = {"compress": f"compress {many}", "captures": f"remove {many}", "run": "remove the whole run"}[
+            self.kind
+        ]
+        return f"{self.run.name}: {change}, {space(self.size_bytes)} ({self.rule})"
 
 
 @dataclass(frozen=True)
@@ -104,12 +106,12 @@ def plan_retention(runs: Path, rules: RetentionFile, now: float | None = None) -
     by_experiment: dict[str, list[Path]] = defaultdict(list)
     for path, match in _run_directories(runs):
         by_experiment[match["name"]].append(path)
-    found = []
+    actions = []
     for paths in by_experiment.values():
         finished = (path for path in sorted(paths, reverse=True) if _ended(path) is not None)
         for newer, path in enumerate(finished):
-            found += _actions(path, rules, now, protected=newer < rules.keep_last)
-    return tuple(sorted(found, key=lambda action: action.run.name))
+            actions += _actions(path, rules, now, protected=newer < rules.keep_last)
+    return tuple(sorted(actions, key=lambda action: action.run.name))
 
 
 def apply_retention(actions: Sequence[Action], runs: Path, *, lock_directory: Path | None = None) -> tuple[Result, ...]:
@@ -221,7 +223,7 @@ def _apply(action: Action, runs: Path, lock_directory: Path | None) -> Result:
     try:
         with resource_lock(RunDirectory(path).lock_name, run_id=path.name, directory=lock_directory):
             if path.parent.resolve() != runs.resolve() or path.is_symlink() or _ended(path) is None:
-                return Result(action, 0, f"{path.name}: no longer a finished run: left as it is")
+                return Result(action, 0, f"{path.name}: no longer a finished run: not changed")
             if action.kind == "run":
                 _remove_run(action, runs)
                 return Result(action, action.size_bytes)
@@ -255,14 +257,14 @@ def _removed(action: Action, log: EventLog) -> Iterator[int]:
 
     The log is written first because readers of tables need it to explain missing captures.
     """
-    there = [file for name in action.files if (file := action.run / name).is_file()]
-    sizes = {file: file.stat().st_size for file in there}
-    for file in there:
+    existing = [file for name in action.files if (file := action.run / name).is_file()]
+    sizes = {file: file.stat().st_size for file in existing}
+    for file in existing:
         name = file.relative_to(action.run).as_posix()
         log.append(CaptureRemoved(file=name, rule=action.rule, bytes=sizes[file], sha256=_sha256(file)))
     sync(log.path)
     sync(action.run)
-    for file in there:
+    for file in existing:
         file.unlink()
         _unfinished(file).unlink(missing_ok=True)
         yield sizes[file]
@@ -304,17 +306,17 @@ def _unfinished(file: Path) -> Path:
 
 def _compress(file: Path, target: Path) -> str:
     """Write `target`, sync it, verify it. Return the SHA-256 of `file`, in hex. Raises MplabError if they differ."""
-    with file.open("rb") as original, target.open("wb") as made:
-        with gzip.GzipFile(filename="", mode="wb", fileobj=made, compresslevel=6, mtime=0) as packed:
+    with file.open("rb") as original, target.open("wb") as output:
+        with gzip.GzipFile(filename="", mode="wb", fileobj=output, compresslevel=6, mtime=0) as packed:
             shutil.copyfileobj(original, packed, _CHUNK)
-        made.flush()
-        os.fsync(made.fileno())
-    found = file.stat()
-    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+        output.flush()
+        os.fsync(output.fileno())
+    status = file.stat()
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     digest = _sha256(file)
     with gzip.open(target, "rb") as unpacked:
         if _digest(unpacked) != digest:
-            raise MplabError(f"{file}: not the same when it was read back compressed: it is left as it is")
+            raise MplabError(f"{file}: the compressed copy differs: the capture is not changed")
     return digest
 
 
@@ -324,10 +326,10 @@ def _sha256(file: Path) -> str:
 
 
 def _digest(content: BinaryIO | gzip.GzipFile) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     while chunk := content.read(_CHUNK):
-        made.update(chunk)
-    return made.hexdigest()
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _sweep(runs: Path) -> None:

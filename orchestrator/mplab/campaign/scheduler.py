@@ -11,14 +11,12 @@ from types import FrameType
 
 from mplab.base.errors import GateError, InputError, InterruptedRunError, LabNotReadyError, MplabError, NoBaselineError
 from mplab.base.lock import is_locked, resource_lock
-from mplab.campaign.breaker import Breaker
 from mplab.campaign.directory import CampaignDirectory
-from mplab.campaign.judge import Verdict, cells_of, judge
+from mplab.campaign.judge import Breaker, Verdict, cells_of, judge
 from mplab.campaign.notify import Message, Notifier
 from mplab.campaign.retention import apply_retention, plan_retention
-from mplab.campaign.running import RunningTry, progress_of
+from mplab.campaign.running import MPLAB, RunningTry, Worker, progress_of
 from mplab.campaign.state import CampaignTracker
-from mplab.campaign.worker import MPLAB, Worker
 from mplab.format.campaign import CampaignState, Job, JobStatus
 from mplab.format.campaignevents import (
     CampaignCut,
@@ -38,9 +36,9 @@ from mplab.format.campaignevents import (
     ResourceUsed,
     Tidied,
 )
+from mplab.format.campaignfile import Kind
 from mplab.format.events import EventLog, EventTail
 from mplab.format.experiment import Ending
-from mplab.format.notify import Kind
 from mplab.run.run_directory import RunDirectory, new_run_id
 
 CHANGED = "the experiment, a file that it extends, or its lab file has changed since the campaign began"
@@ -142,8 +140,8 @@ class Scheduler:
             running.end_when_dead(self._file.stall)
         self._look_at_disk()
         if self._stop:
-            self._interrupted("told to end")
-            raise InterruptedRunError(f"stopped; go on with: mplab nightly resume {self._directory.path}")
+            self._interrupted("stopped by a signal")
+            raise InterruptedRunError(f"stopped; continue with: mplab nightly resume {self._directory.path}")
         self._leave_out()
         self._begin()
         self._on_state(self.state)
@@ -227,9 +225,9 @@ class Scheduler:
             again = ["--failed"] if before.ok + before.invalid + before.failed + before.left_out == before.total else []
             arguments = ["resume", str(self._runs / run), *common, *again]
         else:
-            place = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
-            given = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
-            arguments = ["run", job.file, *common, *place, *given, "--run-id", run]
+            lab_options = [*(["--lab", job.lab] if job.lab else []), *(["--phone", job.phone] if job.phone else [])]
+            variables = [word for key, value in job.given.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+            arguments = ["run", job.file, *common, *lab_options, *variables, "--run-id", run]
         self._append(JobStarted(job=job.id, run=run, number=number))
         worker = Worker(arguments, self._directory.logs / f"{job.id}-{number}.log", self._program)
         self._running[job.id] = RunningTry(job, directory, worker, before)
@@ -245,7 +243,7 @@ class Scheduler:
             elif self._ends_by is not None and time.time() + status.job.block_s > self._ends_by:
                 late.append(status.job.id)
         if late:
-            reason = "not begun: it would not have ended in time (max, until)"
+            reason = "not started: it would not have ended in time (max, until)"
             self._append(CampaignCut(reason=reason, jobs=tuple(late)))
             for job_id in late:
                 self._append(JobFinished(job=job_id, state="left out", reason=reason))
@@ -285,7 +283,7 @@ class Scheduler:
                 self._worse(job, running.worker.said())
             self._done(job, running.run)
         elif blamed:
-            tries = sum(made.blamed for made in self.state.job(job.id).tries)
+            tries = sum(one_try.blamed for one_try in self.state.job(job.id).tries)
             if verdict.next == "failed" or tries >= self._file.tries:
                 self._fail(self.state.job(job.id), verdict.reason)
 
@@ -302,14 +300,14 @@ class Scheduler:
         arguments = ["compare", run, "--runs", str(self._runs), "--window", window]
         self._comparing[job.id] = Worker(arguments, self._directory.logs / f"{job.id}-compare.log", self._program)
 
-    def _compared(self, job: Job, code: int, said: str) -> None:
-        none = code == InputError.exit_code and NoBaselineError.PHRASE in said
+    def _compared(self, job: Job, code: int, message: str) -> None:
+        no_baseline = code == InputError.exit_code and NoBaselineError.PHRASE in message
         if code == GateError.exit_code:
-            self._worse(job, said)
-        elif code != 0 and not none:
-            self._worse(job, f"cannot be compared: {said or f'exit code {code}'}")
+            self._worse(job, message)
+        elif code != 0 and not no_baseline:
+            self._worse(job, f"cannot be compared: {message or f'exit code {code}'}")
         elif not self.state.job(job.id).worse:
-            self._append(JobCompared(job=job.id, passed=True, text="no earlier run" if none else "as before"))
+            self._append(JobCompared(job=job.id, passed=True, text="no earlier run" if no_baseline else "as before"))
         self._append(JobFinished(job=job.id, state="done", reason=""))
 
     def _worse(self, job: Job, text: str) -> None:

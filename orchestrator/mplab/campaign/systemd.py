@@ -107,21 +107,22 @@ Description=mplab campaign {nightly.name}
 Type=exec
 ExecStart={command}
 {environment}
-# Interrupted as by Ctrl-C: phones and routers are given back what was changed, and 'mplab nightly resume' goes on.
-# The campaign alone is told: it tells its runs, once each. What is left after {_STOP_MIN} min is killed.
+# Interrupted as by Ctrl-C: changes of phones and routers are undone, and 'mplab nightly resume' can continue.
+# Only the campaign receives the signal, and sends one to each run. Processes left after {_STOP_MIN} min are killed.
 KillSignal=SIGINT
 KillMode=mixed
 TimeoutStopSec={_STOP_MIN}min
 SuccessExitStatus=130
-# A browser that the kernel ends for want of memory is one failed cell, not the end of the night.
+# If the kernel kills a browser for lack of memory, only one cell fails.
 OOMPolicy=continue
 LimitNOFILE=65536
 # Captures and keys do not belong into core dumps.
 LimitCORE=0
-# No more than this is taken away. Each of these would break labs: PrivateTmp, ProtectSystem (locks and sockets are
-# shared with runs that people start), PrivateDevices (tun, USB phones), ProtectKernelTunables, ProtectControlGroups
+# The service is not restricted further. Each of these would break labs: PrivateTmp, ProtectSystem (locks and sockets
+# are shared with runs that people start), PrivateDevices (tun, USB phones), ProtectKernelTunables, ProtectControlGroups
 # (sysctls, containers), RestrictNamespaces, SystemCallFilter (a virtual lab is namespaces), NoNewPrivileges (sudo,
-# newuidmap, a browser's sandbox), and what implies it for a user: LockPersonality, RestrictRealtime, RestrictSUIDSGID.
+# newuidmap, a browser's sandbox), and options that imply it for a user: LockPersonality, RestrictRealtime,
+# RestrictSUIDSGID.
 """
 
 
@@ -134,7 +135,7 @@ Description=mplab campaign {nightly.name}, every day at {nightly.at:%H:%M}
 OnCalendar=*-*-* {nightly.at:%H:%M}:00
 AccuracySec=1s
 RandomizedDelaySec=0
-# When this host was off at that time, it begins as soon as it is on.
+# If this host was off at that time, the campaign starts when the host starts.
 Persistent=true
 
 [Install]
@@ -219,18 +220,18 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
         MplabError: a file cannot be removed.
     """
     files = [folder / f"mplab-{name}{kind}" for kind in (".timer", ".service", "-resume.service")]
-    found = [file for file in files if file.exists()]
-    if not found:
+    existing = [file for file in files if file.exists()]
+    if not existing:
         raise InputError(f"{folder}: no units of a campaign called {name!r}")
-    for file in found:
+    for file in existing:
         _check_ours(file)
     commands = [_systemctl(scope, "disable", "--now", f"mplab-{name}.timer")]
-    if files[-1] in found:
+    if files[-1] in existing:
         commands.append(_systemctl(scope, "disable", files[-1].name))
     reload = _systemctl(scope, "daemon-reload")
     if disable:
         _give(commands)
-    for file in found:
+    for file in existing:
         with explained(file):
             file.unlink()
     if disable:
@@ -241,7 +242,7 @@ def uninstall(name: str, folder: Path, *, scope: Scope = "user", disable: bool =
 
 def _check_ours(file: Path) -> None:
     if file.exists() and not file.read_text(encoding="utf-8", errors="replace").startswith(_MARK):
-        raise InputError(f"{file}: not written by mplab: it is left as it is")
+        raise InputError(f"{file}: not written by mplab: not changed")
 
 
 def _systemctl(scope: Scope, *words: str) -> list[str]:
@@ -253,6 +254,8 @@ def _give(commands: Sequence[Sequence[str]]) -> None:
         program = shutil.which(command[0])
         if program is None:
             raise LabNotReadyError(f"{command[0]}: no such program: this host has no systemd; use cron")
-        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise LabNotReadyError(f"{' '.join(command)}: {done.stderr.strip() or f'exit code {done.returncode}'}")
+        completed = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        if completed.returncode:
+            raise LabNotReadyError(
+                f"{' '.join(command)}: {completed.stderr.strip() or f'exit code {completed.returncode}'}"
+            )

@@ -112,7 +112,7 @@ class Changer:
             self._settle(device)
         elif moment.access_point == "new":
             if device not in self._spare:
-                raise DeviceError(self._phone.name, f"{device}: nobody knows what a new access point here gives")
+                raise DeviceError(self._phone.name, f"{device}: unknown address for the new access point")
             self._interfaces[device].bring_up(next(self._spare[device]))
             self._dark.discard(device)
             self._settle(device)

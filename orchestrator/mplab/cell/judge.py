@@ -42,43 +42,43 @@ def judge(evidence: CellEvidence, treatment: Treatment) -> CellVerdict:
 def judge_active(active: ActiveCheck, treatment: Treatment) -> list[str]:
     """Return why the test connection before the scenario was not as requested; empty if it was."""
     reasons = treatment.transport.check_active(active)
-    found = active.get("congestion_control", "")
-    if found != treatment.congestion_control:
-        words = found or "an unknown congestion control"
-        reasons.append(f"the agent's sockets use {words}, {treatment.congestion_control} was asked")
+    algorithm = active.get("congestion_control", "")
+    if algorithm != treatment.congestion_control:
+        shown = algorithm or "an unknown congestion control"
+        reasons.append(f"the agent's sockets use {shown}, {treatment.congestion_control} was requested")
     return reasons
 
 
-def _judge_proxy(used: Sequence[str], asked: str) -> list[str]:
-    if set(used) <= {asked}:
+def _judge_proxy(used: Sequence[str], requested: str) -> list[str]:
+    if set(used) <= {requested}:
         return []
-    return [f"the proxy's sockets used {', '.join(used)}, {asked} was asked"]
+    return [f"the proxy's sockets used {', '.join(used)}, {requested} was requested"]
 
 
 def judge_links(
-    asked: Mapping[str, PathCondition], measured: Mapping[str, PathMeasurement], tolerance: Tolerance
+    requested: Mapping[str, PathCondition], measured: Mapping[str, PathMeasurement], tolerance: Tolerance
 ) -> list[str]:
     """Return why the measured links are not the requested ones; empty if they are."""
     return [
         reason
-        for interface, path in asked.items()
+        for interface, path in requested.items()
         for reason in _judge_path(interface, path, measured[interface], tolerance)
     ]
 
 
-def _judge_path(interface: str, asked: PathCondition, found: PathMeasurement, tolerance: Tolerance) -> list[str]:
+def _judge_path(interface: str, requested: PathCondition, measured: PathMeasurement, tolerance: Tolerance) -> list[str]:
     quantities = [
-        ("rate down", _judged_rate(asked.down), found.down_kbps, "kbit/s", tolerance.rate_percent),
-        ("rate up", _judged_rate(asked.up), found.up_kbps, "kbit/s", tolerance.rate_percent),
+        ("rate down", _judged_rate(requested.down), measured.down_kbps, "kbit/s", tolerance.rate_percent),
+        ("rate up", _judged_rate(requested.up), measured.up_kbps, "kbit/s", tolerance.rate_percent),
     ]
-    reasons = _judge_rtt(asked, found, tolerance)
+    reasons = _judge_rtt(requested, measured, tolerance)
     reasons += [
         f"{name} {value:.4g} {unit} measured, {wanted:.4g} {unit} asked "
         f"(off by {abs(value - wanted) / wanted:.0%}, {percent:g} % allowed)"
         for name, wanted, value, unit, percent in quantities
         if wanted and value is not None and abs(value - wanted) > wanted * percent / 100
     ]
-    reasons += _judge_loss(asked, found)
+    reasons += _judge_loss(requested, measured)
     return [f"{interface}: {reason}" for reason in reasons]
 
 
@@ -102,15 +102,17 @@ standard deviation.
 """
 
 
-def _judge_rtt(asked: PathCondition, found: PathMeasurement, tolerance: Tolerance) -> list[str]:
-    wanted, value = asked.rtt_ms, found.rtt_ms_median
-    overtaking = 1 - (1 - asked.down.reorder_percent / 100) * (1 - asked.up.reorder_percent / 100)
+def _judge_rtt(requested: PathCondition, measured: PathMeasurement, tolerance: Tolerance) -> list[str]:
+    wanted, value = requested.rtt_ms, measured.rtt_ms_median
+    overtaking = 1 - (1 - requested.down.reorder_percent / 100) * (1 - requested.up.reorder_percent / 100)
     if not wanted or overtaking > _MOST_REORDERED:
         return []  # if many echoes skip the delay, the median is not that of the delayed ones
-    spread_ms = math.hypot(*(way.jitter_ms * _JITTER_SPREAD[way.distribution] for way in (asked.down, asked.up)))
+    spread_ms = math.hypot(
+        *(way.jitter_ms * _JITTER_SPREAD[way.distribution] for way in (requested.down, requested.up))
+    )
     if abs(value - wanted) <= wanted * tolerance.rtt_percent / 100 + spread_ms:
         return []
-    if value > wanted and (asked.down.trace or asked.up.trace):
+    if value > wanted and (requested.down.trace or requested.up.trace):
         return []  # packets wait for a delivery opportunity of the trace
     allowed = f"{tolerance.rtt_percent:g} %" + (f" and {spread_ms:.3g} ms for the jitter" if spread_ms else "")
     off = abs(value - wanted) / wanted
@@ -121,24 +123,25 @@ _CHANCE = 1e-4
 """Maximum probability of each tail: a number of losses in a tail is not explained by chance."""
 
 
-def _judge_loss(asked: PathCondition, found: PathMeasurement) -> list[str]:
+def _judge_loss(requested: PathCondition, measured: PathMeasurement) -> list[str]:
     """Compare the loss of echoes with the binomial distribution; bursts reduce the effective number of echoes.
 
     The variance of the mean of n values of a two-state Markov chain equals that of n (1 - c) / (1 + c) independent
     values, where c is the correlation of two consecutive values.
     """
-    wanted = asked.round_trip_loss_percent
+    wanted = requested.round_trip_loss_percent
     correlation = max(
-        way.loss.correlation if isinstance(way.loss, GilbertElliott) else 0.0 for way in (asked.down, asked.up)
+        way.loss.correlation if isinstance(way.loss, GilbertElliott) else 0.0 for way in (requested.down, requested.up)
     )
-    echoes = int(found.loss_sent * (1 - correlation) / (1 + correlation))
+    echoes = int(measured.loss_sent * (1 - correlation) / (1 + correlation))
     if not wanted or not echoes:
         return []
     low, high = (100 * losses / echoes for losses in _likely_losses(echoes, wanted / 100))
-    if low <= found.loss_percent <= high:
+    if low <= measured.loss_percent <= high:
         return []
     return [
-        f"loss {found.loss_percent:.3g} % of {found.loss_sent} echoes measured, {wanted:.3g} % asked there and back "
+        f"loss {measured.loss_percent:.3g} % of {measured.loss_sent} echoes measured, "
+        f"{wanted:.3g} % asked there and back "
         f"({low:.3g} to {high:.3g} % would be chance)"
     ]
 

@@ -20,8 +20,8 @@ from mplab.cell.attempt import Attempt
 from mplab.cell.changes import Changer, ChangeSchedule
 from mplab.cell.context import make_context
 from mplab.cell.evidence import CellEvidence, Counters, begun_in, grown, keep_counters
+from mplab.cell.instruments import NO_TRACE, count_subflows, traffic
 from mplab.cell.judge import judge_active, judge_links
-from mplab.cell.traces import NO_TRACE, count_subflows, traffic
 from mplab.drivers.capture import CaptureResult, Captures
 from mplab.drivers.phone.protocol import by_our_names
 from mplab.drivers.services import LogMark
@@ -285,7 +285,7 @@ class ProbeStep(Step):
         probes = []
         for _ in range(_PROBE_ATTEMPTS):
             measured = shaper.probe(paths)
-            probes.append({interface: asdict(found) for interface, found in measured.items()})
+            probes.append({interface: asdict(measurement) for interface, measurement in measured.items()})
             reasons = judge_links(paths, measured, job.experiment.tolerance)
             if not reasons:
                 break
@@ -297,19 +297,19 @@ class ProbeStep(Step):
         if reasons:
             raise InvalidCellError(*reasons)
         if len(probes) > 1:
-            report.warnings.append(f"the links were probed {len(probes)} times before they were as asked")
+            report.warnings.append(f"the links were probed {len(probes)} times before they were as requested")
         # The probe's last packets leave the queues, and the random losses restart from the seed.
         apply_links(attempt)
 
 
 def _link_proof(path: PathCondition, measured: PathMeasurement, where: str) -> LinkProof:
-    asked = LinkAsked(
+    requested = LinkAsked(
         down_kbps=path.down_kbps or 0.0,
         up_kbps=path.up_kbps or 0.0,
         rtt_ms=path.rtt_ms,
         loss_percent=path.round_trip_loss_percent,
     )
-    return LinkProof(asked=asked, measured=LinkMeasured(**asdict(measured)), where=where)
+    return LinkProof(asked=requested, measured=LinkMeasured(**asdict(measured)), where=where)
 
 
 @dataclass
@@ -460,9 +460,9 @@ class RunScenario(Step):
         try:
             yield
         finally:
-            found = load.between(before, instruments.load(), cpus=cpus)
-            problems = load.judge_load(found, min(needed, cpus))
-            facts = {**asdict(found), "needed_cpus": needed, "overloaded": bool(problems)}
+            host_load = load.between(before, instruments.load(), cpus=cpus)
+            problems = load.judge_load(host_load, min(needed, cpus))
+            facts = {**asdict(host_load), "needed_cpus": needed, "overloaded": bool(problems)}
             report.host = report.host.model_copy(update=facts)
             report.warnings += problems
 

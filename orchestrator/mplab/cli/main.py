@@ -18,8 +18,8 @@ from mplab.cli.verbs import PANELS
 
 app = typer.Typer(
     name="mplab",
-    help="Experiments on multipath transport for phones: links shaped and probed, transports proved, apps driven, "
-    "what the user felt scored.",
+    help="Experiments on multipath transport for phones: shape and probe links, prove transports, drive apps, "
+    "score the user's experience.",
     epilog="Exit codes: 0 ok · 1 some cells failed or are invalid, or a file cannot be written · "
     "2 bad experiment or lab file · 3 lab not ready · 4 budget or regression gate failed · 130 interrupted.",
     no_args_is_help=True,
@@ -31,8 +31,8 @@ for _package, _panel in PANELS.items():
     add_verbs(app, f"mplab.cli.verbs.{_package}", _panel)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"mplab {importlib.metadata.version('mplab')}")
         raise typer.Exit
 
@@ -47,7 +47,7 @@ def _options(
         typer.Option(
             "--trace-plugins",
             envvar=plugintrace.VARIABLE,
-            help="Write every call of a plug-in to standard error; what runs inside a lab writes to the run's logs.",
+            help="Write every call of a plug-in to standard error; processes inside a lab write to the run's logs.",
         ),
     ] = False,
 ) -> None:

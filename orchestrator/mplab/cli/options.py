@@ -1,7 +1,8 @@
 """Define options and arguments that several verbs share."""
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +45,7 @@ SetOption = Annotated[
 ]
 
 AllowHooksOption = Annotated[
-    bool, typer.Option("--allow-hooks", help="Run commands of this host that somebody else's experiment asks for.")
+    bool, typer.Option("--allow-hooks", help="Run the hooks of another user's experiment on this host.")
 ]
 
 AllowLabOption = Annotated[
@@ -57,9 +58,9 @@ AllowLabOption = Annotated[
 ]
 
 NoReportOption = Annotated[bool, typer.Option("--no-report", help="Only run; 'mplab analyze' makes the report later.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what goes wrong.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")]
 EndsByOption = Annotated[
-    float | None, typer.Option(hidden=True, help="Unix seconds: no block is begun that would not end by then.")
+    float | None, typer.Option(hidden=True, help="Unix seconds: a block that would end later is not started.")
 ]
 
 
@@ -103,11 +104,32 @@ TransportOption = Annotated[
 ]
 
 
-def check_name(what: str, found: str, allowed: Iterable[str]) -> None:
-    """Raise InputError, with a suggestion, unless `found` is in `allowed`."""
+_OPTION_OF = {
+    "allow_hooks=True": "--allow-hooks",
+    "allow_lab=True": "--allow-lab",
+    "only_report=True": "--only report",
+}
+
+
+@contextlib.contextmanager
+def naming_options() -> Iterator[None]:
+    """Name options of the command line, in place of arguments of `mplab.run`, in the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        for argument, option in _OPTION_OF.items():
+            text = text.replace(argument, option)
+        if text == str(error):
+            raise
+        raise InputError(text) from error
+
+
+def check_name(kind: str, name: str, allowed: Iterable[str]) -> None:
+    """Raise InputError, with a suggestion, unless `name` is in `allowed`."""
     names = list(allowed)
-    if found not in names:
-        raise InputError(unknown(what, found, names))
+    if name not in names:
+        raise InputError(unknown(kind, name, names))
 
 
 def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
@@ -115,32 +137,36 @@ def check_shapeable(link: LinkCondition, lab: LabUse = VIRTUAL) -> None:
     raise_lines([f"link '{link.name}': {problem}" for problem in lab.refusals(link, abilities())])
 
 
-def one_link(given: str) -> LinkCondition:
+def one_link(name_or_file: str) -> LinkCondition:
     """Load a link condition by its name or the path of its file.
 
     Raises:
         InputError: there is no such condition, there are several, or the file is wrong.
     """
-    if not _is_file(given):
-        return load_link(given, LINKS_DIR)
-    first, *others = read_link_file(Path(given), LINKS_DIR)
+    if not _is_file(name_or_file):
+        return load_link(name_or_file, LINKS_DIR)
+    first, *others = read_link_file(Path(name_or_file), LINKS_DIR)
     if others:
-        raise InputError(f"{given}: a sweep of {len(others) + 1} conditions: one is needed")
+        raise InputError(f"{name_or_file}: a sweep of {len(others) + 1} conditions: one is needed")
     return first
 
 
-def link_entry(given: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
-    """Return a link condition in the form of an experiment file: its name, or its content if `given` is a path.
+def link_entry(name_or_file: str, lab: LabUse = VIRTUAL) -> str | dict[str, object]:
+    """Return a link condition in the form of an experiment file: its name, or its content if `name_or_file` is a path.
 
     Raises:
         InputError: there is no such condition, there are several, the file is wrong, or the lab cannot make it.
     """
-    check_shapeable(one_link(given), lab)
-    return {"name": Path(given).stem, **load_yaml(Path(given)).data} if _is_file(given) else given
+    check_shapeable(one_link(name_or_file), lab)
+    return (
+        {"name": Path(name_or_file).stem, **load_yaml(Path(name_or_file)).data}
+        if _is_file(name_or_file)
+        else name_or_file
+    )
 
 
-def _is_file(given: str) -> bool:
-    return os.sep in given or given.endswith((".yaml", ".yml"))
+def _is_file(name_or_file: str) -> bool:
+    return os.sep in name_or_file or name_or_file.endswith((".yaml", ".yml"))
 
 
 def find_run(name: str, runs: Path) -> Path:
@@ -155,15 +181,15 @@ def find_run(name: str, runs: Path) -> Path:
         raise InputError(f"{name}: not a run directory: {RunDirectory(Path(name)).why_none()}")
     if runs.is_file():
         raise InputError(f"{runs}: is a file. --runs needs the folder that holds the runs")
-    found = sorted(path.parent for path in runs.glob("*/manifest.json"))
-    if not found:
+    directories = sorted(path.parent for path in runs.glob("*/manifest.json"))
+    if not directories:
         raise InputError(f"{runs}: no run in it; 'mplab run FILE' makes one, --runs names another folder")
     if not name:
-        return found[-1]
-    matches = [path for path in found if path.name.startswith(name) or path.name.endswith(name)]
+        return directories[-1]
+    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
     if len(matches) == 1:
         return matches[0]
-    names = ", ".join(path.name for path in (matches or found)[-5:])
+    names = ", ".join(path.name for path in (matches or directories)[-5:])
     if matches:
         raise InputError(f"{runs}: {name!r} fits {len(matches)} runs. Give more of the name: {names}")
     raise InputError(f"{runs}: no run is called {name!r}. Runs: {names}")

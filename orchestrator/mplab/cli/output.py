@@ -69,7 +69,7 @@ def print_json(value: object) -> None:
 
 def table(*columns: str, title: str | None = None) -> Table:
     """Return an empty table in the style of all our tables."""
-    made = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
+    rows = Table(title=title, box=None, header_style="bold", title_justify="left", pad_edge=False)
     for column in columns:
-        made.add_column(column, overflow="fold")
-    return made
+        rows.add_column(column, overflow="fold")
+    return rows

@@ -1,6 +1,7 @@
 """Print a plan: the table of its cells, and its estimated time."""
 
 from mplab.cli.output import counted, duration, err, out, print_json, table
+from mplab.format.plan import Plan
 from mplab.format.record import json_of
 from mplab.lab.resources import resources_of
 from mplab.run.planning import PlannedRun
@@ -32,7 +33,7 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
         out.print(f"may end after {rule.after} of {experiment.repetitions} blocks: {narrow}", markup=False)
     if experiment.hooks:
         out.print(f"commands of this host: {experiment.hooks.text()}", markup=False)
-    announce_skipped(planned)
+    announce_skipped(planned.plan)
 
 
 def about(planned: PlannedRun) -> str:
@@ -42,7 +43,7 @@ def about(planned: PlannedRun) -> str:
     return f"about {duration(planned.estimate_s)}{source}"
 
 
-def announce_skipped(planned: PlannedRun) -> None:
+def announce_skipped(plan: Plan) -> None:
     """Print the transports that a plan leaves out, with the reasons."""
-    for skipped in planned.plan.skipped:
+    for skipped in plan.skipped:
         err.print(f"{skipped.transport} is skipped: {skipped.reason}", style="yellow")

@@ -1,10 +1,9 @@
-"""Show the progress of a run as it happens."""
+"""Show the progress of a run as it happens, and its result."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Group
@@ -14,20 +13,23 @@ from rich.table import Table
 from rich.text import Text
 
 from mplab.base.errors import GateError
-from mplab.cli.output import duration, err, print_json
-from mplab.cli.summary import print_summary
+from mplab.base.files import Closing
+from mplab.cli.output import duration, err, out, print_json, table
 from mplab.format.runevents import CellFinished, CellRetried, RunEvent
-from mplab.run.executing import RunResult
-from mplab.run.progress import ProgressTracker, RunProgress
-from mplab.run.watch import Watch
+from mplab.run.executing import RunResult, report_page
+from mplab.run.progress import ProgressTracker, RunProgress, Watch
+
+if TYPE_CHECKING:
+    from mplab.run.concluding import RunSummary
 
 if TYPE_CHECKING:
     from mplab.analysis.pipeline import Progress
 
+
 _STYLES = {"ok": "green", "invalid": "yellow", "failed": "red"}
 
 
-class RunDisplay:
+class RunDisplay(Closing):
     """Shows a live line on a terminal; elsewhere a line per cell, or with `quiet` only cells that are not ok."""
 
     def __init__(self, *, quiet: bool = False) -> None:
@@ -38,14 +40,14 @@ class RunDisplay:
         shown = err.is_terminal and not quiet
         self._live = Live(console=err, get_renderable=self._render, transient=True) if shown else None
 
-    def __enter__(self) -> Self:
-        """Return this display, which shows nothing before the first event."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Remove the live line."""
+        if self._live:
+            self._live.stop()
+
+    def clear(self) -> None:
+        """Remove the live line until the next event."""
+        self._analysis = None
         if self._live:
             self._live.stop()
 
@@ -135,3 +137,27 @@ def print_result(result: RunResult, *, report: bool, as_json: bool, quiet: bool)
         raise typer.Exit(1)
     if broken := result.broken_budgets:
         raise GateError(f"{result.path.name}: {len(broken)} of its budgets are broken: {'; '.join(broken)}")
+
+
+def print_summary(summary: "RunSummary", run: Path) -> None:
+    """Print the headline metrics, the answers, and the path of the report."""
+    rows = table("scenario", "link", "metric", "transport", "n", "median", "95 % interval", "gain")
+    for row in summary.rows:
+        if row.headline:
+            rows.add_row(
+                row.scenario,
+                row.link,
+                f"{row.metric} ({row.unit})" + (f", {row.labels}" if row.labels else ""),
+                row.transport,
+                str(row.n),
+                row.median,
+                row.interval,
+                row.gain,
+                style="bold" if row.best else "",
+            )
+    out.print(rows)
+    for answer in summary.answers:
+        out.print(f"• {answer}", markup=False)
+    for warning in summary.warnings:
+        err.print(f"! {warning}", style="yellow", markup=False)
+    out.print(f"\nReport: {report_page(run)}", markup=False, soft_wrap=True)

@@ -11,36 +11,29 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from mplab.base.plugins import PHONES
+from mplab.base.programs import CHECKOUT
 from mplab.format.campaignevents import CampaignEvent
 from mplab.format.campaignfile import BreakerFile, CampaignFile, CompareFile, ExperimentEntry
-from mplab.format.cell import CellRecord
+from mplab.format.cell import CellRecord, Scores
 from mplab.format.events import Event, kinds_of
 from mplab.format.manifest import Manifest
 from mplab.format.record import Record
 from mplab.format.runevents import RunEvent
-from mplab.format.scores import Scores
 from mplab.userfiles.changes import ChangeFile
 from mplab.userfiles.check import models_in
-from mplab.userfiles.ending import IntervalFile, StopFile
-from mplab.userfiles.experiment import ClaimFile, ExperimentFile, ToleranceFile
-from mplab.userfiles.hooks import HooksFile
+from mplab.userfiles.experiment import ClaimFile, ExperimentFile, HooksFile, IntervalFile, StopFile, ToleranceFile
 from mplab.userfiles.inherit import PATHS
 from mplab.userfiles.lab import AttachmentFile, LabFile, PhoneFile
 from mplab.userfiles.link import InlineLinkFile, LinkFile
 from mplab.userfiles.pathfile import BurstLossFile, DirectionFile, PathFile, QueueFile
 from mplab.userfiles.phone import phone_kind
-from mplab.userfiles.schemafiles import (
-    CAMPAIGN,
-    CAMPAIGN_EVENTS,
-    CELL,
-    DIRECTORY,
-    EXPERIMENT,
-    LAB,
-    LINK,
-    MANIFEST,
-    RUN_EVENTS,
-    SCORES,
-)
+
+DIRECTORY = CHECKOUT / "docs" / "schema"
+EXPERIMENT, CAMPAIGN = "experiment.schema.json", "campaign.schema.json"
+LINK, LAB = "link.schema.json", "lab.schema.json"
+MANIFEST, CELL, SCORES = "manifest.schema.json", "cell.schema.json", "scores.schema.json"
+RUN_EVENTS, CAMPAIGN_EVENTS = "run-events.schema.json", "campaign-events.schema.json"
+"""Files in `DIRECTORY`. `LAB` depends on the installed drivers, so it is not under version control."""
 
 _OF_PATHS = (PathFile, BurstLossFile, QueueFile)
 Schema = dict[str, Any]
@@ -127,13 +120,13 @@ def _schema(model: type[BaseModel], *inner: type[BaseModel]) -> Schema:
 
 def _defaults(model: type[BaseModel]) -> dict[str, object]:
     """Return the defaults in the form of a file: "0 %", not 0.0."""
-    found: dict[str, object] = {}
+    defaults: dict[str, object] = {}
     for name, field in model.model_fields.items():
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         if default is not None:
             form: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-            found[name] = TypeAdapter(form).dump_python(default, mode="json")
-    return found
+            defaults[name] = TypeAdapter(form).dump_python(default, mode="json")
+    return defaults
 
 
 def _paths_partly(schema: Schema) -> None:

@@ -38,22 +38,22 @@ def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) 
         shapers: limits of the shaper of both paths, or limits by path (``wifi``, ``lte``). A path that is missing in
             the mapping is not checked.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for where, condition in link.conditions():
         shaper = shapers if isinstance(shapers, Abilities) else shapers.get(where.split()[0])
         if shaper is None:
             continue
         for way in WAYS:
             for text in _refused(condition.way(way), shaper):
-                found.setdefault(text, f"{where}, {way}: {text}")
-    return list(found.values())
+                texts.setdefault(text, f"{where}, {way}: {text}")
+    return list(texts.values())
 
 
 def _refused(way: Direction, shaper: Abilities) -> Iterator[str]:
     if not shaper.shapes:
         if way != Direction():
-            found = ", ".join([way.text("rate"), f"delay {way.text('delay')}", *way.extras()])
-            yield f"{shaper.title}: found {found}; allowed: unlimited, rtt 0 ms (the path as it is)"
+            values = ", ".join([way.text("rate"), f"delay {way.text('delay')}", *way.extras()])
+            yield f"{shaper.title}: found {values}; allowed: unlimited, rtt 0 ms (an unshaped path)"
         return
     queue = way.queue
     if queue.discipline not in shaper.disciplines:

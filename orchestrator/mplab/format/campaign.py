@@ -120,6 +120,11 @@ class ResourceStatus:
     reason: str = ""
     """Reason why the resource rests or is quarantined."""
 
+    @property
+    def stopped(self) -> bool:
+        """Return whether the campaign has stopped using the resource."""
+        return self.quarantined or self.rests_until is not None
+
 
 @dataclass(frozen=True, config=CONFIG)
 class Failure:
@@ -164,7 +169,17 @@ class CampaignState:
     @property
     def good(self) -> bool:
         """Return whether every job is done."""
-        return all(status.state == "done" for status in self.jobs)
+        return not self.not_done
+
+    @property
+    def not_done(self) -> tuple[JobStatus, ...]:
+        """Return the jobs that failed, were left out, or have not ended."""
+        return tuple(status for status in self.jobs if status.state != "done")
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a job failed, or was left out for another reason than the campaign's time limit."""
+        return any(status.state == "failed" or status.reason != self.cut for status in self.not_done)
 
 
 class CampaignRecord(Record):

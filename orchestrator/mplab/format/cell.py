@@ -1,4 +1,4 @@
-"""``cell.json``: the record of one cell, written once."""
+"""``cell.json``: the record of one cell, written once. ``scores.json``: its scores, which the analysis writes."""
 
 import re
 from typing import Annotated, Literal
@@ -6,8 +6,17 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from mplab.format.plan import CellSpec
-from mplab.format.record import CELL_ID, LENIENT, OMIT_EMPTY, CellId, Quantity, Record, Settings, Whole
-from mplab.format.upgrades import upgrade_link_proof
+from mplab.format.record import (
+    CELL_ID,
+    LENIENT,
+    OMIT_EMPTY,
+    CellId,
+    Quantity,
+    Record,
+    Settings,
+    Whole,
+    upgrade_link_proof,
+)
 
 Outcome = Literal["ok", "invalid", "failed"]
 
@@ -153,3 +162,23 @@ class CellRecord(Record):
 def is_cell_id(name: str) -> bool:
     """Return whether `name` has the form of a cell's folder name."""
     return re.fullmatch(CELL_ID, name) is not None
+
+
+FORMAT = 1
+
+
+class ScoreRow(Record):
+    """One value of a metric, with its unit."""
+
+    metric: str
+    value: float
+    unit: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+
+
+class Scores(Record):
+    """``scores.json``."""
+
+    format: int = FORMAT
+    cell: str = ""
+    values: tuple[ScoreRow, ...]

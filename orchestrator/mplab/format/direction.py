@@ -52,12 +52,12 @@ class Queue:
 
     @model_validator(mode="before")
     @classmethod
-    def _from_json(cls, given: object) -> object:
+    def _from_json(cls, data: object) -> object:
         """Also accept the output of `to_json`."""
-        if not isinstance(given, dict):
-            return given
-        units = {unit: given[unit] for unit in ("bytes", "packets") if unit in given}
-        return {**given, **{key: value for unit in units for key, value in (("unit", unit), ("length", units[unit]))}}
+        if not isinstance(data, dict):
+            return data
+        units = {unit: data[unit] for unit in ("bytes", "packets") if unit in data}
+        return {**data, **{key: value for unit in units for key, value in (("unit", unit), ("length", units[unit]))}}
 
     @model_serializer
     def to_json(self) -> QueueJson:
@@ -180,13 +180,13 @@ class Direction:
 
     @model_validator(mode="before")
     @classmethod
-    def _from_json(cls, given: object) -> object:
+    def _from_json(cls, data: object) -> object:
         """Also accept the output of `to_json`."""
-        if not isinstance(given, dict):
-            return given
+        if not isinstance(data, dict):
+            return data
         names = (("distribution", "jitter_distribution"), ("loss", "loss_percent"), ("loss", "loss_model"))
-        taken = {**given, **{name: given[key] for name, key in names if given.get(key) is not None}}
-        return {**taken, "rate_kbps": given.get("rate_kbps") or None}
+        values = {**data, **{name: data[key] for name, key in names if data.get(key) is not None}}
+        return {**values, "rate_kbps": data.get("rate_kbps") or None}
 
     @model_serializer
     def to_json(self) -> DirectionJson:
@@ -228,14 +228,14 @@ class Direction:
 
     def extras(self) -> list[str]:
         """Return values that differ from the defaults, except rate and delay: ``loss 1 %``, ``queue 100 packets``."""
-        given = (
+        values = (
             ("loss", self.loss),
             ("jitter", self.jitter_ms),
             ("reorder", self.reorder_percent),
             ("duplicate", self.duplicate_percent),
             ("queue", self.queue != Queue()),
         )
-        return [f"{key} {self.text(key)}" for key, there in given if there]
+        return [f"{key} {self.text(key)}" for key, value in values if value]
 
 
 def _rate_text(way: Direction) -> str:

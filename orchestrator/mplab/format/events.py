@@ -1,6 +1,6 @@
 """``events.jsonl``: events of a run or a campaign, appended as they happen. Each kind of event is one model.
 
-The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.retention`.
+The kinds are in `mplab.format.runevents`, `mplab.format.campaignevents` and `mplab.format.campaignfile`.
 """
 
 import contextlib
@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import Field, ValidationError, field_validator
 
 from mplab.base.errors import InputError
-from mplab.base.files import explained, write_all
+from mplab.base.files import Closing, explained, write_all
 from mplab.format.record import Record, json_of
 
 END_OF_TIME_S = 1e11
@@ -39,8 +38,8 @@ class Event(Record):
 
     @field_validator("event")
     @classmethod
-    def _named(cls, found: str) -> str:
-        return found or name_of(cls)
+    def _named(cls, name: str) -> str:
+        return name or name_of(cls)
 
     @classmethod
     def parse(cls, line: Mapping[str, object]) -> Self:
@@ -69,7 +68,7 @@ def kinds_of(base: type[AnyEvent]) -> Mapping[str, type[AnyEvent]]:
     return {name_of(kind): kind for kind in base.__subclasses__()}
 
 
-class EventLog:
+class EventLog(Closing):
     """Append events, each with one write. After a crash, or for a reader, only the last line can be incomplete.
 
     Safe for use by several threads.
@@ -125,16 +124,6 @@ class EventLog:
             finally:
                 os.close(self._descriptor)
 
-    def __enter__(self) -> Self:
-        """Return the log."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the log."""
-        self.close()
-
 
 def read_events(path: Path, base: type[AnyEvent]) -> Iterator[AnyEvent]:
     """Yield the events of a file, in order, without an incomplete last line.
@@ -150,7 +139,7 @@ def read_events(path: Path, base: type[AnyEvent]) -> Iterator[AnyEvent]:
         yield from map(base.parse, _parse(file, path))
 
 
-class EventTail(Generic[AnyEvent]):
+class EventTail(Closing, Generic[AnyEvent]):
     """Reader of a log that another process appends to. It returns complete lines only.
 
     Raises:
@@ -177,24 +166,14 @@ class EventTail(Generic[AnyEvent]):
         """Return the events appended since the last call. Raises InputError: a line is not an event."""
         with _readable(self._path):
             *lines, self._rest = (self._rest + self._file.read()).split(b"\n")
-        found = [_record(line) for line in lines if line]
-        if None in found:
+        records = [_record(line) for line in lines if line]
+        if None in records:
             raise InputError(f"{self._path}: not an event: the file is damaged")
-        return [self._base.parse(line) for line in found if line is not None]
+        return [self._base.parse(line) for line in records if line is not None]
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        """Return the reader."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the reader."""
-        self.close()
 
 
 _Line = dict[str, Any]

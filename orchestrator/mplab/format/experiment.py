@@ -24,8 +24,7 @@ from mplab.base.suggest import show
 from mplab.format.hooks import NO_HOOKS, Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
-from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of
-from mplab.format.upgrades import upgrade_transport
+from mplab.format.record import CONFIG, LENIENT, OMIT_EMPTY, RecordName, Settings, Whole, json_of, upgrade_transport
 
 LEAST_DEFAULT_TIMEOUT_S = 120.0
 """Minimum default of ``cell_timeout``; a scenario that may take longer has a larger one."""
@@ -77,9 +76,9 @@ class Transport:
 
     @model_validator(mode="before")
     @classmethod
-    def _from_json(cls, given: object) -> object:
+    def _from_json(cls, data: object) -> object:
         """Also accept records of older versions."""
-        return upgrade_transport(given)
+        return upgrade_transport(data)
 
     @property
     def single_path(self) -> bool:
@@ -176,14 +175,14 @@ class IntervalRule:
         return (not self.scenarios or scenario in self.scenarios) and (not self.links or link in self.links)
 
 
-def parse_time_of_day(found: object) -> time:
+def parse_time_of_day(value: object) -> time:
     """Parse ``"06:00"``. Raises ValueError."""
-    if isinstance(found, time):
-        return found
+    if isinstance(value, time):
+        return value
     try:
-        return datetime.strptime(str(found), "%H:%M").time()  # noqa: DTZ007 - of any day, this host's
+        return datetime.strptime(str(value), "%H:%M").time()  # noqa: DTZ007 - of any day, this host's
     except ValueError:
-        raise ValueError(f'{show(found)}: a time of day is needed, like "06:00"') from None
+        raise ValueError(f'{show(value)}: a time of day is needed, like "06:00"') from None
 
 
 TimeOfDay = Annotated[
@@ -211,11 +210,11 @@ class Ending:
 
     def deadline(self, begun: datetime) -> datetime | None:
         """Return the time by which a run that started at `begun` must end, or None."""
-        found = [begun + timedelta(seconds=self.max_s)] if self.max_s is not None else []
+        deadlines = [begun + timedelta(seconds=self.max_s)] if self.max_s is not None else []
         if self.until is not None:
             at = begun.replace(hour=self.until.hour, minute=self.until.minute, second=0, microsecond=0)
-            found.append(at if at > begun else at + _DAY)
-        return min(found, default=None)
+            deadlines.append(at if at > begun else at + _DAY)
+        return min(deadlines, default=None)
 
     @field_serializer("until")
     def _until(self, until: time | None) -> str | None:
@@ -301,12 +300,12 @@ class ExperimentBase:
 
     def determinants(self) -> dict[str, JsonValue]:
         """Return the values that the results of every cell depend on, for the hashes of the cells."""
-        found = {}
-        for one in dataclasses.fields(ExperimentBase):
-            rule, value = one.metadata.get("hashed"), getattr(self, one.name)
-            if rule == "always" or (rule == "if given" and value != one.default):
-                found[one.name] = json_of(value) if dataclasses.is_dataclass(value) else value
-        return found
+        values = {}
+        for field in dataclasses.fields(ExperimentBase):
+            rule, value = field.metadata.get("hashed"), getattr(self, field.name)
+            if rule == "always" or (rule == "if given" and value != field.default):
+                values[field.name] = json_of(value) if dataclasses.is_dataclass(value) else value
+        return values
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)

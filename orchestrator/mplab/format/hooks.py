@@ -26,36 +26,36 @@ _OF_A_SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1"
 _EXAMPLE = "a command is needed: 'program argument', or [program, argument]"
 
 
-def parse_command(found: object) -> Argv:
+def parse_command(value: object) -> Argv:
     """Return the words of a command line. Text is split as a shell would, but no shell runs it. Raises ValueError."""
-    if isinstance(found, str):
-        words = _split(found)
-    elif isinstance(found, list | tuple):
-        words = [_word(word) for word in found]
+    if isinstance(value, str):
+        words = _split(value)
+    elif isinstance(value, list | tuple):
+        words = [_word(word) for word in value]
     else:
-        raise ValueError(f"found {describe(found)}: {_EXAMPLE}")  # noqa: TRY004
+        raise ValueError(f"found {describe(value)}: {_EXAMPLE}")  # noqa: TRY004
     if not words or not words[0]:
         raise ValueError(f"empty: {_EXAMPLE}")
     if "/" in words[0] and not words[0].startswith("/"):
         raise ValueError(f"program {show(words[0])}: an absolute path is needed, or a name that PATH leads to")
     if any("\0" in word for word in words):
-        raise ValueError(f"found {show(found)}: no word of a command holds a zero byte")
+        raise ValueError(f"found {show(value)}: no word of a command holds a zero byte")
     return tuple(words)
 
 
-def _word(found: object) -> str:
-    if not isinstance(found, str):
-        raise ValueError(f"found {describe(found)} in a command: write its words in quotes")  # noqa: TRY004
-    return found
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"found {describe(value)} in a command: write its words in quotes")  # noqa: TRY004
+    return value
 
 
-def _split(found: str) -> list[str]:
+def _split(text: str) -> list[str]:
     try:
-        words = shlex.split(found)
+        words = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"command {show(found)}: {str(error).lower()}") from None
+        raise ValueError(f"command {show(text)}: {str(error).lower()}") from None
     if taken := next((word for word in words if word in _OF_A_SHELL), None):
-        raise ValueError(f"command {show(found)}: no shell reads it, so {taken!r} says nothing; write [sh, -c, '…']")
+        raise ValueError(f"command {show(text)}: no shell runs it, so {taken!r} has no effect. Write [sh, -c, '…']")
     return words
 
 
@@ -77,18 +77,18 @@ class Hooks(Record):
     """Commands that the host runs, without a shell, by their time. A record has `timeout` only next to commands."""
 
     before_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="Before the lab is there; when one fails, nothing is run."
+        default=(), description="Before the lab starts; if one fails, no cell is run."
     )
     after_run: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="When the lab is gone, however the run ended."
+        default=(), description="After the lab has ended, also after an error."
     )
     before_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="Before each attempt; when one fails, it has failed."
+        default=(), description="Before each attempt; if one fails, the attempt fails."
     )
     after_cell: Annotated[tuple[Command, ...], OMIT_EMPTY] = Field(
-        default=(), description="After each attempt, however it ended."
+        default=(), description="After each attempt, also after an error."
     )
-    timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="For each command.")
+    timeout: Annotated[DurationS, Field(gt=0)] = Field(default=60.0, description="Time limit of each command.")
 
     def commands(self, name: str) -> tuple[Argv, ...]:
         """Return the commands of one of `HOOK_NAMES`. Raises KeyError."""
@@ -120,8 +120,8 @@ class Hooks(Record):
 
     def text(self) -> str:
         """Return all commands as text: ``before_run: 'logger begins'; after_cell: 'sync'``."""
-        listed = {name: ", ".join(f"'{shlex.join(one)}'" for one in self.commands(name)) for name in HOOK_NAMES}
-        return "; ".join(f"{name}: {said}" for name, said in listed.items() if said)
+        listed = {name: ", ".join(f"'{shlex.join(command)}'" for command in self.commands(name)) for name in HOOK_NAMES}
+        return "; ".join(f"{name}: {commands}" for name, commands in listed.items() if commands)
 
 
 NO_HOOKS = Hooks()

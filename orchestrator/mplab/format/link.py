@@ -78,28 +78,28 @@ class Moment:
 
     @model_validator(mode="before")
     @classmethod
-    def _from_json(cls, given: object) -> object:
+    def _from_json(cls, data: object) -> object:
         """Also accept the output of `to_json`."""
-        if not isinstance(given, dict) or "device" not in given:
-            return given
-        taken = {**given, "path": _PATH_OF.get(given["device"], given["device"])}
-        if reshaped := {way: given[way] for way in WAYS if way in given}:
-            taken |= {"condition": reshaped, "reshaped": True}
-        return {**taken, "default_route": given.get("route") == "default"}
+        if not isinstance(data, dict) or "device" not in data:
+            return data
+        values = {**data, "path": _PATH_OF.get(data["device"], data["device"])}
+        if reshaped := {way: data[way] for way in WAYS if way in data}:
+            values |= {"condition": reshaped, "reshaped": True}
+        return {**values, "default_route": data.get("route") == "default"}
 
     @model_serializer
     def to_json(self) -> MomentJson:
         """Return the change as in manifest.json: only the properties that change."""
-        said = {
+        values = {
             "interface": self.interface,
             "radio": self.radio,
             "access_point": self.access_point,
             "route": "default" if self.default_route else "",
             "multipath": self.multipath,
         }
-        made: MomentJson = {"at_s": self.at_s, "device": self.device, "text": self.text}
-        changed = {name: value for name, value in said.items() if value}
-        return cast("MomentJson", {**made, **changed, **(_ways(self.condition) if self.reshaped else {})})
+        record: MomentJson = {"at_s": self.at_s, "device": self.device, "text": self.text}
+        changed = {name: value for name, value in values.items() if value}
+        return cast("MomentJson", {**record, **changed, **(_ways(self.condition) if self.reshaped else {})})
 
 
 @dataclass(frozen=True, config=CONFIG)
@@ -134,16 +134,18 @@ class LinkCondition:
     @property
     def story(self) -> str:
         """Changes as text: ``15 s WiFi interface down; 30 s WiFi interface up``; "": there are no changes."""
-        return "; ".join(f"{one.at_s:g} s {INTERFACE_TITLES[one.device]} {one.text}" for one in self.changes)
+        return "; ".join(
+            f"{moment.at_s:g} s {INTERFACE_TITLES[moment.device]} {moment.text}" for moment in self.changes
+        )
 
     @model_validator(mode="before")
     @classmethod
-    def _from_json(cls, given: object) -> object:
+    def _from_json(cls, data: object) -> object:
         """Also accept the output of `to_json`."""
-        if not isinstance(given, dict) or not isinstance(given.get("paths"), dict):
-            return given
-        paths = {path: given["paths"][device] for path, device in INTERFACES.items() if device in given["paths"]}
-        return {**given, **paths}
+        if not isinstance(data, dict) or not isinstance(data.get("paths"), dict):
+            return data
+        paths = {path: data["paths"][device] for path, device in INTERFACES.items() if device in data["paths"]}
+        return {**data, **paths}
 
     @model_serializer
     def to_json(self) -> LinkConditionJson:
@@ -153,18 +155,18 @@ class LinkCondition:
         ``changes`` (`Moment.to_json`) are added if they are not empty.
         """
         paths = {interface: _ways(path) for interface, path in self.paths().items()}
-        made: LinkConditionJson = {"name": self.name, "title": self.title, "source": self.source, "paths": paths}
+        record: LinkConditionJson = {"name": self.name, "title": self.title, "source": self.source, "paths": paths}
         if self.core_rtt_ms:
-            made["core_rtt_ms"] = self.core_rtt_ms
+            record["core_rtt_ms"] = self.core_rtt_ms
         if self.changes:
-            made["changes"] = [moment.to_json() for moment in self.changes]
-        return made
+            record["changes"] = [moment.to_json() for moment in self.changes]
+        return record
 
     def determinants(self) -> dict[str, object]:
         """Return the values on which a cell's result may depend: paths, core RTT and changes."""
-        made = self.to_json()
-        extras = {key: value for key, value in made.items() if key in {"core_rtt_ms", "changes"}}
-        return {**made["paths"], **extras}
+        record = self.to_json()
+        extras = {key: value for key, value in record.items() if key in {"core_rtt_ms", "changes"}}
+        return {**record["paths"], **extras}
 
 
 def _ways(path: PathCondition) -> PathJson:

@@ -6,8 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from mplab.format.experiment import Experiment, Transport
 from mplab.format.plan import Plan
-from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings
-from mplab.format.upgrades import upgrade_lab
+from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings, upgrade_lab
 
 
 class HostRecord(OpenRecord):
@@ -67,7 +66,7 @@ class Manifest(Record):
     @property
     def transports(self) -> tuple[Transport, ...]:
         """Transports in their order, each with a title, a colour and a marker."""
-        return tuple(one.dressed(position) for position, one in enumerate(self.experiment.transports))
+        return tuple(transport.dressed(position) for position, transport in enumerate(self.experiment.transports))
 
     @property
     def same_clock(self) -> bool:

@@ -1,14 +1,21 @@
-"""Names and labels, from which file names, cell ids and figures are made."""
+"""Values of users' files that several models share: names and labels, host names, words of a given form."""
 
 import re
+from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from mplab.base.suggest import describe, show
 
 _NAME = re.compile(r"[a-z0-9-]{1,40}")
 _VARIABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+class FileModel(BaseModel):
+    """A mapping in a user's file: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 TEXT, MAPPING = "‹text›", "‹mapping›"
@@ -23,23 +30,23 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def parse_name(found: object) -> str:
-    """Return `found` if it is a name. Raises ValueError."""
-    if not isinstance(found, str):
-        raise ValueError(f"found {describe(found)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
-    if not is_name(found):
-        raise ValueError(f"name {show(found)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(found)}")
-    return found
+def parse_name(value: object) -> str:
+    """Return `value` if it is a name. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"found {describe(value)}, a name is needed: write it in quotes if it is one")  # noqa: TRY004
+    if not is_name(value):
+        raise ValueError(f"name {show(value)}: 1 to 40 of a-z, 0-9 and '-'{_as_name(value)}")
+    return value
 
 
-def _parse_variable_name(found: object) -> str:
-    if isinstance(found, str) and _VARIABLE.fullmatch(found):
-        return found
-    raise ValueError(f"variable name {show(found)}: 1 to 40 of a-z, 0-9 and '_', a letter first, are needed")
+def _parse_variable_name(value: object) -> str:
+    if isinstance(value, str) and _VARIABLE.fullmatch(value):
+        return value
+    raise ValueError(f"variable name {show(value)}: 1 to 40 of a-z, 0-9 and '_', a letter first, are needed")
 
 
-def _as_name(found: str) -> str:
-    near = re.sub(r"[^a-z0-9]+", "-", found.lower()).strip("-")[:40]
+def _as_name(text: str) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40]
     return f". Did you mean '{near}'?" if near else ""
 
 
@@ -47,3 +54,51 @@ VariableName = Annotated[
     str, BeforeValidator(_parse_variable_name), WithJsonSchema({"type": "string", "pattern": f"^{_VARIABLE.pattern}$"})
 ]
 Name = Annotated[str, BeforeValidator(parse_name), WithJsonSchema({"type": "string", "pattern": "^[a-z0-9-]{1,40}$"})]
+
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+
+
+def _parse_host(value: object) -> str:
+    if isinstance(value, str) and (_HOST.fullmatch(value) or is_address(value)):
+        return value
+    raise ValueError(f"host {show(value)}: a name or an IP address is needed, like '192.168.1.1'")
+
+
+def is_address(text: str) -> bool:
+    """Return whether `text` is an IP address."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether `host` is this machine, without asking a name server: a loopback address or ``localhost``."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+Host = Annotated[str, BeforeValidator(_parse_host)]
+
+
+def text_like(pattern: re.Pattern[str], kind: str, needed: str) -> BeforeValidator:
+    """Return a validator that accepts text that fully matches `pattern`.
+
+    Other values raise ValueError: ``<kind> 'found': <needed>``.
+    """
+
+    def parse(value: object) -> str:
+        if isinstance(value, str) and pattern.fullmatch(value):
+            return value
+        raise ValueError(f"{kind} {show(value)}: {needed}")
+
+    return BeforeValidator(parse)
+
+
+def pattern_schema(pattern: re.Pattern[str]) -> WithJsonSchema:
+    """Return the JSON Schema of text that fully matches `pattern`."""
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern.pattern}$"})

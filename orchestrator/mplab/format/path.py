@@ -70,7 +70,7 @@ class PathCondition:
             half = " (half the rtt)" if self.down.delay_ms else ""
             yield from (text + half if "one-way delay" in text else text for text in texts["down"])
         else:
-            yield from (f"{way}: {text}" for way, found in texts.items() for text in found)
+            yield from (f"{way}: {text}" for way, problems in texts.items() for text in problems)
 
     def __str__(self) -> str:
         """Return ``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and the values that differ from the defaults."""

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator
 from pydantic.dataclasses import dataclass
 
-from mplab.format.record import CONFIG, CellId, RecordName, Whole
-from mplab.format.upgrades import label_of
+from mplab.format.record import CONFIG, CellId, RecordName, Whole, label_of
 
 RecordLabel = Annotated[RecordName, BeforeValidator(label_of)]
 

@@ -23,6 +23,40 @@ from pydantic import (
 
 from mplab.base.errors import InputError
 from mplab.base.files import write_new
+from mplab.base.paths import RMNET, WLAN
+
+
+def label_of(value: object) -> object:
+    """Return the label of a level of a factor.
+
+    Older versions wrote the whole object, with its label or name, into a cell's specification.
+    """
+    return value.get("label") or value.get("name") if isinstance(value, dict) else value
+
+
+def upgrade_lab(value: object) -> object:
+    """Return the lab as a mapping. In older records it is missing or only a kind, and has no ``same_clock``."""
+    if isinstance(value, BaseModel):
+        return value
+    lab = {"kind": value} if isinstance(value, str) else value if isinstance(value, Mapping) else {}
+    return {"same_clock": True, **lab} if lab.get("kind") == "virtual" else lab
+
+
+def upgrade_link_proof(value: object) -> object:
+    """Return the proof of a path with its shaper, ``where``. In older records the shaper was always ``linkem``."""
+    return {"where": "linkem", **value} if isinstance(value, Mapping) else value
+
+
+def upgrade_transport(found: object) -> object:
+    """Return a transport with `paths` and `sessions`. In older records, the transport's name implies both."""
+    if not isinstance(found, dict):
+        return found
+    name = str(found.get("name", ""))
+    single = RMNET if name == "sptcp-lte" else WLAN
+    paths = [single] if name.startswith("sptcp") else [WLAN, RMNET]
+    known = {key: value for key, value in found.items() if value is not None}
+    return {"paths": paths, "sessions": name == "mpflex", **known}
+
 
 CONFIG = ConfigDict(extra="ignore", allow_inf_nan=False)
 """Configuration of the dataclasses that are part of a record."""
@@ -56,8 +90,8 @@ Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """Integer that fits the 64-bit columns of tables."""
 
 
-def _encodable(found: object) -> object:
-    return found.encode(errors="replace").decode() if isinstance(found, str) else found
+def _encodable(value: object) -> object:
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 Text = Annotated[str, BeforeValidator(_encodable)]
@@ -72,12 +106,12 @@ OMIT_EMPTY = Field(exclude_if=_is_empty)
 """Field option: the key is written only if its value is not empty."""
 
 
-def _mapping_or_nothing(found: object) -> object:
-    return found if isinstance(found, Mapping | BaseModel) else {}
+def _mapping_or_nothing(value: object) -> object:
+    return value if isinstance(value, Mapping | BaseModel) else {}
 
 
-def _number_or_nothing(found: object) -> object:
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+def _number_or_nothing(value: object) -> object:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 LENIENT = BeforeValidator(_mapping_or_nothing)

@@ -189,37 +189,37 @@ def quantity_of(pattern: str) -> Quantity | None:
     return next((q for q in (_RATE, _SECONDS, _AGE, _SIZE, _PERCENT) if q.pattern == pattern), None)
 
 
-def parse_rate_kbps(found: object) -> float:
+def parse_rate_kbps(value: object) -> float:
     """Parse a rate of more than 0: ``"1.5 Mbit/s"`` → 1500.0 kbit/s. Raises ValueError."""
-    return float(_RATE.parse(found))
+    return float(_RATE.parse(value))
 
 
-def parse_duration_s(found: object) -> float:
+def parse_duration_s(value: object) -> float:
     """Parse a duration: ``"50 ms"`` → 0.05 s. Raises ValueError."""
-    return float(_SECONDS.parse(found))
+    return float(_SECONDS.parse(value))
 
 
-def parse_duration_ms(found: object) -> float:
+def parse_duration_ms(value: object) -> float:
     """Parse a duration: ``"50 ms"`` → 50.0 ms. Raises ValueError."""
-    return float(_MILLISECONDS.parse(found))
+    return float(_MILLISECONDS.parse(value))
 
 
-def parse_age_s(found: object) -> float:
+def parse_age_s(value: object) -> float:
     """Parse an age of more than 0: ``"30 d"`` → 2592000.0 s. Raises ValueError."""
-    return float(_AGE.parse(found))
+    return float(_AGE.parse(value))
 
 
-def parse_size_bytes(found: object) -> int:
+def parse_size_bytes(value: object) -> int:
     """Parse a size in whole bytes: ``"64 KiB"`` → 65536 bytes. Raises ValueError."""
-    size = _SIZE.parse(found)
+    size = _SIZE.parse(value)
     if size != int(size):
-        raise ValueError(f"size {show(found)}: not a whole number of bytes")
+        raise ValueError(f"size {show(value)}: not a whole number of bytes")
     return int(size)
 
 
-def parse_percent(found: object) -> float:
+def parse_percent(value: object) -> float:
     """Parse a percentage from 0 to 100: ``"10 %"`` → 10.0. Raises ValueError."""
-    return float(_PERCENT.parse(found))
+    return float(_PERCENT.parse(value))
 
 
 def format_rate(rate_kbps: float) -> str:
@@ -327,9 +327,9 @@ def between(
         write: formats a value; default: as seconds.
     """
 
-    def check(found: Number) -> Number:
-        if not least <= found <= most:
-            raise ValueError(f"{key} {write(found)}: {rule.format(least=write(least), most=write(most))}")
-        return found
+    def check(value: Number) -> Number:
+        if not least <= value <= most:
+            raise ValueError(f"{key} {write(value)}: {rule.format(least=write(least), most=write(most))}")
+        return value
 
     return AfterValidator(check)

@@ -99,8 +99,8 @@ class AndroidSide:
         """Raise LabNotReadyError if a phone is not rooted and its lab file does not allow that."""
         if not phone.rooted and not file.unrooted:
             raise LabNotReadyError(
-                f"{phone.label}: not rooted: its traffic can be sent to the agent by root alone, and a run needs that; "
-                "with 'root: none' in the lab file runs use it for what can be told a proxy (docs/phones.md)"
+                f"{phone.label}: not rooted: only root can redirect its traffic to the agent, and a run needs that; "
+                "with 'root: none' in the lab file, runs use only apps that have a proxy setting (docs/phones.md)"
             )
 
     def _redirect(self) -> None:
@@ -125,11 +125,11 @@ class AndroidSide:
         """
         if self._works():
             return ""
-        found = Recovery(self._phone).recover(reason)
+        recovered = Recovery(self._phone).recover(reason)
         Radios(self._phone).wait_up(*INTERFACES)
         if self.ways_past():  # a reboot removes the rules
             self._redirect()
-        return found.rung
+        return recovered.rung
 
     def _works(self) -> bool:
         """Return whether adb reaches the phone and no traffic can bypass the agent."""
@@ -146,12 +146,12 @@ class AndroidSide:
         if not self._phone.rooted:
             return []
         routing, name = Routing(self._phone), self._phone.name
-        ways = {
+        bypasses = {
             "TCP and names are not redirected to the agent: its iptables rules are gone": not self._redirects(),
             "QUIC is open: its iptables rules are gone": routing.quic_open(),
             "IPv6 is open: its ip6tables rules are gone": routing.ipv6_open(),
         }
-        return [f"{name}: {way}; apps may go past the transport" for way, is_open in ways.items() if is_open]
+        return [f"{name}: {text}; apps may go past the transport" for text, is_open in bypasses.items() if is_open]
 
     def _redirects(self) -> bool:
         return self._phone.script("iptables -w -t nat -C OUTPUT -j mplab", check=False).exit_code == 0
@@ -167,16 +167,16 @@ class AndroidSide:
             StepError: the app is not installed.
         """
         phone = self._phone
-        found = check_ready(phone, self._file.ready or default_thresholds(), self._file.apps)
-        condition = found.condition
+        readiness = check_ready(phone, self._file.ready or default_thresholds(), self._file.apps)
+        condition = readiness.condition
         facts: dict[str, str | Sequence[str]] = {
             "serial": phone.serial,
             "root": phone.root.value,
             "battery_percent": str(condition.battery_percent),
             "temperature_c": str(condition.temperature_c),
-            "clock_uncertainty_ms": f"{found.clock.uncertainty_s * 1000:.1f}",
-            "quic_open": str(found.quic_open).lower(),
-            "ipv6_open": str(found.ipv6_open).lower(),
+            "clock_uncertainty_ms": f"{readiness.clock.uncertainty_s * 1000:.1f}",
+            "quic_open": str(readiness.quic_open).lower(),
+            "ipv6_open": str(readiness.ipv6_open).lower(),
             **_uncontrolled(phone),
         }
         warnings = []
@@ -187,7 +187,7 @@ class AndroidSide:
             facts |= {"app": app.package, "app_version": version}
             if problem := outside(version, app.versions):
                 warnings.append(f"{phone.name}: {app.package}: {problem}")
-        return PhoneLook(facts, round(found.clock.offset_s * 1000, 3), warnings, self.ways_past())
+        return PhoneLook(facts, round(readiness.clock.offset_s * 1000, 3), warnings, self.ways_past())
 
     def log(self) -> LogCut:
         """Start recording the phone's log (logcat)."""
@@ -231,10 +231,10 @@ class AndroidSide:
         )
         if self._file.ui != "appium":
             return uiautomator2_session(phone.adb, settings, phone.name)
-        where = AppiumPhone(
+        appium_phone = AppiumPhone(
             self._appium(), phone.serial, adb_port=phone.link.server.port, install=self._install, name=phone.name
         )
-        return appium_session(where, settings)
+        return appium_session(appium_phone, settings)
 
     def devtools(self, app: AndroidApp) -> AbstractContextManager[DevTools | None]:
         """Reach the DevTools of a running app until the context ends; None: it offers none. Raises DeviceError."""
@@ -292,12 +292,12 @@ class LookPart:
             InvalidCellError: traffic can bypass the agent.
         """
         self._log = self._android.log()
-        found = self._android.look(self._job.app)
-        report.phone |= found.facts
-        report.clock_offset_ms = found.clock_offset_ms
-        report.warnings += found.warnings
-        if found.ways_past:
-            raise InvalidCellError(*found.ways_past)
+        look = self._android.look(self._job.app)
+        report.phone |= look.facts
+        report.clock_offset_ms = look.clock_offset_ms
+        report.warnings += look.warnings
+        if look.ways_past:
+            raise InvalidCellError(*look.ways_past)
 
     def finish(self) -> None:
         """Save ``logs/logcat.txt``. Raises DeviceError."""
@@ -381,4 +381,4 @@ def capture_points_of(phone: AdbPhone) -> list[CapturePoint]:
 def check_there(phone: AdbPhone) -> None:
     """Raise DeviceError if adb does not reach the phone."""
     if (state := phone.link.state()) != "device":
-        raise DeviceError(phone.label, f"adb says it is {state or 'not there'}")
+        raise DeviceError(phone.label, f"the phone's state in adb is {state or 'not there'}")

@@ -18,8 +18,8 @@ from mplab.drivers.transport import Transport
 from mplab.drivers.transport.agent import Agent
 from mplab.drivers.ui import AppUi
 from mplab.drivers.ui.appium import AppiumServer
+from mplab.lab.driver import LabSettings
 from mplab.lab.protocol import CellPart, PartJob
-from mplab.lab.settings import LabSettings
 from mplab.userfiles.app import AndroidApp
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from mplab.base.programs import CHECKOUT, FIREFOX, Program
 from mplab.drivers.services import load_service
 from mplab.drivers.transport import DRIVERS
 from mplab.scenarios.base import AnyScenario, Scenario
-from mplab.userfiles import appuse
-from mplab.userfiles.app import AndroidApp
+from mplab.userfiles.app import AndroidApp, chosen_app
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.labuse import LabUse
 from mplab.userfiles.machines import abilities
@@ -59,7 +58,7 @@ def android_app(lab: LabUse, scenario: str) -> AndroidApp | None:
     Raises:
         InputError: its ``app.yaml`` is wrong.
     """
-    return appuse.chosen_app(scenario, lab.chosen_apps) if lab.android else None
+    return chosen_app(scenario, lab.chosen_apps) if lab.android else None
 
 
 def programs_of(scenario: AnyScenario) -> list[Program]:
@@ -67,16 +66,16 @@ def programs_of(scenario: AnyScenario) -> list[Program]:
 
     These are its browser, the programs that it declares, and those of its services.
     """
-    found = [FIREFOX] if scenario.browser == "firefox" else []
-    found += scenario.programs
-    found += [program for name in scenario.services for program in load_service(name).programs]
-    return list({program.name: program for program in found}.values())
+    programs = [FIREFOX] if scenario.browser == "firefox" else []
+    programs += scenario.programs
+    programs += [program for name in scenario.services for program in load_service(name).programs]
+    return list({program.name: program for program in programs}.values())
 
 
 def services_of(experiment: Experiment) -> list[str]:
     """Return the origin services that an experiment's scenarios use with its phone, sorted."""
-    there = catalog().on(experiment.lab)
-    return sorted({name for use in experiment.scenarios for name in there[use.name].services})
+    scenarios = catalog().on(experiment.lab)
+    return sorted({name for use in experiment.scenarios for name in scenarios[use.name].services})
 
 
 def scenario_names() -> list[str]:

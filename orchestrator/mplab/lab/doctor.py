@@ -1,4 +1,4 @@
-"""Check everything that a run needs on this machine, one finding each, with a remedy if something is missing."""
+"""Check this machine, or the devices of a lab file, one finding each, with a remedy if something is missing."""
 
 import contextlib
 import os
@@ -12,16 +12,19 @@ import psutil
 from mplab.base import programs
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
-from mplab.base.findings import Finding, Level
+from mplab.base.findings import Finding
 from mplab.base.plugins import SCENARIOS
+from mplab.drivers.proxy import driver_of as proxy_driver_of
 from mplab.drivers.proxy.driver import DRIVERS as PROXIES
 from mplab.drivers.proxy.driver import own_driver
 from mplab.drivers.services import DRIVERS as SERVICES
 from mplab.drivers.shaper.driver import DRIVERS as SHAPERS
-from mplab.drivers.shaper.driver import emulator_driver
+from mplab.drivers.shaper.driver import driver_of, emulator_driver
 from mplab.drivers.transport import DRIVERS
 from mplab.lab.catalog import LINKS_DIR, load_scenario, programs_of, scenario_names
 from mplab.lab.driver import DRIVERS as PHONES
+from mplab.lab.driver import phone_driver
+from mplab.userfiles.lab import LabFile
 
 _MIN_FREE_BYTES = 2_000_000_000
 _MIN_MEMORY_BYTES = 2_000_000_000
@@ -49,23 +52,23 @@ def examine(runs_dir: Path) -> Iterator[Finding]:
 
 
 def _program(program: programs.Program) -> Finding:
-    found = program.find()
-    if found is None:
+    path = program.find()
+    if path is None:
         return Finding(program.name, "missing", f"not found ({program.purpose})", program.remedy)
-    return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({found})")
+    return Finding(program.name, "ok", f"{program.version() or 'version unknown'} ({path})")
 
 
 def _optional_programs() -> Iterator[Finding]:
     """Check the programs that only some scenarios need."""
     users: dict[str, list[str]] = {}
-    found: dict[str, programs.Program] = {}
+    needed: dict[str, programs.Program] = {}
     for name in scenario_names():
         with contextlib.suppress(MplabError):  # `_scenarios` reports it
             for program in programs_of(load_scenario(name)):
-                found.setdefault(program.name, program)
+                needed.setdefault(program.name, program)
                 users.setdefault(program.name, []).append(name)
     known = {program.name for program in programs.ALL}
-    return (_optional(program, users[name]) for name, program in sorted(found.items()) if name not in known)
+    return (_optional(program, users[name]) for name, program in sorted(needed.items()) if name not in known)
 
 
 def _optional(program: programs.Program, users: Sequence[str]) -> Finding:
@@ -85,12 +88,12 @@ def _appium() -> Finding:
     return Finding("appium", "ok", "server and Chromium driver are installed")
 
 
-def _attempt(name: str, what: str, action: Callable[[], object], level: Level = "missing") -> Finding:
+def _attempt(name: str, fact: str, action: Callable[[], object]) -> Finding:
     try:
         action()
     except MplabError as error:
-        return Finding(name, level, str(error), "see the message")
-    return Finding(name, "ok", what)
+        return Finding(name, "missing", str(error), "see the message")
+    return Finding(name, "ok", fact)
 
 
 def _namespaces() -> Finding:
@@ -101,30 +104,30 @@ def _namespaces() -> Finding:
 def _transports() -> Iterator[Finding]:
     """Yield the findings of each transport's driver; a driver that cannot be imported is a finding."""
     for name in DRIVERS:
-        try:
-            yield from DRIVERS[name].check()
-        except MplabError as error:
-            yield Finding(f"transport {name}", "missing", str(error), "see the message")
+        yield from _checked(f"transport {name}", partial(_check_transport, name))
+
+
+def _check_transport(name: str) -> Iterable[Finding]:
+    return DRIVERS[name].check()
 
 
 def _others() -> Iterator[Finding]:
     """Import all other drivers, and check the default shaper and proxy. A driver that cannot be used is a finding."""
     kinds: dict[str, Mapping[str, object]] = {"service": SERVICES, "shaper": SHAPERS, "phone": PHONES, "proxy": PROXIES}
-    for what, drivers in kinds.items():
+    for kind, drivers in kinds.items():
         for name in drivers:
-            try:
-                drivers[name]
-            except MplabError as error:
-                yield Finding(f"{what} {name}", "missing", str(error), "see the message")
-    yield from _asked("shaper", lambda: emulator_driver().check())
-    yield from _asked("proxy", lambda: own_driver().check(None, ""))
+            imported = _attempt(f"{kind} {name}", "", partial(drivers.__getitem__, name))
+            if imported.level == "missing":
+                yield imported
+    yield from _checked("shaper", lambda: emulator_driver().check())
+    yield from _checked("proxy", lambda: own_driver().check(None, ""))
 
 
-def _asked(what: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def _checked(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
     try:
         yield from check()
     except MplabError as error:
-        yield Finding(what, "missing", str(error), "see the message")
+        yield Finding(name, "missing", str(error), "see the message")
 
 
 _SYSCTL = Path("/proc/sys/net/ipv4")
@@ -163,26 +166,47 @@ def _links() -> Finding:
 def _disk(runs_dir: Path) -> Finding:
     existing = next(path for path in (runs_dir, *runs_dir.resolve().parents) if path.exists())
     free = shutil.disk_usage(existing).free
-    found = f"{free / 1e9:.1f} GB free for {runs_dir}"
+    text = f"{free / 1e9:.1f} GB free for {runs_dir}"
     if not os.access(existing, os.W_OK):
         return Finding("disk", "missing", f"{existing} cannot be written", "choose another folder with --runs")
     if free < _MIN_FREE_BYTES:
-        return Finding("disk", "warning", found, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
-    return Finding("disk", "ok", found)
+        return Finding("disk", "warning", text, f"a run may need {_MIN_FREE_BYTES / 1e9:g} GB")
+    return Finding("disk", "ok", text)
 
 
 def _memory() -> Finding:
     available = psutil.virtual_memory().available
-    found = f"{available / 1e9:.1f} GB available"
+    text = f"{available / 1e9:.1f} GB available"
     if available < _MIN_MEMORY_BYTES:
-        return Finding("memory", "warning", found, "browser scenarios need about 2 GB")
-    return Finding("memory", "ok", found)
+        return Finding("memory", "warning", text, "browser scenarios need about 2 GB")
+    return Finding("memory", "ok", text)
 
 
 def _load() -> Finding:
     cpus = os.cpu_count() or 1
     load = os.getloadavg()[0]
-    found = f"load {load:.1f} on {cpus} CPUs"
+    text = f"load {load:.1f} on {cpus} CPUs"
     if load > cpus * _BUSY_LOAD_PER_CPU:
-        return Finding("load", "warning", found, "a busy machine disturbs what is measured; let it become idle")
-    return Finding("load", "ok", found)
+        return Finding("load", "warning", text, "a busy machine disturbs what is measured; let it become idle")
+    return Finding("load", "ok", text)
+
+
+def examine_lab(lab: LabFile, lab_file: str) -> Iterator[Finding]:
+    """Check every router, server and phone of a lab; yield each finding immediately. Changes nothing.
+
+    Args:
+        lab: the lab file.
+        lab_file: path of the lab file, for remedies.
+    """
+    machines = lab.machines().values()
+    for machine in machines:
+        if machine.section == "routers":
+            yield from driver_of(machine).check(machine, lab_file)
+    for name, phone in lab.phones.items():
+        if phone.driver is not None:
+            yield from phone_driver(phone.driver).check(lab, name, lab_file)
+    for machine in machines:
+        if machine.section != "routers":
+            yield from driver_of(machine).check(machine, lab_file)
+    if lab.proxy is not None:
+        yield from proxy_driver_of(lab.proxy).check(lab.proxy, lab_file)

@@ -7,6 +7,8 @@ slow modules only when it uses them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mplab.base.drivers import Drivers
@@ -14,16 +16,40 @@ from mplab.base.findings import Finding
 from mplab.base.plugins import PHONES
 from mplab.base.programs import Program
 from mplab.drivers.phone.kernel import PhoneFacts
+from mplab.drivers.services import Service
+from mplab.drivers.shaper.driver import inside_driver_of
+from mplab.drivers.transport import DRIVERS as TRANSPORTS
 from mplab.userfiles.lab import LabFile, PhoneFile
-from mplab.userfiles.labuse import LabUse
+from mplab.userfiles.labuse import VIRTUAL, LabUse
 from mplab.userfiles.phone import PhoneKind
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
+
 
 Identity = Mapping[str, str | Sequence[str]]
 """Identity that a phone reports: ``identity`` in manifest.json."""
+
+
+@dataclass(frozen=True)
+class LabSettings:
+    """The settings of a lab.
+
+    Attributes:
+        seed: seed of all random choices of its shapers.
+        congestion_control: congestion control of every socket between agent and proxy.
+        logs: host folder for the logs of the lab's programs.
+        services: origin services, in addition to web sites and files.
+        use: the lab file with its phone.
+        run_id: id of the run, for messages to other users of a resource.
+    """
+
+    seed: int
+    congestion_control: str
+    logs: Path
+    services: Sequence[Service] = ()
+    use: LabUse = VIRTUAL
+    run_id: str = ""
 
 
 class PhoneDriver(PhoneKind, ABC):
@@ -33,7 +59,7 @@ class PhoneDriver(PhoneKind, ABC):
     """
 
     @abstractmethod
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """Return a lab around a phone of this kind, not yet entered."""
 
     @abstractmethod
@@ -82,3 +108,27 @@ def phone_driver(name: str) -> PhoneDriver:
         LabNotReadyError: it cannot be imported, or is not a `PhoneDriver` of this name.
     """
     return DRIVERS.load(name)
+
+
+def programs_of_lab(use: LabUse) -> list[Program]:
+    """Return the programs that its phone and virtual routers need.
+
+    Raises:
+        LabNotReadyError: the programs of a virtual router are installed, but another of its parts is missing.
+    """
+    programs = list(phone_driver(use.kind).programs(use.settings))
+    for machine in use.inside().values():
+        driver = inside_driver_of(machine)
+        if all(program.find() is not None for program in driver.programs):
+            driver.describe()
+        programs += driver.programs
+    return programs
+
+
+def missing_on_phone(use: LabUse, transport: str) -> str:
+    """Return why the phone of a lab cannot run a transport; "": it can. This machine is not checked."""
+    driver = phone_driver(use.kind)
+    facts = driver.facts(use.settings)
+    missing = TRANSPORTS[transport].missing_on_phone(facts)
+    called = driver.called(use.phone, use.settings) if facts.rooted else f"phone '{use.phone}'"
+    return f"{called} {missing}" if missing else ""

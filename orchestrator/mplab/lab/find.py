@@ -78,14 +78,14 @@ def find_node(name: str, *, lab: str = "") -> RunningNode:
     nodes = [node for node in running_nodes() if node.lab.startswith(lab)]
     if not nodes:
         raise LabNotReadyError(
-            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' holds one open, "
-            "and every run has one of its own"
+            f"no lab{f' {lab}' if lab else ''} of this user is running: 'mplab lab up --keep' keeps one up, "
+            "and every run starts its own"
         )
     youngest = max(nodes, key=lambda node: node.started).lab
-    found = {node.name: node for node in nodes if node.lab == youngest}
-    if name not in found:
-        raise LabNotReadyError(f"lab {youngest}: no node {name!r}; it has {', '.join(sorted(found))}")
-    return found[name]
+    nodes_by_name = {node.name: node for node in nodes if node.lab == youngest}
+    if name not in nodes_by_name:
+        raise LabNotReadyError(f"lab {youngest}: no node {name!r}; it has {', '.join(sorted(nodes_by_name))}")
+    return nodes_by_name[name]
 
 
 def enter_argv(node: RunningNode, command: list[str]) -> list[str]:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Mapping
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from mplab.base.paths import WLAN
 from mplab.base.plugins import SCENARIOS
 from mplab.drivers.transport import default_over
+from mplab.format.names import FileModel
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 
@@ -23,10 +24,8 @@ _HEAD: Mapping[str, JsonValue] = {
 }
 
 
-class Sensitivity(BaseModel):
+class Sensitivity(FileModel):
     """The ``sensitivity.yaml`` of a scenario."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     parameters: dict[str, JsonValue] = Field(default_factory=dict, description="Of a short cell.")
     claims: dict[str, str] = Field(
@@ -47,9 +46,9 @@ def sensitivity_of(scenario: str) -> Sensitivity | None:
     if not path.exists():
         return None
     checker = Checker(load_yaml(path))
-    found = checker.model(Sensitivity, checker.document.data)
+    sensitivity = checker.model(Sensitivity, checker.document.data)
     checker.raise_problems()
-    return found
+    return sensitivity
 
 
 def sensitivity_experiment(scenarios: Iterable[str]) -> str:
@@ -59,11 +58,13 @@ def sensitivity_experiment(scenarios: Iterable[str]) -> str:
         InputError: a file is wrong.
     """
     transport = default_over(WLAN)
-    found = {name: one for name in scenarios if (one := sensitivity_of(name)) is not None}
+    sensitivities = {name: sensitivity for name in scenarios if (sensitivity := sensitivity_of(name)) is not None}
     head = "".join(f"{key}: {_flow(value)}\n" for key, value in {**_HEAD, "transports": [transport]}.items())
-    uses = [{name: one.parameters} for name, one in found.items()]
+    uses = [{name: sensitivity.parameters} for name, sensitivity in sensitivities.items()]
     claims = [
-        _claim(name, metric, text, transport) for name, one in found.items() for metric, text in one.claims.items()
+        _claim(name, metric, text, transport)
+        for name, sensitivity in sensitivities.items()
+        for metric, text in sensitivity.claims.items()
     ]
     return f"{head}scenarios:\n{_items(uses)}claims:\n{_items(claims)}"
 

@@ -14,7 +14,7 @@ from mplab.drivers.services import load_service
 from mplab.drivers.transport import transport_named
 from mplab.format.link import LinkCondition
 from mplab.lab.catalog import LINKS_DIR
-from mplab.lab.make import make_lab
+from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.check import Checker
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
@@ -61,12 +61,14 @@ class LabSession:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="mplab-logs-"))) if use.real else SCRATCH
             logs = folder / "logs"
             lab = stack.enter_context(
-                make_lab(
-                    use,
-                    seed=settings.seed,
-                    congestion_control=settings.congestion_control,
-                    logs=logs,
-                    services=[load_service(name) for name in settings.services],
+                phone_driver(use.kind).open_lab(
+                    LabSettings(
+                        seed=settings.seed,
+                        congestion_control=settings.congestion_control,
+                        logs=logs,
+                        services=[load_service(name) for name in settings.services],
+                        use=use,
+                    )
                 )
             )
             undo = stack.enter_context(UndoStack())
@@ -82,7 +84,7 @@ class LabSession:
                 **lab.describe(),
                 "link": condition.name,
                 "transport": settings.transport,
-                "measured": {interface: vars(found) for interface, found in measured.items()},
+                "measured": {interface: vars(path) for interface, path in measured.items()},
                 "where": {interface: lab.shaper.where(interface) for interface in paths},
                 "active": dict(active),
                 "services": {name: dict(load_service(name).hosts) for name in settings.services},
@@ -111,7 +113,7 @@ def condition_of(link: str | Mapping[str, object]) -> LinkCondition:
     if isinstance(link, str):
         return load_link(link, LINKS_DIR)
     checker = Checker(parse_yaml(json.dumps(link).encode(), str(link["name"])))
-    found = read_inline_link(checker, (), link, LINKS_DIR)
+    conditions = read_inline_link(checker, (), link, LINKS_DIR)
     checker.raise_problems()
-    (condition,) = found
+    (condition,) = conditions
     return condition

@@ -142,14 +142,14 @@ def address_commands(node: str) -> list[str]:
 
 def neighbours_of(node: str) -> list[tuple[str, str, str]]:
     """Return (interface of the node, IP address, hardware address) of each static neighbour of a node."""
-    found = []
-    for one, other in NEIGHBOURS:
-        for (owner, interface), peer in ((one, other), (other, one)):
+    neighbours = []
+    for first, other in NEIGHBOURS:
+        for (owner, interface), peer in ((first, other), (other, first)):
             if owner == node:
                 address = ADDRESSES[peer].split("/")[0]
                 spare = spare_addresses(peer[1]) if peer[0] == "phone" else []
-                found += [(interface, known, mac(*peer)) for known in (address, *spare)]
-    return found
+                neighbours += [(interface, known, mac(*peer)) for known in (address, *spare)]
+    return neighbours
 
 
 ROUTES: Final = {

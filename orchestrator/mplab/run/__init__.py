@@ -1,4 +1,13 @@
-"""Plan an experiment, run it in its lab, resume a run. Usable from Python without the command line (docs/python.md)."""
+"""Plan an experiment, run it in its lab, resume a run. Usable from Python without the command line (docs/python.md).
+
+Belongs here: everything between an experiment and a complete run directory. Not here: options and printing (`cli`),
+several runs (`campaign`), the steps and verdict of a cell (`cell`), parts of a lab (`lab`), numbers (`analysis`).
+
+* Functions for callers: `planning`, `executing`, `resuming`, `reproducing`, `comparing`, `alone`, `orders`, `progress`.
+* Host process: `ready`, `beginning`, `hosting`, `hooks`, `metrics`, `concluding`, `junit`, `host`.
+* Process inside the lab: `inside`, `run`, `cells`, `ending`. `hostrpc` connects it with the host process.
+* Both: `blocks` (order of the cells), `run_directory`.
+"""
 
 import importlib
 from typing import TYPE_CHECKING
@@ -6,12 +15,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mplab.run.comparing import Comparison, compare
     from mplab.run.executing import RunResult, execute
-    from mplab.run.pausing import go_on, pause
+    from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
+    from mplab.run.progress import RunStatus, Watch, status
     from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
-    from mplab.run.run_status import RunStatus, status
-    from mplab.run.watch import Watch
 
 __all__ = [
     "Comparison",
@@ -31,24 +39,16 @@ __all__ = [
     "status",
 ]
 
-_MODULES = {
-    "Comparison": "comparing",
-    "PlannedRun": "planning",
-    "Reproduction": "reproducing",
-    "RunResult": "executing",
-    "RunStatus": "run_status",
-    "Watch": "watch",
-    "compare": "comparing",
-    "execute": "executing",
-    "go_on": "pausing",
-    "pause": "pausing",
-    "plan": "planning",
-    "plan_rest": "resuming",
-    "reproduce": "reproducing",
-    "resume": "resuming",
-    "status": "run_status",
+_NAMES = {
+    "comparing": ("Comparison", "compare"),
+    "executing": ("RunResult", "execute"),
+    "orders": ("go_on", "pause"),
+    "planning": ("PlannedRun", "plan"),
+    "progress": ("RunStatus", "Watch", "status"),
+    "reproducing": ("Reproduction", "reproduce"),
+    "resuming": ("plan_rest", "resume"),
 }
-
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 if not TYPE_CHECKING:
 

@@ -2,25 +2,22 @@
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mplab.analysis.pipeline import score_run
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
-from mplab.base.errors import InputError
 from mplab.lab.catalog import catalog, programs_of
 from mplab.run import ready
 from mplab.run.beginning import begin, held
 from mplab.run.hosting import run_cells
 from mplab.run.planning import PlannedRun, plan_of
+from mplab.run.progress import SILENT, Watch
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.run.watch import SILENT, Watch
-from mplab.userfiles.check import Checker
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import load_experiment
-from mplab.userfiles.yaml import parse_yaml
 
 _BETTER = {"lower": "less", "higher": "more", "neither": ""}
 
@@ -75,7 +72,7 @@ class Checked:
 
 def check_alone(
     name: str,
-    given: Sequence[str],
+    parameters: Mapping[str, object],
     *,
     transport: str,
     link: str | Mapping[str, object],
@@ -87,7 +84,7 @@ def check_alone(
 
     Args:
         name: name of the scenario.
-        given: parameters, ``key=value`` each, with values as in an experiment file.
+        parameters: its parameters, with values as in an experiment file.
         transport: name of the transport, with an optional variant: ``mpflex:minrtt``.
         link: a link condition, in the form of an experiment file.
         seed: seed of all random choices.
@@ -99,7 +96,6 @@ def check_alone(
         LabNotReadyError: the scenario needs something that is missing.
         InterruptedRunError: SIGINT or SIGTERM.
     """
-    parameters = read_parameters(name, given)
     scenario = catalog().scenarios[name]
     experiment = _experiment(name, parameters, transport=transport, link=link, seed=seed)
     ready.check_ready(needs_ui=scenario.needs_ui, further=programs_of(scenario))
@@ -109,26 +105,6 @@ def check_alone(
         directory = begin(planned, run_id=run_id, watch=watch)
         run_cells(directory, experiment, locks, watch=watch)
     return _result(experiment, directory.path)
-
-
-def read_parameters(name: str, given: Sequence[str]) -> dict[str, object]:
-    """Parse ``key=value`` pairs as if they were in an experiment file, and check them against the scenario `name`.
-
-    Raises:
-        InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.
-    """
-    lines = []
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip()) or "\n" in text:
-            raise InputError(f"--parameter {text!r}: KEY=VALUE is needed, like --parameter pause='1 s'")
-        lines.append(f"{key.strip()}: {value.strip()}")
-    document = parse_yaml(("\n".join(lines) or "{}").encode(), "--parameter")
-    checker = Checker(document)
-    checker.model(catalog().scenarios[name].parameters, document.data)
-    checker.raise_problems()
-    data: dict[str, object] = document.data
-    return data
 
 
 def _experiment(
@@ -160,7 +136,7 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
     (use,) = experiment.scenarios
     scored = score_run(run) if cell.ok else []
     metrics = {metric.name: metric for metric in load(use.name).metrics}
-    problems = tuple(one.problem.message for one in scored if one.problem)
+    problems = tuple(scores_of.problem.message for scores_of in scored if scores_of.problem)
     return Checked(
         scenario=use.name,
         parameters=use.record().parameters,
@@ -178,8 +154,8 @@ def _result(experiment: Experiment, directory: Path) -> Checked:
                 better=_BETTER[metrics[value.metric].better],
                 labels=dict(value.labels),
             )
-            for one in scored
-            for value in one.values
+            for scores_of in scored
+            for value in scores_of.values
         ),
         directory=cell.directory or directory,
     )

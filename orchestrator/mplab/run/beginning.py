@@ -19,12 +19,10 @@ from mplab.lab.catalog import services_of
 from mplab.lab.hosting import prepared
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
-from mplab.run.hooks import allow
-from mplab.run.labconsent import remember_lab
 from mplab.run.planning import PlannedRun
-from mplab.run.ready import look_at_real_phone, programs_of_run
+from mplab.run.progress import SILENT, Watch
+from mplab.run.ready import allow, look_at_real_phone, programs_of_run, remember_lab
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.layers import kept_files
 

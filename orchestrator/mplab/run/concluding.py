@@ -49,7 +49,8 @@ def summary_of(run: Path) -> RunSummary:
         answers=tuple(answer.sentence for answer in content.answers),
         warnings=content.warnings,
         limits=tuple(
-            Case("budget", one.about, failure=one.text if one.verdict == "broken" else "") for one in content.budgets
+            Case("budget", budget.about, failure=budget.text if budget.verdict == "broken" else "")
+            for budget in content.budgets
         ),
     )
 

@@ -100,10 +100,10 @@ class EndingWatch:
         rule = self._ending.interval
         if rule is None or self._look is None or blocks < rule.after:
             return None
-        told = self._look(blocks)
-        if not told.enough:
+        check = self._look(blocks)
+        if not check.enough:
             return None
-        return self._cut(f"{told.text}, after {blocks} blocks (stop: interval)", told.numbers)
+        return self._cut(f"{check.text}, after {blocks} blocks (stop: interval)", check.numbers)
 
     def _too_late(self, block: int, deadline: datetime | None) -> Cut | None:
         if deadline is None:

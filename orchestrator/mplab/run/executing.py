@@ -14,9 +14,8 @@ from mplab.run import hosting, ready
 from mplab.run.beginning import begin, held
 from mplab.run.junit import write_junit
 from mplab.run.planning import PlannedRun
-from mplab.run.progress import RunProgress
+from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory, new_run_id
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """Run hooks: commands that run on the host around a run and its cells, if this user has allowed them."""
 
-import hashlib
-import json
 import os
 import shlex
 import shutil
@@ -18,10 +16,8 @@ from typing import BinaryIO, Self
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.base.files import explained
 from mplab.base.kernel import die_with_parent
-from mplab.base.state import state_directory
 from mplab.format.events import EventLog
 from mplab.format.hooks import HOOK_NAMES, Argv, Hooks
-from mplab.format.record import json_of
 from mplab.format.runevents import HookFailed
 from mplab.format.units import format_duration_s
 from mplab.run.hostrpc import Answer, HostClient
@@ -44,35 +40,7 @@ def check_programs(hooks: Hooks) -> None:
         if shutil.which(command[0]) is None
     ]
     if missing:
-        raise LabNotReadyError("; ".join(dict.fromkeys(f"hook {one}" for one in missing)))
-
-
-def allow(hooks: Hooks) -> None:
-    """Record that this user started a run with these commands, which allows them. Raises MplabError."""
-    if hooks:
-        path = _note(hooks)
-        with explained(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.write_text(f"{hooks.text()}\n", encoding="utf-8")
-
-
-def check_allowed(hooks: Hooks, whose: object) -> None:
-    """Raise InputError unless this user has allowed these commands on this machine. `whose`: see `foreign`."""
-    if hooks and not _note(hooks).is_file():
-        raise foreign(hooks, whose)
-
-
-def foreign(hooks: Hooks, whose: object) -> InputError:
-    """Return the error for hooks that this user has not allowed; `whose`: the bundle or run directory with them."""
-    return InputError(
-        f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
-        "--allow-hooks runs them"
-    )
-
-
-def _note(hooks: Hooks) -> Path:
-    digest = hashlib.sha256(json.dumps(json_of(hooks), sort_keys=True).encode()).hexdigest()
-    return state_directory() / "hooks" / digest[:32]
+        raise LabNotReadyError("; ".join(dict.fromkeys(f"hook {text}" for text in missing)))
 
 
 class HookRunner:
@@ -116,18 +84,18 @@ class HookRunner:
         """Kill the running command of a cell's hook, if there is one, because the lab is ending."""
         self._closed = True
 
-    def answer(self, asked: Mapping[str, object]) -> Answer:
+    def answer(self, question: Mapping[str, object]) -> Answer:
         """Run a hook around an attempt at a cell. Return ``{"problem": TEXT}``; the text is "" if all succeeded.
 
         Raises:
             InputError: the name is not that of a hook around a cell.
             MplabError: the log cannot be written.
         """
-        name, cell, attempt = str(asked["name"]), str(asked["cell"]), str(asked["attempt"])
+        name, cell, attempt = str(question["name"]), str(question["cell"]), str(question["attempt"])
         if name not in ("before_cell", "after_cell"):
             raise InputError(f"no hook of a cell: {name}")
         log = self._directory.partial_dir(cell) / "logs" / LOG
-        about = {"MPLAB_CELL": cell, "MPLAB_ATTEMPT": attempt, "MPLAB_OUTCOME": str(asked["outcome"])}
+        about = {"MPLAB_CELL": cell, "MPLAB_ATTEMPT": attempt, "MPLAB_OUTCOME": str(question["outcome"])}
         return {"problem": self._run(name, about, log)}
 
     def _of_run(self, name: str, outcome: str) -> str:
@@ -146,18 +114,18 @@ class HookRunner:
         environment = {**os.environ, "MPLAB_RUN": str(self._directory.path.resolve()), "MPLAB_HOOK": name, **about}
         with explained(log), _appended(log) as output:
             for command in commands:
-                begun = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-                output.write(f"# {begun} {name}: {shlex.join(command)}\n".encode())
+                time_text = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                output.write(f"# {time_text} {name}: {shlex.join(command)}\n".encode())
                 output.flush()
-                said = output.tell()
-                ended = self._command(command, environment, output.fileno(), during=name)
+                start = output.tell()
+                problem = self._command(command, environment, output.fileno(), during=name)
                 with log.open("rb") as written:
-                    written.seek(said)
+                    written.seek(start)
                     lines = written.read().decode(errors="replace").strip().splitlines()
                 output.seek(0, os.SEEK_END)
-                output.write(f"# {ended or 'ok'}\n".encode())
-                if ended:
-                    return f"hook {name}: '{shlex.join(command)}': {ended}{f': {lines[-1]}' if lines else ''}"
+                output.write(f"# {problem or 'ok'}\n".encode())
+                if problem:
+                    return f"hook {name}: '{shlex.join(command)}': {problem}{f': {lines[-1]}' if lines else ''}"
         return ""
 
     def _command(self, command: Argv, environment: Mapping[str, str], output: int, *, during: str) -> str:

@@ -75,12 +75,12 @@ def describe_locks(commit: str | None) -> tuple[dict[str, bytes], str]:
         commit: commit of the wanted tree; if None, or if this checkout does not have it, the files here are returned.
     """
     if commit and re.fullmatch(r"[0-9a-f]{7,64}", commit):
-        shown = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
-        if all(shown.values()):
-            return shown, f"commit {commit}"
+        contents = {name: _git_output("show", f"{commit}:{name}") for name in LOCKS}
+        if all(contents.values()):
+            return contents, f"commit {commit}"
     paths = {name: programs.CHECKOUT / name for name in LOCKS}
-    there = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
-    return there, "the checkout that the bundle was made with, since it has not got the commit of the run"
+    contents_here = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    return contents_here, "the checkout that the bundle was made with, since it has not got the commit of the run"
 
 
 def _git(*arguments: str) -> str:
@@ -91,7 +91,7 @@ def _git_output(*arguments: str) -> bytes:
     """Return the output of git; nothing if it fails."""
     argv = ["git", "-C", str(programs.CHECKOUT), *arguments]
     try:
-        done = subprocess.run(argv, capture_output=True, timeout=10, check=False)
+        completed = subprocess.run(argv, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return b""
-    return done.stdout if done.returncode == 0 else b""
+    return completed.stdout if completed.returncode == 0 else b""

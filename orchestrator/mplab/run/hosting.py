@@ -3,15 +3,17 @@
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from mplab.base.deferred import deferred
 from mplab.base.enter import NOTHING, lab_process
 from mplab.base.errors import InputError, InterruptedRunError, LabNotReadyError, MplabError
+from mplab.base.files import Closing
 from mplab.drivers.proxy import HostedResources
 from mplab.format.events import EventTail
+from mplab.format.experiment import IntervalRule
 from mplab.format.record import json_of
 from mplab.format.runevents import RunEvent
 from mplab.lab.catalog import services_of
@@ -19,18 +21,16 @@ from mplab.lab.hosting import hosted
 from mplab.run.ending import ENOUGH
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner
-from mplab.run.hostrpc import HostServer
-from mplab.run.progress import ProgressTracker, RunProgress
+from mplab.run.hostrpc import Answer, Handler, HostServer
+from mplab.run.progress import SILENT, ProgressTracker, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.stop_rule import stop_rule_handler
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 _POLL_S = 0.2
 _INTERRUPTED = InterruptedRunError.exit_code
 
 
-class _Follower:
+class _Follower(Closing):
     """Reads the events of a run, passes each new one to `watch`, and tracks the progress."""
 
     def __init__(self, file: Path, watch: Watch) -> None:
@@ -38,12 +38,8 @@ class _Follower:
         self._watch = watch
         self._tracker = ProgressTracker()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Stop reading events."""
         self._tail.close()
 
     def poll(self) -> None:
@@ -76,16 +72,16 @@ def run_cells(
     with _Follower(directory.events_file, watch) as follower:
         follower.poll()
         with locks, HookRunner(experiment.hooks, directory) as hooks:
-            code, said = _run_inside(directory, experiment, hooks, follower, log)
+            code, output = _run_inside(directory, experiment, hooks, follower, log)
             progress = follower.progress
             hooks.outcome = "interrupted" if code == _INTERRUPTED else "ok" if code == 0 and progress.good else "failed"
         follower.poll()  # events of a hook after the run
     if code == _INTERRUPTED:
         raise InterruptedRunError(
-            f"stopped after {progress.done} of {progress.total} cells; go on with: mplab resume {directory.path}"
+            f"stopped after {progress.done} of {progress.total} cells; continue with: mplab resume {directory.path}"
         )
     if code != 0:
-        raise _error_of(code, said, log)
+        raise _error_of(code, output, log)
     return progress
 
 
@@ -139,12 +135,25 @@ def _check_images(directory: RunDirectory, containers: HostedResources | None) -
         )
 
 
-def _error_of(code: int, said: str, log: Path) -> MplabError:
+def _error_of(code: int, output: str, log: Path) -> MplabError:
     """Return the error that the process inside reported; if it reported none, an error with its last log line."""
     kinds = {kind.exit_code: kind for kind in (MplabError, InputError, LabNotReadyError)}
-    for line in said.splitlines():
+    for line in output.splitlines():
         record = json.loads(line)
         if record["event"] == "error":
             return kinds.get(code, MplabError)(record["error"])
     lines = log.read_text(errors="replace").strip().splitlines()
     return MplabError(f"the run ended unexpectedly: {lines[-1] if lines else f'exit code {code}'} (see {log})")
+
+
+def stop_rule_handler(run: Path, rule: IntervalRule | None) -> Handler:
+    """Return the function that answers this question for a run directory. It first scores cells without scores."""
+
+    def answer(_question: Mapping[str, object]) -> Answer:
+        if rule is None:
+            return {"enough": False, "text": "the experiment has no rule for intervals", "numbers": {}}
+        with deferred("slow to import, needed by few experiments"):
+            from mplab.run.metrics import intervals_of
+        return intervals_of(run, rule)
+
+    return answer

@@ -10,11 +10,11 @@ import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 from mplab.base.enter import NOTHING, Inherited
 from mplab.base.errors import MplabError
+from mplab.base.files import Closing
 
 VARIABLE = "MPLAB_OUTSIDE"
 """Environment variable with the file descriptor of the channel."""
@@ -45,7 +45,7 @@ class HostClient:
             MplabError: there is no host process, it has ended, or it answered with an error.
         """
         if self._connection is None or self._lines is None:
-            raise MplabError(f"nobody outside of the lab answers '{question}': runs are started by 'mplab run'")
+            raise MplabError(f"no host process answers '{question}': start runs with 'mplab run'")
         self._asked += 1
         line = json.dumps({"question": question, "number": self._asked, **about}) + "\n"
         with suppress(OSError):
@@ -56,7 +56,7 @@ class HostClient:
                 if "error" in answer:
                     raise MplabError(str(answer["error"]))
                 return answer
-        raise MplabError(f"the process outside of the lab has gone before it answered '{question}'")
+        raise MplabError(f"the host process ended before it answered '{question}'")
 
     def close(self) -> None:
         """Close the channel."""
@@ -65,7 +65,7 @@ class HostClient:
             self._connection.close()
 
 
-class HostServer:
+class HostServer(Closing):
     """Answers questions of the run inside its lab, until the context ends.
 
     Args:
@@ -77,23 +77,17 @@ class HostServer:
         self._own, self._other = socket.socketpair()
         self._thread = Thread(target=self._serve, daemon=True)
 
-    def inherited(self, given: Inherited = NOTHING) -> Inherited:
-        """Return `given` with the channel added, for `mplab.base.enter.lab_process`."""
+    def inherited(self, inherited: Inherited = NOTHING) -> Inherited:
+        """Return `inherited` with the channel added, for `mplab.base.enter.lab_process`."""
         number = self._other.fileno()
-        return Inherited({**given.environment, VARIABLE: str(number)}, (*given.descriptors, number))
+        return Inherited({**inherited.environment, VARIABLE: str(number)}, (*inherited.descriptors, number))
 
     def begin(self) -> None:
         """Start to answer. Call when the process inside has been started."""
         self._other.close()
         self._thread.start()
 
-    def __enter__(self) -> Self:
-        """Return this server."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Stop answering, and close the channel."""
         with suppress(OSError):
             self._own.shutdown(socket.SHUT_RDWR)
@@ -105,14 +99,16 @@ class HostServer:
     def _serve(self) -> None:
         with suppress(OSError), self._own.makefile("rb") as questions:
             for line in questions:
-                asked = json.loads(line)
-                self._own.sendall((json.dumps({**self._answer(asked), "number": asked["number"]}) + "\n").encode())
+                question = json.loads(line)
+                self._own.sendall(
+                    (json.dumps({**self._answer(question), "number": question["number"]}) + "\n").encode()
+                )
 
-    def _answer(self, asked: Mapping[str, object]) -> Answer:
+    def _answer(self, question: Mapping[str, object]) -> Answer:
         """Return the answer. An exception becomes an answer with an error, which the process inside reports."""
         try:
-            return self._handlers[str(asked["question"])](asked)
+            return self._handlers[str(question["question"])](question)
         except MplabError as error:
             return {"error": str(error)}
         except Exception as error:
-            return {"error": f"'{asked['question']}' could not be answered: {type(error).__name__}: {error}"}
+            return {"error": f"'{question['question']}' could not be answered: {type(error).__name__}: {error}"}

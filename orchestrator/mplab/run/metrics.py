@@ -22,14 +22,14 @@ def check_metrics(experiment: Experiment) -> None:
         InputError: no scenario has such a metric, or its unit or labels differ; one line for each problem.
     """
     metrics = metrics_of({use.label: use.name for use in experiment.scenarios})
-    found = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
+    problems = [(budget.place, check_budget(budget, metrics)) for budget in experiment.budgets]
     rule = experiment.ending.interval
     if rule is not None:
-        found.append((rule.place, check_rule(rule, metrics)))
-    raise_lines([f"{place}: {problem}" for place, problem in found if problem])
+        problems.append((rule.place, check_rule(rule, metrics)))
+    raise_lines([f"{place}: {problem}" for place, problem in problems if problem])
 
 
 def intervals_of(run: Path, rule: IntervalRule) -> Answer:
     """Score the complete cells of a run, and return whether its intervals are narrow enough. Raises AnalysisError."""
-    found = look(read_run(run), rule)
-    return {"enough": found.enough, "text": found.text, "numbers": found.to_json()}
+    state = look(read_run(run), rule)
+    return {"enough": state.enough, "text": state.text, "numbers": state.to_json()}

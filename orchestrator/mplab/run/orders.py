@@ -1,13 +1,14 @@
-"""Obey orders of other processes during a run: to pause between two cells, and to end by a deadline."""
+"""Send and follow orders to a run of another process: to pause between two cells, to continue, to end by a deadline."""
 
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from mplab.format.events import Event, EventLog, EventTail
+from mplab.base.errors import InputError
+from mplab.base.files import Closing
+from mplab.base.lock import is_locked
+from mplab.format.events import Event, EventLog, EventTail, read_events
 from mplab.format.runevents import (
     ContinueAsked,
     DeadlineSet,
@@ -17,11 +18,13 @@ from mplab.format.runevents import (
     RunPaused,
     RunResumed,
 )
+from mplab.run.progress import RunProgress
+from mplab.run.run_directory import RunDirectory
 
 _POLL_S = 0.5
 
 
-class Orders:
+class Orders(Closing):
     """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
     A resumed run ignores all orders from before.
@@ -40,13 +43,7 @@ class Orders:
         """Time by which the run must have ended; None: no deadline."""
         self._read()
 
-    def __enter__(self) -> Self:
-        """Return these orders."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Stop reading events."""
         self._tail.close()
 
@@ -84,3 +81,29 @@ def order(events_file: Path, event: Event) -> None:
     """
     with EventLog(events_file, beside=True) as events:
         events.append(event)
+
+
+def pause(run: Path | str) -> None:
+    """Make a run wait after its current cell, with its lab up, until `go_on`.
+
+    Raises:
+        InputError: not a run directory, or the run is not running.
+        MplabError: the run directory cannot be written.
+    """
+    order(_running(run).events_file, PauseAsked())
+
+
+def go_on(run: Path | str) -> None:
+    """Let a paused run continue. Raises the errors of `pause`."""
+    order(_running(run).events_file, ContinueAsked())
+
+
+def _running(run: Path | str) -> RunDirectory:
+    """Return the directory of a run that a process is executing. Raises InputError if there is no such process."""
+    directory = RunDirectory.open(Path(run))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
+    if progress.state == "finished" and not progress.remaining:
+        raise InputError(f"{directory.run_id} is complete: all of its {progress.total} cells have been run")
+    if not is_locked(directory.lock_name):
+        raise InputError(f"{directory.run_id} is not running: 'mplab resume' continues a run that was interrupted")
+    return directory

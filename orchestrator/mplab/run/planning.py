@@ -1,18 +1,26 @@
-"""Plan a run: read an experiment file and list the cells of a run."""
+"""Plan a run: read an experiment file, list the cells of a run, and estimate their time from earlier runs."""
 
 import json
-from collections.abc import Mapping
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pydantic import JsonValue
+
 from mplab.base.deferred import deferred
+from mplab.base.errors import InputError
 from mplab.drivers.transport import DRIVERS
+from mplab.format.events import read_events
 from mplab.format.plan import CellSpec, Plan
+from mplab.format.record import json_of
+from mplab.format.runevents import CellFinished, CellStarted, RunEvent, RunPlanned, RunStarted
 from mplab.lab.catalog import catalog
-from mplab.lab.needs import missing_on_phone
+from mplab.lab.driver import missing_on_phone
 from mplab.run.blocks import make_plan
-from mplab.run.durations import learn
 from mplab.run.run_directory import RUNS, RunDirectory
 from mplab.userfiles.check import raise_lines
 from mplab.userfiles.experiment import Experiment
@@ -99,11 +107,11 @@ def plan_experiment(experiment: Experiment, runs: Path) -> PlannedRun:
         with deferred("slow to import, needed by few experiments"):
             from mplab.run.metrics import check_metrics
         check_metrics(experiment)
-    made, learnt = learn(plan_of(experiment), experiment, runs)
-    return PlannedRun(experiment, made, runs, learnt)
+    plan_made, learnt = learn(plan_of(experiment), experiment, runs)
+    return PlannedRun(experiment, plan_made, runs, learnt)
 
 
-def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object] | None = None) -> Experiment:
+def load(file: Path, lab: str = "", phone: str = "", variables: Mapping[str, object] | None = None) -> Experiment:
     """Read an experiment in the lab that its file names, or in another lab.
 
     The experiment file of a run directory is read with that run's lab and variables.
@@ -112,7 +120,7 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
         file: the experiment file.
         lab: path of a lab file, or ``virtual``; "": the lab that the experiment file names.
         phone: name of a phone in the lab file.
-        given: values of the experiment's variables.
+        variables: values of the experiment's variables.
 
     Raises:
         InputError: one of the files is wrong.
@@ -122,8 +130,8 @@ def load(file: Path, lab: str = "", phone: str = "", given: Mapping[str, object]
     if file.name == directory.experiment_file.name and directory.manifest_file.is_file():
         if use is None and phone:
             use = use_lab(directory.lab_file, phone)
-        return directory.load_experiment(catalog(), lab=use, given=given)
-    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=given)
+        return directory.load_experiment(catalog(), lab=use, given=variables)
+    return load_experiment(file, catalog=catalog(), lab=use, phone=phone, given=variables)
 
 
 def plan_of(experiment: Experiment) -> Plan:
@@ -141,3 +149,59 @@ def plan_of(experiment: Experiment) -> Plan:
         for name in sorted(names)
     }
     return make_plan(experiment, skipped={name: reason for name, reason in reasons.items() if reason})
+
+
+_MOST_RUNS = 10
+_ID = "[0-9a-f]" * 6
+
+
+def learn(plan: Plan, experiment: Experiment, runs: Path) -> tuple[Plan, int]:
+    """Return the plan with an estimate from earlier runs, and the number of cells used; if 0, the plan is unchanged.
+
+    A cell is expected to take the median time of earlier cells with its scenario, transport and link. If there are
+    none, earlier cells with its scenario and transport count; without these, the scenario's own estimate. Cells whose
+    scenario had other parameters do not count.
+
+    Args:
+        plan: the plan of the experiment.
+        experiment: the experiment that is planned.
+        runs: folder of runs; the newest runs of this experiment in it are read.
+    """
+    uses = {use.label: json_of(use.record()) for use in experiment.scenarios}
+    exactly: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    roughly: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    count = 0
+    folders = sorted(runs.glob(f"*-{experiment.name}-{_ID}"), key=lambda path: path.name, reverse=True)
+    for folder in folders[:_MOST_RUNS]:
+        for cell, took_s in _finished(folder, uses):
+            exactly[cell.scenario, cell.transport, cell.link].append(took_s)
+            roughly[cell.scenario, cell.transport].append(took_s)
+            count += 1
+
+    def expected_s(cell: CellSpec) -> float:
+        durations = exactly.get((cell.scenario, cell.transport, cell.link)) or roughly.get(
+            (cell.scenario, cell.transport)
+        )
+        planned_s = experiment.scenario(cell.scenario).estimate_s + experiment.overhead_s
+        return statistics.median(durations) if durations else planned_s
+
+    return (replace(plan, estimate_s=sum(map(expected_s, plan.cells))), count) if count else (plan, 0)
+
+
+def _finished(folder: Path, uses: Mapping[str, Mapping[str, JsonValue]]) -> Iterator[tuple[CellSpec, float]]:
+    """Yield the cells of a run whose scenarios are unchanged, with the seconds that all their attempts took."""
+    with suppress(OSError, ValueError, KeyError, TypeError, InputError):
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        same = {use["label"] for use in manifest["experiment"]["scenarios"] if use == uses.get(use["label"])}
+        cells: dict[str, CellSpec] = {}
+        begun: dict[str, float] = {}
+        for event in read_events(folder / "events.jsonl", RunEvent):
+            match event:
+                case RunPlanned():
+                    cells = {cell.id: cell for cell in event.cells if cell.scenario in same}
+                case RunStarted():
+                    begun.clear()
+                case CellStarted():
+                    begun.setdefault(event.cell, event.t)
+                case CellFinished() if event.cell in begun and event.cell in cells:
+                    yield cells[event.cell], event.t - begun.pop(event.cell)

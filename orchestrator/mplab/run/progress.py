@@ -1,10 +1,13 @@
-"""Compute the progress of a run from its events only, for ``mplab status`` and the live display."""
+"""Report the progress of a run: compute it from the events, read it from disk, call functions as it changes."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+from mplab.base.lock import is_locked
 from mplab.format.cell import Outcome
+from mplab.format.events import read_events
 from mplab.format.runevents import (
     CellFinished,
     CellRetried,
@@ -21,6 +24,10 @@ from mplab.format.runevents import (
     RunStarted,
 )
 from mplab.run.blocks import EstimateTracker
+from mplab.run.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from mplab.analysis.pipeline import Progress
 
 RunState = Literal["planned", "running", "paused", "interrupted", "finished"]
 
@@ -92,7 +99,7 @@ class RunProgress:
         return tracker.progress()
 
     def _count(self, outcome: Outcome) -> int:
-        return sum(found == outcome for found in self.outcomes.values())
+        return sum(value == outcome for value in self.outcomes.values())
 
 
 class ProgressTracker:
@@ -100,84 +107,125 @@ class ProgressTracker:
 
     def __init__(self) -> None:
         """Start in the state before the first event."""
-        self._state: RunState = "planned"
-        self._total = 0
+        self._progress = RunProgress()
         self._outcomes: dict[str, Outcome] = {}
-        self._skipped: tuple[tuple[str, str], ...] = ()
-        self._cut = ""
-        self._left_out = 0
-        self._retried = 0
-        self._cell: str | None = None
-        self._step: str | None = None
-        self._attempt = 0
-        self._started: float | None = None
-        self._updated: float | None = None
         self._estimate = EstimateTracker((), 0.0)
 
     def feed(self, event: RunEvent) -> None:
         """Update the state with the next event."""
-        self._updated = event.t
+        self._set(updated=event.t)
         match event:
             case RunPlanned():
-                self._plan(event)
+                self._estimate = EstimateTracker(event.cells, event.estimate_s)
+                skipped = tuple((item.transport, item.reason) for item in event.skipped)
+                self._set(total=len(event.cells), skipped=skipped)
             case RunStarted() | RunResumed():
                 self._start(event)
             case CellStarted():
-                self._cell, self._attempt, self._step = event.cell, event.attempt, None
-                self._outcomes.pop(event.cell, None)
-                self._estimate.reopened(event.cell)
+                self._set(current_cell=event.cell, attempt=event.attempt, current_step=None)
+                self._reopen(event.cell)
             case CellStep():
-                self._step = event.step
+                self._set(current_step=event.step)
             case CellRetried():
-                self._retried += 1
+                self._set(retried=self._progress.retried + 1)
             case CellFinished():
                 self._outcomes[event.cell] = event.outcome
                 self._estimate.finished(event.cell, event.duration_s)
                 self._leave_cell()
             case RunCut():
-                self._cut, self._left_out = event.reason, len(event.cells)
+                self._set(cut=event.reason, left_out=len(event.cells))
             case RunPaused():
-                self._state = "paused"
+                self._set(state="paused")
             case RunContinued():
-                self._state = "running"
+                self._set(state="running")
             case RunInterrupted():
-                self._state = "interrupted"
-                self._leave_cell()
+                self._leave_cell(state="interrupted")
             case RunFinished():
-                self._state = "finished"
-                self._leave_cell()
+                self._leave_cell(state="finished")
 
     def progress(self) -> RunProgress:
         """Return the state after the last event."""
-        return RunProgress(
-            state=self._state,
-            total=self._total,
-            outcomes=dict(self._outcomes),
-            skipped=self._skipped,
-            cut=self._cut,
-            left_out=self._left_out,
-            retried=self._retried,
-            current_cell=self._cell,
-            current_step=self._step,
-            attempt=self._attempt,
-            started=self._started,
-            updated=self._updated,
-            eta_s=self._estimate.remaining_s(),
-        )
+        return replace(self._progress, outcomes=dict(self._outcomes), eta_s=self._estimate.remaining_s())
 
-    def _plan(self, planned: RunPlanned) -> None:
-        self._total = len(planned.cells)
-        self._estimate = EstimateTracker(planned.cells, planned.estimate_s)
-        self._skipped = tuple((item.transport, item.reason) for item in planned.skipped)
+    def _start(self, event: RunStarted | RunResumed) -> None:
+        for cell in event.again if isinstance(event, RunResumed) else ():
+            self._reopen(cell)
+        started = self._progress.started if self._progress.started is not None else event.t
+        self._leave_cell(state="running", cut="", left_out=0, started=started)
 
-    def _start(self, started: RunStarted | RunResumed) -> None:
-        self._state = "running"
-        self._cut, self._left_out = "", 0
-        for cell in started.again if isinstance(started, RunResumed) else ():
-            self._outcomes.pop(cell, None)
-            self._estimate.reopened(cell)
-        self._started = self._started if self._started is not None else started.t
-        self._leave_cell()
+    def _reopen(self, cell: str) -> None:
+        self._outcomes.pop(cell, None)
+        self._estimate.reopened(cell)
 
-    def _leave_cell(self) -> None:
-        self._cell, self._step, self._attempt = None, None, 0
+    def _leave_cell(self, **changes: Any) -> None:  # noqa: ANN401 - fields of `RunProgress`
+        self._set(current_cell=None, current_step=None, attempt=0, **changes)
+
+    def _set(self, **changes: Any) -> None:  # noqa: ANN401 - fields of `RunProgress`
+        self._progress = replace(self._progress, **changes)
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """The state of a run.
+
+    Attributes:
+        path: the run directory.
+        progress: counts, outcomes and time left; a damaged cell counts as not run.
+        state: as in `progress`, or ``killed``: the run has not ended, and no process executes it.
+        damaged: cell id → problem, for cells that were complete and no longer are.
+    """
+
+    path: Path
+    progress: RunProgress
+    state: str
+    damaged: Mapping[str, str]
+
+    @property
+    def can_resume(self) -> bool:
+        """Return whether `mplab.run.resume` would run cells: the run was cut, damaged, killed or interrupted."""
+        return bool(self.progress.cut or self.damaged or self.state in {"killed", "interrupted"})
+
+
+def status(run: Path | str) -> RunStatus:
+    """Read the state of a run. Raises InputError if the directory is not a run."""
+    directory = RunDirectory.open(Path(run))
+    progress = RunProgress.from_events(read_events(directory.events_file, RunEvent))
+    problems = directory.damaged_cells()
+    damaged = {
+        cell: problems.get(cell, f"{directory.cell_dir(cell)}: no such directory")
+        for cell in sorted(progress.outcomes.keys() - directory.complete_cells().keys())
+    }
+    outcomes = {cell: outcome for cell, outcome in progress.outcomes.items() if cell not in damaged}
+    killed = progress.state in {"running", "paused"} and not is_locked(directory.lock_name)
+    return RunStatus(
+        directory.path, replace(progress, outcomes=outcomes), "killed" if killed else progress.state, damaged
+    )
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Functions that a run calls as it progresses, in the thread that started it.
+
+    They do not delay the cells, but the handling of Ctrl-C: they must return soon. An exception in one ends the run.
+
+    Attributes:
+        begun: called with the run directory and the number of its complete cells, when the lab is locked.
+        event: called with each event of ``events.jsonl``; a resumed run starts with the events of earlier processes.
+        analysis: called after each step of the analysis.
+        doing: called with a line of text before a step that may take long.
+        warning: called with a line of text about a doubt that does not stop the run.
+    """
+
+    begun: Callable[[Path, int], None] = _ignore
+    event: Callable[[RunEvent], None] = _ignore
+    analysis: Callable[["Progress"], None] = _ignore
+    doing: Callable[[str], None] = _ignore
+    warning: Callable[[str], None] = _ignore
+
+
+SILENT = Watch()
+"""Calls nothing."""

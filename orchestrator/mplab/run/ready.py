@@ -1,22 +1,30 @@
-"""Check that this machine and the phone have everything that a run needs, before anything is written."""
+"""Check, before anything is written, that a run has what it needs, and that this user allows its hooks and lab."""
 
-from collections.abc import Iterable
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from mplab.base.enter import check_namespaces
-from mplab.base.errors import LabNotReadyError
+from mplab.base.errors import InputError, LabNotReadyError
+from mplab.base.files import explained, state_directory
 from mplab.base.programs import ALL, FOR_REAL, FOR_UI, Program
+from mplab.drivers.proxy import driver_of
+from mplab.drivers.shaper.driver import reachable_driver_of
+from mplab.format.hooks import Hooks
+from mplab.format.record import json_of
 from mplab.lab.catalog import catalog, programs_of
-from mplab.lab.driver import phone_driver
-from mplab.lab.needs import programs_of_lab
+from mplab.lab.driver import phone_driver, programs_of_lab
 from mplab.run.hooks import check_programs
 from mplab.userfiles.experiment import Experiment
+from mplab.userfiles.lab import LabFile
 from mplab.userfiles.labuse import VIRTUAL, LabUse
 
 
 def check_ready_for(experiment: Experiment) -> None:
     """Raise LabNotReadyError if something that an experiment needs is missing."""
-    there = catalog().on(experiment.lab)
-    needs_ui = any(there[use.name].needs_ui for use in experiment.scenarios)
+    scenarios = catalog().on(experiment.lab)
+    needs_ui = any(scenarios[use.name].needs_ui for use in experiment.scenarios)
     check_ready(needs_ui=needs_ui, further=programs_of_run(experiment), use=experiment.lab)
     check_programs(experiment.hooks)
 
@@ -35,9 +43,9 @@ def check_ready(*, needs_ui: bool, further: Iterable[Program] = (), use: LabUse 
 
 def programs_of_run(experiment: Experiment) -> list[Program]:
     """Return the programs that the scenarios, phone and virtual routers of a run need in addition to every lab's."""
-    there = catalog().on(experiment.lab)
-    found = [program for use in experiment.scenarios for program in programs_of(there[use.name])]
-    return [*found, *programs_of_lab(experiment.lab)]
+    scenarios = catalog().on(experiment.lab)
+    programs = [program for use in experiment.scenarios for program in programs_of(scenarios[use.name])]
+    return [*programs, *programs_of_lab(experiment.lab)]
 
 
 def look_at_real_phone(use: LabUse) -> dict[str, object]:
@@ -48,3 +56,77 @@ def look_at_real_phone(use: LabUse) -> dict[str, object]:
     """
     identity = phone_driver(use.kind).look(use)
     return {"identity": identity} if identity else {}
+
+
+def allow(hooks: Hooks) -> None:
+    """Record that this user started a run with these commands, which allows them. Raises MplabError."""
+    if hooks:
+        _write_note(_hooks_note(hooks), hooks.text())
+
+
+def check_allowed(hooks: Hooks, whose: object) -> None:
+    """Raise InputError unless this user has allowed these commands on this machine. `whose`: see `foreign`."""
+    if hooks and not _hooks_note(hooks).is_file():
+        raise foreign(hooks, whose)
+
+
+def foreign(hooks: Hooks, whose: object) -> InputError:
+    """Return the error for hooks that this user has not allowed; `whose`: the bundle or run directory with them."""
+    return InputError(
+        f"{whose}: its hooks are commands that would be run on this host: {hooks.text()}. Read them; "
+        "allow_hooks=True runs them"
+    )
+
+
+def outside(lab: LabFile) -> Iterator[str]:
+    """Yield a phrase for each resource that a lab uses outside its own namespaces: routers, phones, containers."""
+    for machine in lab.reachable().values():
+        yield reachable_driver_of(machine).uses(machine)
+    for name, phone in lab.phones.items():
+        if phone.kind is not None and (used := phone.kind.uses(name, phone)):
+            yield used
+    if used := driver_of(lab.proxy).uses(lab.proxy):
+        yield used
+
+
+def remember_lab(use: LabUse) -> None:
+    """Record that this user has started a run with this lab file. Raises MplabError if the record cannot be written."""
+    if use.file is not None and (resources := list(outside(use.file))):
+        _write_note(_lab_note(use.file), "\n".join(resources))
+
+
+def check_lab(use: LabUse, whose: object) -> None:
+    """Check that a lab file uses nothing outside the virtual lab, or that this user has run an experiment with it.
+
+    Args:
+        use: the lab.
+        whose: the bundle or run directory that its file came with.
+
+    Raises:
+        InputError: neither is true; the message lists the resources that the lab file would use.
+    """
+    if use.file is None or not (resources := list(outside(use.file))) or _lab_note(use.file).is_file():
+        return
+    raise InputError(
+        f"{whose}: lab.yaml: its lab would be used from this host: {'; '.join(resources)}. Read lab.yaml; "
+        "allow_lab=True uses it"
+    )
+
+
+def _hooks_note(hooks: Hooks) -> Path:
+    return _note("hooks", json.dumps(json_of(hooks), sort_keys=True))
+
+
+def _lab_note(lab: LabFile) -> Path:
+    return _note("labs", lab.model_dump_json())
+
+
+def _note(folder: str, content: str) -> Path:
+    """Return the path of the file that records this user's consent to `content`."""
+    return state_directory() / folder / hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def _write_note(path: Path, text: str) -> None:
+    with explained(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_text(f"{text}\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 Imports the analysis, which is slow.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +16,10 @@ from mplab.analysis.text import plural
 from mplab.base.errors import GateError, InputError, MplabError
 from mplab.run import host, ready
 from mplab.run.executing import RunResult, execute
-from mplab.run.hooks import foreign
-from mplab.run.labconsent import check_lab
 from mplab.run.planning import PlannedRun, load, plan_of
+from mplab.run.progress import SILENT, Watch
 from mplab.run.resuming import changed_files, experiment_as_in
 from mplab.run.run_directory import RUNS, RunDirectory
-from mplab.run.watch import SILENT, Watch
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ def reproduce(
     max_bytes: int = MAX_BYTES,
     runs: Path | str = RUNS,
     watch: Watch = SILENT,
+    reported: Callable[[Bundle, Rebuilt], None] | None = None,
 ) -> Reproduction:
     """Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
 
@@ -94,25 +94,31 @@ def reproduce(
         max_bytes: maximum size of the unpacked bundle.
         runs: folder of runs that gets the new run.
         watch: functions that are called during the work.
+        reported: called with the bundle and its new report, before the experiment is run again.
 
     Raises:
         BundleError: the archive is damaged, or is not a bundle.
         InputError: its experiment cannot be run here.
         LabNotReadyError, InterruptedRunError, MplabError, AnalysisError: as `mplab.run.execute`.
     """
+    watch.doing("Checking the bundle …")
     bundle = open_bundle(Path(archive), Path(folder), max_bytes=max_bytes)
-    if only_report:
-        return Reproduction(bundle, remake_report(bundle, watch=watch))
-    planned = plan_again(
-        bundle,
-        lab=str(lab),
-        phone=phone,
-        runs=Path(runs),
-        allow_hooks=allow_hooks,
-        allow_lab=allow_lab,
-        watch=watch,
-    )
-    return Reproduction(bundle, remake_report(bundle, watch=watch), run_again(bundle, planned, watch=watch))
+    planned = None
+    if not only_report:
+        planned = plan_again(
+            bundle,
+            lab=str(lab),
+            phone=phone,
+            runs=Path(runs),
+            allow_hooks=allow_hooks,
+            allow_lab=allow_lab,
+            watch=watch,
+        )
+    report = remake_report(bundle, watch=watch)
+    if reported is not None:
+        reported(bundle, report)
+    second = run_again(bundle, planned, watch=watch) if planned is not None else None
+    return Reproduction(bundle, report, second)
 
 
 def plan_again(
@@ -138,14 +144,14 @@ def plan_again(
     manifest = directory.read_manifest()
     experiment = load(directory.experiment_file, lab, phone)
     if experiment.hooks and not allow_hooks:
-        raise foreign(experiment.hooks, bundle.archive)
+        raise ready.foreign(experiment.hooks, bundle.archive)
     if not lab and not allow_lab:
-        check_lab(experiment.lab, bundle.archive)
+        ready.check_lab(experiment.lab, bundle.archive)
     planned = PlannedRun(experiment, plan_of(experiment), runs)
     here = plan_of(experiment_as_in(manifest, experiment))
     then, now = ({cell.id: cell.hash for cell in cells} for cells in (manifest.plan.cells, here.cells))
     if lab and then != now:
-        watch.warning("in another lab than the first run: results may differ for that alone")
+        watch.warning("the lab is not that of the first run: results may differ for this reason")
         then, now = dict.fromkeys(then, ""), dict.fromkeys(now, "")
     if then != now:
         lost, more = dict(then.items() - now.items()), dict(now.items() - then.items())
@@ -156,7 +162,7 @@ def plan_again(
         raise InputError(
             f"{bundle.archive}: the experiment cannot be run again as it was: {len(lost)} of its {len(then)} cells are "
             f"not planned here, {len(more)} others are ({', '.join([*examples, *reasons])}): link conditions, "
-            f"scenarios, transports or the lab are not the same{commit}. --only report makes the report all the same"
+            f"scenarios, transports or the lab are not the same{commit}. only_report=True still makes the report"
         )
     ready.check_ready_for(experiment)
     return planned

@@ -13,14 +13,10 @@ from mplab.format.runevents import RunEvent, RunResumed
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
-from mplab.run.durations import learn
 from mplab.run.executing import RunResult, conclude, finish, report_page
-from mplab.run.hooks import check_allowed
-from mplab.run.labconsent import check_lab
-from mplab.run.planning import PlannedRun, plan_of
-from mplab.run.progress import RunProgress
+from mplab.run.planning import PlannedRun, learn, plan_of
+from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 
 
@@ -63,9 +59,9 @@ def resume(
         return _complete(directory, report=report, watch=watch)
     experiment = _experiment_of(directory)
     if not allow_hooks:
-        check_allowed(experiment.hooks, directory.path)
+        ready.check_allowed(experiment.hooks, directory.path)
     if not allow_lab:
-        check_lab(experiment.lab, directory.path)
+        ready.check_lab(experiment.lab, directory.path)
     ready.check_ready_for(experiment)
     ready.look_at_real_phone(experiment.lab)
     with held(experiment, directory) as locks:
@@ -96,10 +92,11 @@ def check_unchanged(directory: RunDirectory, experiment: Experiment) -> None:
     planned = {cell.id: cell.hash for cell in plan_of(experiment_as_in(manifest, experiment)).cells}
     if {cell.id: cell.hash for cell in manifest.plan.cells} != planned:
         changed = changed_files(manifest, experiment)
-        what = ", ".join(changed) or "the links, scenarios or transports of this experiment"
+        difference = ", ".join(changed) or "the links, scenarios or transports of this experiment"
+        unless = "" if changed else " (or this kernel runs other transports)"
         raise InputError(
-            f"{directory.path}: {what} changed since the run began{'' if changed else ' (or this kernel runs other '}"
-            f"{'' if changed else 'transports)'}: its cells would not be comparable; start a new run"
+            f"{directory.path}: {difference} changed since the run began{unless}: its cells would not be comparable; "
+            "start a new run"
         )
 
 
@@ -146,8 +143,10 @@ def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
         return None
-    began, here = (f"{one.commit or 'no commit'}{' with local changes' if one.dirty else ''}" for one in (then, now))
-    watch.warning(f"the run began with {began}, this is {here}: scenarios, pages and services may not be the same")
+    began, here = (
+        f"{record.commit or 'no commit'}{' with local changes' if record.dirty else ''}" for record in (then, now)
+    )
+    watch.warning(f"the run was started with {began}, this is {here}: scenarios, pages and services may differ")
     return now
 
 
@@ -161,16 +160,16 @@ def _not_ok(directory: RunDirectory) -> list[str]:
 
 def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
     """Return the ids of the plan's damaged cells, which must be run again. Warn of each."""
-    found = directory.damaged_cells()
-    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in found]
+    problems = directory.damaged_cells()
+    planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in problems]
     for cell in planned:
-        watch.warning(f"{found[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
+        watch.warning(f"{problems[cell]}. The cell is run again; what is left of it is kept in its folder 'attempts'")
     return planned
 
 
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
     """Return the plan with only the cells that are not complete; with `failed`, also those that are not ok."""
-    made = directory.read_manifest().plan
+    plan = directory.read_manifest().plan
     kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
-    left = tuple(cell for cell in made.cells if cell.id not in kept)
-    return replace(made, cells=left, estimate_s=made.estimate_s * len(left) / len(made.cells))
+    left = tuple(cell for cell in plan.cells if cell.id not in kept)
+    return replace(plan, cells=left, estimate_s=plan.estimate_s * len(left) / len(plan.cells))

@@ -22,7 +22,7 @@ from mplab.format.runevents import (
     RunStarted,
 )
 from mplab.lab.catalog import LabCatalog, services_of
-from mplab.lab.make import make_lab
+from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
@@ -38,14 +38,15 @@ OpenLab = Callable[[Experiment, RunDirectory], Lab]
 
 def open_lab(experiment: Experiment, directory: RunDirectory) -> Lab:
     """Return the lab that the experiment's lab file describes, with the services of its scenarios."""
-    return make_lab(
-        experiment.lab,
+    settings = LabSettings(
         seed=experiment.seed,
         congestion_control=experiment.congestion_control,
         logs=directory.path / "logs",
         services=[load_service(name) for name in services_of(experiment)],
         run_id=directory.run_id,
+        use=experiment.lab,
     )
+    return phone_driver(experiment.lab.kind).open_lab(settings)
 
 
 class RunLoop:
@@ -91,7 +92,7 @@ class RunLoop:
                     self._execute(events)
             except KeyboardInterrupt:
                 events.append(RunInterrupted())
-                raise InterruptedRunError("stopped; 'mplab resume' goes on with it") from None
+                raise InterruptedRunError("stopped; 'mplab resume' continues it") from None
             except MplabError as error:
                 with suppress(MplabError):  # the disk may be full
                     events.append(RunInterrupted(reason=str(error)))
@@ -123,9 +124,9 @@ class RunLoop:
 
         Power may have failed, or the disk was full, between the rename of the cell's directory and the event.
         """
-        told = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
+        logged = RunProgress.from_events(read_events(events.path, RunEvent)).outcomes
         for cell, record in self._directory.complete_cells().items():
-            if cell not in told:
+            if cell not in logged:
                 tell_finished(events, record)
 
     def _run_cells(self, lab: Lab, todo: Sequence[CellSpec], events: EventLog) -> Cut | None:
@@ -150,14 +151,14 @@ class RunLoop:
         try:
             answer = self._outside.ask(ENOUGH)
             numbers = answer["numbers"]
-            told = IntervalCheck(
+            check = IntervalCheck(
                 bool(answer["enough"]), str(answer["text"]), numbers if isinstance(numbers, dict) else {}
             )
         except MplabError as error:  # an analysis error does not end the run
-            told = IntervalCheck(enough=False, text=str(error), numbers={})
+            check = IntervalCheck(enough=False, text=str(error), numbers={})
         took_s = round(self._clock() - began, 3)
-        events.append(IntervalChecked(blocks=blocks, enough=told.enough, text=told.text, duration_s=took_s))
-        return told
+        events.append(IntervalChecked(blocks=blocks, enough=check.enough, text=check.text, duration_s=took_s))
+        return check
 
     def _cells_to_run(self) -> list[CellSpec]:
         complete = self._directory.complete_cells()

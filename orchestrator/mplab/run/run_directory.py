@@ -30,6 +30,19 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         """Wrap the directory `path`; use `create` or `open`."""
         self.path = path
+        self.experiment_file = path / "experiment.yaml"
+        """The experiment file, an unchanged copy."""
+        self.kept_dir = path / "experiment"
+        """Folder of the experiment's further sources (`mplab.userfiles.layers.kept_files`), if any."""
+        self.lab_file = path / "lab.yaml"
+        """The lab file, an unchanged copy; missing if the run uses the default virtual lab."""
+        self.manifest_file = path / "manifest.json"
+        """Versions, plan and resolved experiment."""
+        self.events_file = path / "events.jsonl"
+        self.junit_file = path / "junit.xml"
+        """Outcomes for continuous integration."""
+        self.cells_dir = path / "cells"
+        """Folder of the cells, one directory each."""
 
     @classmethod
     def create(
@@ -98,16 +111,6 @@ class RunDirectory:
         """Return the name of the lock of the process that writes to this run (`mplab.base.lock`)."""
         return f"run-{self.run_id}"
 
-    @property
-    def experiment_file(self) -> Path:
-        """Return the path of the experiment file, an unchanged copy."""
-        return self.path / "experiment.yaml"
-
-    @property
-    def kept_dir(self) -> Path:
-        """Return the folder of the experiment's further sources (`mplab.userfiles.layers.kept_files`), if any."""
-        return self.path / "experiment"
-
     def load_experiment(
         self, catalog: Catalog, *, lab: LabUse | None = None, given: Mapping[str, object] | None = None
     ) -> Experiment:
@@ -124,36 +127,11 @@ class RunDirectory:
         use = lab if lab is not None else self.lab_use()
         return load_experiment(self.experiment_file, catalog=catalog, lab=use, given=given, kept=self.kept_dir)
 
-    @property
-    def lab_file(self) -> Path:
-        """Return the path of the lab file, an unchanged copy; missing if the run uses the default virtual lab."""
-        return self.path / "lab.yaml"
-
     def lab_use(self) -> LabUse:
         """Return the lab of the run, and its phone. Raises InputError."""
         if not self.lab_file.is_file():
             return VIRTUAL
         return use_lab(self.lab_file, self.read_manifest().lab.phone)
-
-    @property
-    def manifest_file(self) -> Path:
-        """Return the path of the manifest: versions, plan and resolved experiment."""
-        return self.path / "manifest.json"
-
-    @property
-    def events_file(self) -> Path:
-        """Return the path of the event log."""
-        return self.path / "events.jsonl"
-
-    @property
-    def junit_file(self) -> Path:
-        """Return the path of the outcomes for CI."""
-        return self.path / "junit.xml"
-
-    @property
-    def cells_dir(self) -> Path:
-        """Return the folder of the cells, one directory each."""
-        return self.path / "cells"
 
     def write_manifest(self, manifest: Manifest) -> None:
         """Write manifest.json once. Raises MplabError."""

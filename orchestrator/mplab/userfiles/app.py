@@ -25,10 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from mplab.base.errors import InputError
+from mplab.base.plugins import SCENARIOS
 from mplab.base.suggest import unknown
+from mplab.format.names import FileModel
 from mplab.format.selector import By, Selector
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
@@ -41,11 +43,7 @@ Way = Annotated[dict[By, Text | tuple[Text, ...]], Field(min_length=1, max_lengt
 Ways = Way | Annotated[tuple[Way, ...], Field(min_length=1)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Section(_Strict):
+class _Section(FileModel):
     start: Text
     elements: dict[str, Ways]
 
@@ -62,7 +60,7 @@ class _AndroidSection(_Section):
     internet: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
 
 
-class _File(_Strict):
+class _File(FileModel):
     virtual: _Section | None = None
     android: dict[str, _AndroidSection] = Field(default_factory=dict)
 
@@ -128,19 +126,7 @@ def load_android_apps(folder: Path) -> Mapping[str, AndroidApp]:
         InputError: ``app.yaml`` is missing or wrong.
     """
     return {
-        name: AndroidApp(
-            start=section.start,
-            elements=_elements(section),
-            package=section.package,
-            versions=section.versions,
-            seen=section.seen,
-            note=section.note,
-            signed_in=section.signed_in,
-            devtools=section.devtools,
-            links=section.links,
-            proxy=section.proxy,
-            internet=section.internet,
-        )
+        name: AndroidApp(**{**dict(section), "elements": _elements(section)})
         for name, section in _load(folder / FILE).android.items()
     }
 
@@ -166,11 +152,68 @@ def selector_of(ways: Ways) -> Selector:
 
 def _load(path: Path) -> _File:
     checker = Checker(load_yaml(path))
-    found = checker.model(_File, checker.document.data)
+    file = checker.model(_File, checker.document.data)
     checker.raise_problems()
-    assert found is not None  # noqa: S101 - its problems would have been raised
-    return found
+    assert file is not None  # noqa: S101 - its problems would have been raised
+    return file
 
 
 def _elements(section: _Section) -> dict[str, Selector]:
     return {name: selector_of(ways) for name, ways in section.elements.items()}
+
+
+UiName = Literal["uiautomator2", "appium"]
+"""Driver of a phone's screen."""
+
+
+def android_apps(scenario: str) -> Mapping[str, AndroidApp]:
+    """Return the Android apps of a scenario, the default one first.
+
+    Raises:
+        InputError: there is no such scenario, or its ``app.yaml`` is wrong.
+    """
+    folder = SCENARIOS[scenario].folder()
+    return load_android_apps(folder) if (folder / FILE).exists() else {}
+
+
+def app_files(scenario: str) -> dict[str, bytes]:
+    """Return the ``app.yaml`` of a scenario under its name in the run directory; {}: the scenario has none."""
+    path = SCENARIOS[scenario].folder() / FILE
+    return {f"ui-scenarios/{scenario}/{FILE}": path.read_bytes()} if path.exists() else {}
+
+
+def chosen_app(scenario: str, app_of: Mapping[str, str] | None) -> AndroidApp | None:
+    """Return the Android app of a scenario: the choice in `app_of`, or the first in ``app.yaml``; None: there is none.
+
+    Raises:
+        InputError: the ``app.yaml`` is wrong.
+    """
+    apps = android_apps(scenario)
+    return apps.get((app_of or {}).get(scenario) or next(iter(apps), ""))
+
+
+def _parse_app_of(choices: object) -> object:
+    if not isinstance(choices, dict):
+        return choices
+    known = list(SCENARIOS)
+    problems = []
+    for scenario, app in choices.items():
+        if scenario not in known:
+            problems.append(unknown("scenario", str(scenario), known))
+            continue
+        try:
+            apps = android_apps(scenario)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        if not apps:
+            problems.append(f"scenario {scenario!r} has no Android app to choose from")
+        elif app not in apps:
+            problems.append(unknown(f"app of {scenario}", str(app), apps))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return choices
+
+
+AppOf = Annotated[dict[str, str], BeforeValidator(_parse_app_of)]
+"""Scenario → Android app, which is a section of the scenario's ``app.yaml``."""

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show, unknown
 from mplab.format.experiment import Budget, Limit, Statistic
+from mplab.format.names import FileModel
 from mplab.format.units import Percent
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import KeyPath
@@ -15,16 +16,16 @@ from mplab.userfiles.yaml import KeyPath
 _LIMIT = re.compile(r"(?P<number>[+-]?[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z%][A-Za-z/%]*)?", re.ASCII)
 
 
-def parse_limit(found: object) -> Limit:
+def parse_limit(value: object) -> Limit:
     """Parse ``"2 s"``, ``"4.1"`` or ``4.1``. The unit is compared with that of the metric later.
 
     Raises:
-        ValueError: `found` is no number, with or without a unit.
+        ValueError: `value` is no number, with or without a unit.
     """
-    readable = isinstance(found, str | int | float) and not isinstance(found, bool)
-    match = _LIMIT.fullmatch(str(found).strip()) if readable else None
+    readable = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _LIMIT.fullmatch(str(value).strip()) if readable else None
     if match is None:
-        raise ValueError(f"limit {show(found)}: a number with the metric's unit is needed, like '2 s'")
+        raise ValueError(f"limit {show(value)}: a number with the metric's unit is needed, like '2 s'")
     return Limit(float(match["number"]), match["unit"] or "")
 
 
@@ -36,19 +37,19 @@ LimitText = Annotated[
 ]
 
 
-class BudgetFile(BaseModel):
+class BudgetFile(FileModel):
     """Limits of one metric."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     transport: str = Field("", description="Label of the transport that it is about; all by default.")
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
     links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
     labels: dict[str, str] = Field({}, description="Labels of the values that it is about: {size: 1 MB}.")
-    statistic: Statistic = Field("median", description="Of the values: what must keep to it.")
-    at_most: LimitText | None = Field(None, description="The most that is allowed.")
-    at_least: LimitText | None = Field(None, description="The least that is allowed.")
-    no_worse_than: Percent | None = Field(None, description="How much worse than the baseline, in mplab compare.")
+    statistic: Statistic = Field("median", description="Statistic of the values that the limits apply to.")
+    at_most: LimitText | None = Field(None, description="Maximum.")
+    at_least: LimitText | None = Field(None, description="Minimum.")
+    no_worse_than: Percent | None = Field(
+        None, description="Maximum change to the worse from the baseline, in mplab compare."
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -59,7 +60,7 @@ class BudgetFile(BaseModel):
             raise ValueError(f"'no_worse_than' is about the median, not about '{self.statistic}'")
         most, least = self.at_most, self.at_least
         if most is not None and least is not None and most.unit == least.unit and least.value > most.value:
-            raise ValueError(f"at least {least.text} and at most {most.text}: nothing is both")
+            raise ValueError(f"at_least {least.text} is more than at_most {most.text}: no value is allowed")
         return self
 
 
@@ -83,15 +84,15 @@ def read_budgets(
         scenarios: labels of its scenarios.
         links: names of its link conditions.
     """
-    found = []
-    given = checker.document.data.get("budgets")
-    for metric, entry in given.items() if isinstance(given, dict) else ():
+    budgets = []
+    data = checker.document.data.get("budgets")
+    for metric, entry in data.items() if isinstance(data, dict) else ():
         several = isinstance(entry, list)
         if several and not entry:
             checker.add(("budgets", metric), "empty: at least 1 needed")
-        for place, one in enumerate(entry if several else (entry,)):
+        for place, item in enumerate(entry if several else (entry,)):
             path: KeyPath = ("budgets", metric, place) if several else ("budgets", metric)
-            file = checker.model(BudgetFile, one, path)
+            file = checker.model(BudgetFile, item, path)
             if file is None:
                 continue
             _check_names(checker, (*path, "transport"), "transport label", file.transport, transports)
@@ -99,8 +100,8 @@ def read_budgets(
                 _check_names(checker, (*path, "scenarios", index), "scenario label", label, scenarios)
             for index, name in enumerate(file.links):
                 _check_names(checker, (*path, "links", index), "link", name, links)
-            found.append(_budget(metric, checker.document.place(path), file))
-    return found
+            budgets.append(_budget(metric, checker.document.place(path), file))
+    return budgets
 
 
 def _check_names(checker: Checker, path: KeyPath, kind: str, name: str, known: Sequence[str]) -> None:
@@ -109,15 +110,5 @@ def _check_names(checker: Checker, path: KeyPath, kind: str, name: str, known: S
 
 
 def _budget(metric: str, place: str, file: BudgetFile) -> Budget:
-    return Budget(
-        metric=metric,
-        place=place,
-        transport=file.transport,
-        scenarios=file.scenarios,
-        links=file.links,
-        labels=file.labels,
-        statistic=file.statistic,
-        at_most=file.at_most,
-        at_least=file.at_least,
-        no_worse_than_percent=file.no_worse_than,
-    )
+    values = dict(file)
+    return Budget(metric=metric, place=place, no_worse_than_percent=values.pop("no_worse_than"), **values)

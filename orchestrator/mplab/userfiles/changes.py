@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from mplab.format.direction import WAYS, Distribution, Queue, Way
 from mplab.format.link import Moment, PathName
+from mplab.format.names import FileModel
 from mplab.format.path import PathCondition
 from mplab.format.units import DurationMs, DurationS, Percent, format_duration_ms, format_duration_s
 from mplab.userfiles.pathfile import PATH_KEYS, DirectionKey, LossKey, QueueKey, Setting, settings
@@ -41,21 +42,23 @@ _UNSAID: Any = ""
 _Time = Annotated[DurationS, AfterValidator(_within)]
 
 
-class ChangeFile(BaseModel):
+class ChangeFile(FileModel):
     """One change as written in a file. Properties without a key stay unchanged."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    at: _Time = Field(description="When, from the beginning of the scenario.")
-    path: PathName = Field(description="Which path.")
-    down: DirectionKey = Field(default=None, description="New rate towards the phone, or what else is new that way.")
-    up: DirectionKey = Field(default=None, description="New rate from the phone, or what else is new that way.")
+    at: _Time = Field(description="Time since the start of the scenario.")
+    path: PathName = Field(description="The path that changes.")
+    down: DirectionKey = Field(
+        default=None, description="New rate towards the phone, or other new values of this direction."
+    )
+    up: DirectionKey = Field(
+        default=None, description="New rate from the phone, or other new values of this direction."
+    )
     rtt: DurationMs = Field(default=0.0, description="New round-trip time.")
     loss: LossKey = Field(default=0.0, description="New share of packets lost at random, or {p, r, good, bad}.")
     jitter: DurationMs = Field(default=0.0, description="New variation of the one-way delay.")
     distribution: Distribution = Field(default="uniform", description="New distribution of the jitter.")
     reorder: Percent = Field(default=0.0, description="New share of packets that skip the delay.")
-    duplicate: Percent = Field(default=0.0, description="New share of packets that come twice.")
+    duplicate: Percent = Field(default=0.0, description="New share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="New queue.")
     interface: Literal["down", "up"] = Field(
         default=_UNSAID, description="The phone's interface is switched off or on; its addresses and routes go with it."
@@ -66,19 +69,19 @@ class ChangeFile(BaseModel):
     access_point: Literal["new"] = Field(
         default=_UNSAID, description="The access point is lost; another one gives the interface another address."
     )
-    gone: _Time = Field(default=DEFAULT_GONE_S, description="Between the two access points.")
+    gone: _Time = Field(default=DEFAULT_GONE_S, description="Time without an access point.")
     route: Literal["default"] = Field(
         default=_UNSAID, description="The phone's default route goes over this path from now on."
     )
     multipath: Literal["on", "off", "backup"] = Field(
-        default=_UNSAID, description="What kernel Multipath TCP may use the interface for."
+        default=_UNSAID, description="Use of the interface by kernel Multipath TCP."
     )
-    over: _Time = Field(default=0.0, description="The values are reached in steps, over so long.")
+    over: _Time = Field(default=0.0, description="Duration of a change in steps.")
     steps: int = Field(
-        default=0, ge=2, le=1000, description="How many steps; the first is at 'at', the last after 'over'."
+        default=0, ge=2, le=1000, description="Number of steps; the first is at 'at', the last after 'over'."
     )
-    every: _Time = Field(default=0.0, description="It happens again and again, at this distance.")
-    until: _Time = Field(default=0.0, description="When it happens last, at most.")
+    every: _Time = Field(default=0.0, description="Interval at which the change is repeated.")
+    until: _Time = Field(default=0.0, description="Time after which the change is not repeated.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -92,9 +95,9 @@ class ChangeFile(BaseModel):
             yield f"changes nothing: one of {', '.join(effects)} is needed"
         present = [name for name in _PRESENCE if self.has(name)]
         if len(present) > 1:
-            yield f"{' and '.join(present)} in one change: one of them"
+            yield f"{' and '.join(present)} in one change: only one of them is allowed"
         if self.has("gone") and not self.has("access_point"):
-            yield "'gone' says how long there is no access point: it needs 'access_point'"
+            yield "'gone' is the time without an access point: it needs 'access_point'"
         for one, other in (("over", "steps"), ("every", "until")):
             if self.has(one) != self.has(other):
                 there, lacking = (one, other) if self.has(one) else (other, one)
@@ -109,8 +112,8 @@ class ChangeFile(BaseModel):
             yield "over 0 s: must be more than 0"
         sudden = [name for name in ("queue", "distribution", *_PRESENCE, "route", "multipath") if self.has(name)]
         if sudden or not self.has(*_GRADUAL):
-            found = f"'{sudden[0]}' cannot" if sudden else "nothing here can"
-            yield f"{found} change in steps: only {', '.join(_GRADUAL)} can"
+            subject = f"'{sudden[0]}' cannot" if sudden else "nothing here can"
+            yield f"{subject} change in steps: only {', '.join(_GRADUAL)} can"
 
     def _problems_of_repetition(self) -> Iterator[str]:
         if not self.has("every"):
@@ -138,7 +141,7 @@ class ChangeFile(BaseModel):
         if not self.has("every"):
             return [self.at]
         count = int((self.until - self.at) / self.every + 1e-9) + 1
-        return [round(self.at + place * self.every, 6) for place in range(count)]
+        return [round(self.at + index * self.every, 6) for index in range(count)]
 
 
 @dataclass(frozen=True)
@@ -164,8 +167,8 @@ def spread(
     if count > MAX_MOMENTS:
         entry = max(range(len(changes)), key=lambda i: len(changes[i].times_s()) * max(changes[i].steps, 1))
         return (), [Misplaced(entry, f"the changes are {count} moments: at most {MAX_MOMENTS} are allowed")]
-    given = [settings(change, traces) for change in changes]
-    overlaps = list(dict.fromkeys(_overlaps(changes, given)))
+    new_values = [settings(change, traces) for change in changes]
+    overlaps = list(dict.fromkeys(_overlaps(changes, new_values)))
     if overlaps:
         return (), overlaps
     states = {path: _PathState(path, condition) for path, condition in paths.items()}
@@ -173,7 +176,7 @@ def spread(
     misplaced: dict[int, Misplaced] = {}
     for at_s, entry, stage in sorted(_stages(changes)):
         try:
-            moments.append(states[changes[entry].path].happen(at_s, changes[entry], given[entry], stage))
+            moments.append(states[changes[entry].path].happen(at_s, changes[entry], new_values[entry], stage))
         except ValueError as error:
             misplaced.setdefault(entry, Misplaced(entry, str(error)))  # report only the first occurrence
     return tuple(moments), list(misplaced.values())
@@ -192,12 +195,15 @@ def _stages(changes: Sequence[ChangeFile]) -> Iterator[tuple[float, int, int]]:
                 yield round(begin + change.lasts_s * stage / max(stages - 1, 1), 6), entry, stage
 
 
-def _overlaps(changes: Sequence[ChangeFile], given: Sequence[Sequence[Setting]]) -> Iterator[Misplaced]:
+def _overlaps(changes: Sequence[ChangeFile], new_values: Sequence[Sequence[Setting]]) -> Iterator[Misplaced]:
     """Yield, for each property of each path, the first overlap in time of two changes."""
     claims: dict[tuple[PathName, str], list[tuple[float, float, int, str]]] = {}
     for entry, change in enumerate(changes):
         things = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
-        things |= {f"{one.way} {one.attribute}": f"its {one.key.replace('.', ' ')}" for one in given[entry]}
+        things |= {
+            f"{setting.way} {setting.attribute}": f"its {setting.key.replace('.', ' ')}"
+            for setting in new_values[entry]
+        }
         if change.has(*_PRESENCE):
             things["presence"] = "whether it is there"
         for thing, words in things.items():
@@ -229,14 +235,14 @@ class _PathState:
     begun: dict[tuple[Way, str], Any] = field(default_factory=dict)
     """Values before the first step of the latest change in steps, by direction and attribute."""
 
-    def happen(self, at_s: float, change: ChangeFile, given: Sequence[Setting], stage: int) -> Moment:
+    def happen(self, at_s: float, change: ChangeFile, new_values: Sequence[Setting], stage: int) -> Moment:
         """Apply one stage of a change and return its moment. Raises ValueError: the change is impossible."""
         when = format_duration_s(at_s)
         self._check(change, when)
         last = not change.has("access_point") or stage == 1
         before = self.condition
         if last:
-            self.condition = self._changed(change, given, stage, when)
+            self.condition = self._changed(change, new_values, stage, when)
         access_point: Literal["lost", "new", ""] = ""
         if change.has("access_point"):
             access_point = "new" if last else "lost"
@@ -257,7 +263,7 @@ class _PathState:
             access_point=access_point,
             default_route=change.has("route") and last,
             multipath=change.multipath if last else "",
-            text=_words(change, given, access_point, self.condition if last else None),
+            text=_words(change, new_values, access_point, self.condition if last else None),
         )
 
     def _check(self, change: ChangeFile, when: str) -> None:
@@ -271,9 +277,9 @@ class _PathState:
         if needs and not self.up:
             raise ValueError(f"{needs} at {when}: the interface of {self.path} is down then")
 
-    def _changed(self, change: ChangeFile, given: Sequence[Setting], stage: int, when: str) -> PathCondition:
+    def _changed(self, change: ChangeFile, new_values: Sequence[Setting], stage: int, when: str) -> PathCondition:
         values: dict[Way, dict[str, Any]] = {"down": {}, "up": {}}
-        for setting in given:
+        for setting in new_values:
             value = self._step(setting, change, stage, when) if change.has("over") else setting.value
             values[setting.way][setting.attribute] = value
         down, up = (replace(self.condition.way(way), **values[way]) for way in WAYS)
@@ -288,10 +294,10 @@ class _PathState:
         Raises:
             ValueError: the value cannot change in steps.
         """
-        place = (setting.way, setting.attribute)
+        attribute = (setting.way, setting.attribute)
         if stage == 0:
-            self.begun[place] = getattr(self.condition.way(setting.way), setting.attribute)
-        begin, target = self.begun[place], setting.value
+            self.begun[attribute] = getattr(self.condition.way(setting.way), setting.attribute)
+        begin, target = self.begun[attribute], setting.value
         if begin == target:
             return target
         if setting.attribute == "rate_kbps" and (begin is None or target is None):
@@ -305,14 +311,16 @@ class _PathState:
         return round(value, 6)
 
 
-def _words(change: ChangeFile, given: Sequence[Setting], access_point: str, condition: PathCondition | None) -> str:
+def _words(
+    change: ChangeFile, new_values: Sequence[Setting], access_point: str, condition: PathCondition | None
+) -> str:
     words = [f"{name} {getattr(change, name)}" for name in ("interface", "radio", "multipath") if change.has(name)]
     if access_point:
         words.append("access point lost" if access_point == "lost" else "new access point")
     if condition is not None:
         if change.has("route"):
             words.append("default route")
-        keys = sorted(dict.fromkeys(setting.key for setting in given), key=_place)
+        keys = sorted(dict.fromkeys(setting.key for setting in new_values), key=_place)
         words += [_value_words(key, condition, keys) for key in keys]
     return ", ".join(words)
 
@@ -322,11 +330,11 @@ def _place(key: str) -> int:
     return _VALUES.index(key.partition(".")[0])
 
 
-def _value_words(key: str, condition: PathCondition, given: Sequence[str]) -> str:
+def _value_words(key: str, condition: PathCondition, keys: Sequence[str]) -> str:
     """Return ``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
     way, dot, inner = key.partition(".")
     if way not in WAYS:
-        other = condition.up if f"down.{key}" in given else condition.down
+        other = condition.up if f"down.{key}" in keys else condition.down
         value = format_duration_ms(condition.rtt_ms) if key == "rtt" else other.text(key)
         return f"{key} {value}"
     direction = condition.down if way == "down" else condition.up

@@ -1,10 +1,10 @@
-"""Validate documents with models. Each problem is one line: file, line, key, value found, allowed values."""
+"""Check the kind of a document, and validate it. Each problem is one line: file, line, key, value, allowed values."""
 
 import json
 import re
 import types
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -53,10 +53,10 @@ class Checker:
             allowed = ", ".join(sorted([*_keys(model), *also]))
             self.add(path, f"found {describe(value)}, a mapping is needed; keys: {allowed}")
             return None
-        given = {key: item for key, item in value.items() if key not in also}
+        known = {key: item for key, item in value.items() if key not in also}
         try:
             # Strict JSON mode: lists become tuples, but text never becomes a number, and a number never a truth value.
-            return model.model_validate_json(json.dumps(given), strict=True)
+            return model.model_validate_json(json.dumps(known), strict=True)
         except ValidationError as error:
             self._note(model, path, also, error)
             return None
@@ -194,3 +194,40 @@ def models_in(annotation: object) -> Iterator[type[BaseModel]]:
     elif origin in {Annotated, Union, types.UnionType, tuple, list, dict, set, frozenset}:
         for inner in get_args(annotation):
             yield from models_in(inner)
+
+
+Kind = Literal["experiment", "campaign", "lab", "link"]
+
+_KEYS: Mapping[Kind, frozenset[str]] = {
+    "campaign": frozenset({"mplab_campaign", "experiments"}),
+    "experiment": frozenset({"transports", "scenarios", "links"}),
+    "lab": frozenset({"routers", "servers", "phones"}),
+    "link": frozenset({"wifi", "lte"}),
+}
+"""Keys that only one kind of file has."""
+_NAMES: Mapping[Kind, str] = {
+    "campaign": "a campaign file",
+    "experiment": "an experiment file",
+    "lab": "a lab file",
+    "link": "a link condition",
+}
+_VERBS: Mapping[Kind, str] = {
+    "campaign": "mplab nightly {file}",
+    "experiment": "mplab run {file}",
+    "lab": "mplab doctor --lab {file}",
+    "link": "mplab links lint {file}",
+}
+
+
+def check_kind(document: Document, wanted: Kind) -> None:
+    """Check that a document is not of another kind than `wanted`.
+
+    Raises:
+        InputError: the document is of another kind; the message names the verb for that kind.
+    """
+    if not isinstance(document.data, Mapping) or document.data.keys() & _KEYS[wanted]:
+        return
+    for kind, keys in _KEYS.items():
+        if document.data.keys() & keys:
+            verb = _VERBS[kind].format(file=document.file)
+            raise InputError(f"{document.file}:1: this is {_NAMES[kind]}, not {_NAMES[wanted]}. Use it with '{verb}'")

@@ -4,31 +4,113 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, WithJsonSchema, model_validator
 
 from mplab.base.suggest import show
-from mplab.format.experiment import Capture, CongestionControl, ExperimentBase, Factor, Scenario, TimeOfDay, Transport
+from mplab.format.experiment import (
+    Capture,
+    Cells,
+    CongestionControl,
+    ExperimentBase,
+    Factor,
+    IntervalRule,
+    Scenario,
+    TimeOfDay,
+    Transport,
+)
 from mplab.format.experiment import Experiment as Record
+from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, Name, VariableName
+from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
 from mplab.format.units import DurationS, Percent
 from mplab.userfiles.budgets import BudgetsByMetric
-from mplab.userfiles.ending import StopFile
-from mplab.userfiles.hooks import HooksFile
 from mplab.userfiles.labuse import LabUse
 from mplab.userfiles.link import InlineLinkFile
-from mplab.userfiles.matrix import CellsFile
+from mplab.userfiles.yaml import Document
+
+
+def _one_or_more(value: object) -> object:
+    """Return one pattern, or a list of patterns, as a tuple: strict validation accepts no list from a validator."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_PATTERN = {"type": "string", "minLength": 1}
+Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [_PATTERN, {"type": "array", "items": _PATTERN}]}),
+]
+
+
+class CellsFile(FileModel):
+    """A set of combinations: those that match a pattern of each given factor; ``*`` and ``?`` are wildcards."""
+
+    scenario: Patterns = Field((), description="Labels of scenarios; all by default.")
+    transport: Patterns = Field((), description="Labels of transports; all by default.")
+    link: Patterns = Field((), description="Names of link conditions; all by default.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "CellsFile":
+        if not (self.scenario or self.transport or self.link):
+            raise ValueError("empty: one of 'scenario', 'transport' and 'link' is needed")
+        return self
+
+    def to_cells(self) -> Cells:
+        """Return the set as an experiment has it."""
+        return Cells(self.scenario, self.transport, self.link)
+
+
+class HooksFile(Hooks):
+    """Commands that this host runs, without a shell, around the run and its cells."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class IntervalFile(FileModel):
+    """Stop rule: the 95 % intervals of a metric are narrow enough for every transport."""
+
+    metric: str = Field(min_length=1, description="Name of the metric.")
+    within: Annotated[Percent, Field(gt=0)] = Field(
+        description="Maximum half-width of an interval, in percent of the median."
+    )
+    of: Literal["differences", "medians"] = Field(
+        "differences",
+        description="differences: of each transport from the best single path, by block; medians: of each transport.",
+    )
+    after: int = Field(6, ge=3, le=1000, description="Minimum number of blocks.")
+    scenarios: tuple[str, ...] = Field(
+        (), description="Labels of the scenarios that the rule is about; all by default."
+    )
+    links: tuple[str, ...] = Field((), description="Link conditions that the rule is about; all by default.")
+
+
+class StopFile(FileModel):
+    """Conditions that end a run before its plan is done."""
+
+    failures: int | None = Field(None, ge=1, description="Number of consecutive cells that are not ok.")
+    interval: IntervalFile | None = Field(None, description="Intervals that are narrow enough.")
+
+
+def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule | None:
+    """Return the rule with its file and line, for messages; None: the file has no such rule."""
+    if file is None:
+        return None
+    place = document.place(("stop", "interval"))
+    return IntervalRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
+
 
 FORMAT = 1
 MAX_CELLS = 100_000
 
 
-def parse_format(found: object) -> int:
+def parse_format(value: object) -> int:
     """Check the format number of a file and return it. Raises ValueError."""
-    if found is True or found != FORMAT:
-        raise ValueError(f"format {show(found)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
+    if value is True or value != FORMAT:
+        raise ValueError(f"format {show(value)}: this program reads format {FORMAT}; write 'mplab: {FORMAT}'")
     return FORMAT
 
 
@@ -51,37 +133,33 @@ Use = Annotated[Any, WithJsonSchema(_USE_SCHEMA)]
 LinkUse = Annotated[str | InlineLinkFile, SkipValidation]
 
 
-class ToleranceFile(BaseModel):
+class ToleranceFile(FileModel):
     """Maximum difference between probed and requested link."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rtt: Annotated[Percent, Field(gt=0, description="Of the round-trip time.")] = 10.0
     rate: Annotated[Percent, Field(gt=0, description="Of both rates.")] = 10.0
 
 
-class ClaimFile(BaseModel):
+class ClaimFile(FileModel):
     """A paper's claim; the report compares it with the measured values."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     text: str = Field(min_length=1, description="The claim, in words.")
-    source: str = Field("", description="Where it stands.")
-    metric: str = Field(min_length=1, description="Name of the metric that it is about.")
-    transport: str = Field(min_length=1, description="Label of the transport that is said to be better.")
-    against: tuple[str, ...] = Field(min_length=1, description="Labels of the others; the best of them counts.")
-    gain: tuple[Percent, ...] = Field(
-        min_length=2, max_length=2, description="How much better: the least and the most that is claimed."
+    source: str = Field("", description="Paper, and place of the claim in it.")
+    metric: str = Field(min_length=1, description="Name of the metric.")
+    transport: str = Field(min_length=1, description="Label of the transport that the paper found to be better.")
+    against: tuple[str, ...] = Field(
+        min_length=1, description="Labels of the transports that it is compared with; the best of them counts."
     )
+    gain: tuple[Percent, ...] = Field(min_length=2, max_length=2, description="Smallest and largest claimed gain.")
     scenarios: tuple[str, ...] = Field((), description="Labels of the scenarios that it is about; all by default.")
     links: tuple[str, ...] = Field((), description="Link conditions that it is about; all by default.")
-    against_link: str = Field("", description="Link condition of the others, where it is another one.")
+    against_link: str = Field("", description="Link condition of the other transports, if it differs.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.gain[0] > self.gain[1]:
             least, most = (f"{percent:g} %" for percent in self.gain)
-            raise ValueError(f"gain from {least} to {most}: the least comes first")
+            raise ValueError(f"gain from {least} to {most}: the smaller one comes first")
         if len(set(self.against)) < len(self.against):
             raise ValueError("'against' names a transport twice")
         if self.transport in self.against and not self.against_link:
@@ -89,10 +167,10 @@ class ClaimFile(BaseModel):
         return self
 
 
-class ExperimentFile(BaseModel):
+class ExperimentFile(FileModel):
     """An experiment: every scenario with every transport on every link condition."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab experiment")
+    model_config = ConfigDict(title="mplab experiment")
 
     mplab: Annotated[int, BeforeValidator(parse_format), WithJsonSchema({"const": FORMAT})] = Field(
         description="Format of this file."
@@ -103,44 +181,52 @@ class ExperimentFile(BaseModel):
         None, min_length=1, description="An experiment file, relative to this one, whose keys are inherited."
     )
     vars: dict[VariableName, Any] = Field(
-        {}, description="Variables, for ${name} in values; --set NAME=VALUE gives others. Null: it has to be set."
+        {}, description="Variables, for ${name} in values; --set NAME=VALUE replaces a value. Null: --set must give it."
     )
-    seed: int = Field(1, ge=0, le=2**32 - 1, description="Of the order of the cells and of all chance in them.")
-    repetitions: int = Field(1, ge=1, le=1000, description="How often every combination is run.")
+    seed: int = Field(
+        1, ge=0, le=2**32 - 1, description="Seed of the order of the cells and of all random numbers in them."
+    )
+    repetitions: int = Field(1, ge=1, le=1000, description="Number of repetitions of every combination.")
     lab: str = Field(
-        VIRTUAL_NAME, min_length=1, description=f"Where it runs: '{VIRTUAL_NAME}', or the path of a lab file."
+        VIRTUAL_NAME, min_length=1, description=f"Lab of the run: '{VIRTUAL_NAME}', or the path of a lab file."
     )
     transports: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {options, label}}.")
     links: tuple[LinkUse, ...] = Field(min_length=1, description="Names of link conditions, or conditions.")
     scenarios: tuple[Use, ...] = Field(min_length=1, description="Names, or {name: {parameters, label}}.")
-    tolerance: ToleranceFile = Field(ToleranceFile(), description="Beyond it a cell is invalid.")
-    congestion_control: CongestionControl = Field("cubic", description="Of agent, proxy and origin.")
-    capture: Capture = Field("headers", description="What captures keep of each packet.")
-    retries: int = Field(1, ge=0, le=5, description="Further attempts for a cell that failed.")
+    tolerance: ToleranceFile = Field(
+        ToleranceFile(),
+        description="Maximum difference between probed and requested link; beyond it, a cell is invalid.",
+    )
+    congestion_control: CongestionControl = Field("cubic", description="Congestion control of agent, proxy and origin.")
+    capture: Capture = Field("headers", description="Part of each packet that captures keep.")
+    retries: int = Field(1, ge=0, le=5, description="Number of further attempts at a cell that failed.")
     cell_timeout: DurationS | None = Field(
         None,
         description="Longest time for one attempt at a cell; default: that of the slowest scenario, at least 120 s.",
     )
     rest: Annotated[DurationS, Field(le=120)] = Field(
-        0.0, description="Pause before each attempt at a cell, so that radios and hosts come to rest."
+        0.0, description="Pause before each attempt at a cell, so that radios and hosts become idle."
     )
     include: tuple[CellsFile, ...] = Field((), description="The combinations that are run; all by default.")
     exclude: tuple[CellsFile, ...] = Field((), description="Of these, the combinations that are not run.")
     grouped_by: tuple[Factor, ...] = Field(
-        (), description="Within a block, what changes least often first: where it is expensive to switch."
+        (),
+        description="Factors that change seldom within a block, the first one most seldom.",
     )
     max: Annotated[DurationS, Field(gt=0)] | None = Field(
-        None, description="So long it may take: no block is begun that would not end by then."
+        None, description="Maximum duration of the run: a block that would end later is not started."
     )
-    until: TimeOfDay | None = Field(None, description="The same, as a time of day of this host's clock.")
-    stop: StopFile = Field(StopFile.model_validate({}), description="What ends the run at once.")
+    until: TimeOfDay | None = Field(None, description="Latest end of the run, as a time of day of this host's clock.")
+    stop: StopFile = Field(StopFile.model_validate({}), description="Rules that end the run before its plan is done.")
     hooks: HooksFile = Field(
         HooksFile.model_validate({}), description="Commands that this host runs around the run and its cells."
     )
     notes: str = Field("", description="For the report.")
     tags: tuple[Name, ...] = Field((), description="Words to find the run by.")
-    claims: tuple[ClaimFile, ...] = Field((), description="What the paper says that it is after.")
-    budgets: BudgetsByMetric = Field({}, description="What metrics must keep to: a budget or several of each.")
+    claims: tuple[ClaimFile, ...] = Field(
+        (), description="Claims of a paper, which the report compares with the measured values."
+    )
+    budgets: BudgetsByMetric = Field({}, description="Limits of metrics: one or several for each metric.")
 
 
 @dataclass(frozen=True)
@@ -243,7 +329,7 @@ class Experiment(ExperimentBase):
     def record(self) -> Record:
         """Return ``experiment`` of manifest.json."""
         return Record(
-            **{one.name: getattr(self, one.name) for one in fields(ExperimentBase)},
+            **{entry.name: getattr(self, entry.name) for entry in fields(ExperimentBase)},
             scenarios=tuple(use.record() for use in self.scenarios),
             transports=tuple(use.record() for use in self.transports),
             extends=tuple(parent.name for parent in self.parents),

@@ -58,7 +58,7 @@ def _type(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     entry = _resolved(entry, definitions)
     kind = entry.get("type", "")
     quantity = quantity_of(entry.get("pattern", ""))
-    choices = [_type(one, definitions) for one in entry.get("anyOf", ()) if one.get("type") != "null"]
+    choices = [_type(choice, definitions) for choice in entry.get("anyOf", ()) if choice.get("type") != "null"]
     words = [str(value) for value in entry.get("enum", (entry["const"],) if "const" in entry else ())]
     if choices:
         return " or ".join(choices)
@@ -74,26 +74,26 @@ def _type(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 def _units(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     entry = _resolved(entry, definitions)
     for inner in (*entry.get("anyOf", ()), entry.get("items", {})):
-        if found := _units(inner, definitions) if inner else "":
-            return found
+        if units := _units(inner, definitions) if inner else "":
+            return units
     quantity = quantity_of(entry.get("pattern", ""))
     return quantity.units_text if quantity else ""
 
 
 def _allowed(entry: Mapping[str, Any]) -> str:
     parts = []
-    for least, most, what in (("minimum", "maximum", ""), ("minItems", "maxItems", " of them")):
+    for least, most, suffix in (("minimum", "maximum", ""), ("minItems", "maxItems", " of them")):
         low, high = entry.get(least), entry.get(most)
         if low is not None and high is not None:
-            parts.append(f"{low:g} … {high:g}{what}")
+            parts.append(f"{low:g} … {high:g}{suffix}")
         elif low is not None:
-            parts.append(f"at least {low:g}{what}")
+            parts.append(f"at least {low:g}{suffix}")
         elif high is not None:
-            parts.append(f"at most {high:g}{what}")
+            parts.append(f"at most {high:g}{suffix}")
     return ", ".join(parts)
 
 
 def _resolved(entry: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
     reference = entry.get("$ref", "")
-    found: Mapping[str, Any] = definitions[reference.rpartition("/")[2]] if reference else entry
-    return found
+    resolved: Mapping[str, Any] = definitions[reference.rpartition("/")[2]] if reference else entry
+    return resolved

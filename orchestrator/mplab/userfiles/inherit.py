@@ -37,16 +37,16 @@ def merge(base: object, own: object) -> object:
 
 
 def _path(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    said = {"delay" if key == "rtt" else key for key in PATH_KEYS if key in own}
+    given_keys = {"delay" if key == "rtt" else key for key in PATH_KEYS if key in own}
     merged = {**base, **own}
     for way in WAYS:
         if way not in base:
             continue
-        kept = {key: value for key, value in _direction(base[way]).items() if key not in said}
+        kept = {key: value for key, value in _direction(base[way]).items() if key not in given_keys}
         new = _direction(own[way]) if way in own else {}
-        for one, other in (("rate", "trace"), ("trace", "rate")):
-            if one in new:
-                kept.pop(other, None)
+        for first, second in (("rate", "trace"), ("trace", "rate")):
+            if first in new:
+                kept.pop(second, None)
         both = {**kept, **new}
         merged[way] = both["rate"] if list(both) == ["rate"] else both
     if "rtt" not in own and all("delay" in _direction(merged.get(way)) for way in WAYS):
@@ -54,6 +54,6 @@ def _path(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _direction(given: object) -> dict[str, Any]:
+def _direction(value: object) -> dict[str, Any]:
     """Return a direction as a mapping; a plain rate is its short form."""
-    return dict(given) if isinstance(given, Mapping) else {"rate": given}
+    return dict(value) if isinstance(value, Mapping) else {"rate": value}

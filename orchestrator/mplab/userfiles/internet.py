@@ -4,9 +4,10 @@ from functools import cache
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from mplab.base.suggest import show
+from mplab.format.names import FileModel
 from mplab.format.sites import NETWORK
 
 PUBLIC = "public"
@@ -53,10 +54,10 @@ def _ports(text: str) -> tuple[int, ...]:
     return ports
 
 
-def _parse_rule(found: object) -> str:
-    network, colon, ports = found.rpartition(":") if isinstance(found, str) else ("", "", "")
+def _parse_rule(value: object) -> str:
+    network, colon, ports = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon:
-        raise ValueError(f"rule {show(found)}: NETWORK:PORTS is needed, like 'public:80,443'")
+        raise ValueError(f"rule {show(value)}: NETWORK:PORTS is needed, like 'public:80,443'")
     _network(network)
     _ports(ports)
     return f"{network}:{ports}"
@@ -65,10 +66,8 @@ def _parse_rule(found: object) -> str:
 Rule = Annotated[str, BeforeValidator(_parse_rule)]
 
 
-class InternetFile(BaseModel):
+class InternetFile(FileModel):
     """Destinations outside the lab to which the proxy connects phones."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     allow: list[Rule] = Field(
         min_length=1,
@@ -94,7 +93,7 @@ class InternetFile(BaseModel):
         for rule in self.allow:
             text, _, ports = rule.rpartition(":")
             network = _network(text)
-            expanded += [(one, ports) for one in (public_networks() if network is None else (network,))]
+            expanded += [(part, ports) for part in (public_networks() if network is None else (network,))]
         return expanded
 
 

@@ -10,9 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 from mplab.base.paths import INTERFACES
 from mplab.base.plugins import PHONES
 from mplab.base.suggest import unknown
-from mplab.format.names import Name
-from mplab.userfiles.check import Checker
-from mplab.userfiles.kinds import check_kind
+from mplab.format.names import FileModel, Name
+from mplab.userfiles.check import Checker, check_kind
 from mplab.userfiles.machine_fields import InterfaceName, Ip, Mac, MachineFile
 from mplab.userfiles.machines import AttachedPath, Section, ShapingMachine, entry_type, kinds_of, root_shell_kind
 from mplab.userfiles.phone import PhoneKind, drivers_text, drivers_that, phone_kind, unknown_driver
@@ -31,10 +30,8 @@ else:
     AnyProxyFile = proxy_type()
 
 
-class AttachmentFile(BaseModel):
+class AttachmentFile(FileModel):
     """Machine that shapes one path of a phone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     router: Name | None = Field(None, description="One of the routers.")
     server: Name | None = Field(None, description="One of the servers.")
@@ -47,10 +44,10 @@ class AttachmentFile(BaseModel):
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
-        if sum(given is not None for given in (self.router, self.server, self.at)) != 1:
-            raise ValueError("one of 'router: NAME', 'server: NAME' and 'at: phone' says where it is shaped")
+        if sum(choice is not None for choice in (self.router, self.server, self.at)) != 1:
+            raise ValueError("no shaper: one of 'router: NAME', 'server: NAME' and 'at: phone' is needed")
         if self.mac and self.ip:
-            raise ValueError("mac and ip: one of them says which packets are the phone's")
+            raise ValueError("mac and ip: both identify the phone's packets. Give one of them")
         if self.at and (self.mac or self.ip):
             raise ValueError("mac, ip: not with 'at: phone', where everything at the interface is the phone's")
         if self.at and not self.interface:
@@ -75,18 +72,16 @@ class AttachmentFile(BaseModel):
         return self.mac or self.ip or ""
 
 
-def _parse_driver(found: object) -> object:
-    if found is None or (isinstance(found, str) and found in PHONES):
-        return found
-    raise ValueError(unknown_driver(found))
+def _parse_driver(value: object) -> object:
+    if value is None or (isinstance(value, str) and value in PHONES):
+        return value
+    raise ValueError(unknown_driver(value))
 
 
-class PhoneFile(BaseModel):
+class PhoneFile(FileModel):
     """One phone."""
 
     # Keys of all kinds; each kind adds its own: `PhoneKind.settings`.
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     driver: Annotated[str | None, BeforeValidator(_parse_driver)] = Field(
         None,
         description="Its kind. Without: shaped by hand.",
@@ -94,7 +89,7 @@ class PhoneFile(BaseModel):
     wifi: AttachmentFile | None = Field(None, description="Where its WiFi path is shaped.")
     lte: AttachmentFile | None = Field(None, description="Where its cellular path is shaped.")
     root_shell: RootShell | None = Field(
-        None, description="How a root shell is had on it; runs with a phone on adb need none."
+        None, description="Root shell on the phone; runs with a phone on adb need none."
     )
 
     @property
@@ -122,21 +117,21 @@ class PhoneFile(BaseModel):
 
     def attachments(self) -> dict[str, AttachmentFile]:
         """Return interface of the phone (``wlan0``, ``rmnet0``) → the machine that shapes the interface's path."""
-        return {INTERFACES[path]: found for path in INTERFACES if (found := getattr(self, path)) is not None}
+        return {INTERFACES[path]: attachment for path in INTERFACES if (attachment := getattr(self, path)) is not None}
 
 
-def _by_driver(found: object) -> object:
+def _by_driver(value: object) -> object:
     """Validate a phone with the model of its kind. A phone with a wrong driver is left to the base model to report."""
-    driver = found.get("driver") if isinstance(found, dict) else None
+    driver = value.get("driver") if isinstance(value, dict) else None
     if not isinstance(driver, str) or driver not in PHONES:
-        return found
-    return phone_kind(driver).settings.model_validate(found)
+        return value
+    return phone_kind(driver).settings.model_validate(value)
 
 
-class LabFile(BaseModel):
+class LabFile(FileModel):
     """A lab as written in a file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab lab")
+    model_config = ConfigDict(title="mplab lab")
 
     mplab: Literal[1] = Field(description="Format of this file.")
     name: Name = Field(description="Of the lab.")
@@ -182,14 +177,14 @@ class LabFile(BaseModel):
             AttachedPath(
                 phone,
                 interface,
-                place.interface or machine.shaped_interface,
-                place.mac or "",
-                place.ip or "",
-                at_phone=place.at is not None,
+                attachment.interface or machine.shaped_interface,
+                attachment.mac or "",
+                attachment.ip or "",
+                at_phone=attachment.at is not None,
             )
             for phone, file in self.phones.items()
-            for interface, place in file.attachments().items()
-            if place.place(phone) == name and place.section == section
+            for interface, attachment in file.attachments().items()
+            if attachment.place(phone) == name and attachment.section == section
         )
         return replace(machine, paths=paths)
 
@@ -208,10 +203,10 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     document = load_yaml(path)
     check_kind(document, "lab")
     checker = Checker(document)
-    given = document.data.get("phones") if isinstance(document.data, Mapping) else None
-    if isinstance(given, Mapping):
-        phones = {name: _read_phone(name, value, checker) for name, value in given.items()}
-        stubs = {name: {} if isinstance(value, Mapping) else value for name, value in given.items()}
+    phones_data = document.data.get("phones") if isinstance(document.data, Mapping) else None
+    if isinstance(phones_data, Mapping):
+        phones = {name: _read_phone(name, value, checker) for name, value in phones_data.items()}
+        stubs = {name: {} if isinstance(value, Mapping) else value for name, value in phones_data.items()}
         lab = checker.model(LabFile, {**document.data, "phones": stubs})
         lab = lab.model_copy(update={"phones": phones}) if lab is not None and None not in phones.values() else None
     else:
@@ -223,17 +218,17 @@ def read_lab(path: Path) -> tuple[LabFile, Document]:
     return lab, document
 
 
-def _read_phone(name: str, given: object, checker: Checker) -> PhoneFile | None:
+def _read_phone(name: str, data: object, checker: Checker) -> PhoneFile | None:
     """Validate a phone with the model of its kind, so that messages list that kind's keys; None: it is wrong."""
-    if not isinstance(given, Mapping):
+    if not isinstance(data, Mapping):
         return None
-    driver = given.get("driver")
+    driver = data.get("driver")
     if driver is not None and (not isinstance(driver, str) or driver not in PHONES):
         checker.add(("phones", name, "driver"), unknown_driver(driver))
         return None
     model = phone_kind(driver).settings if driver is not None else PhoneFile
-    own = {key: value for key, value in given.items() if key in model.model_fields or not _drivers_with(key)}
-    for key in given.keys() - own.keys():
+    own = {key: value for key, value in data.items() if key in model.model_fields or not _drivers_with(key)}
+    for key in data.keys() - own.keys():
         checker.add(("phones", name, key), f"of phones with {drivers_text(_drivers_with(key))} alone")
     return checker.model(model, own, ("phones", name))
 
@@ -260,10 +255,10 @@ def _check(lab: LabFile, checker: Checker) -> None:
         if phone.root_shell is not None and (name in lab.routers or name in lab.servers):
             checker.add(("phones", name), f"{name!r} is the name of a router or server already")
         if not phone.attachments() and name not in driven:
-            checker.add(("phones", name), "no path: 'wifi', 'lte' or both say where it is shaped")
+            checker.add(("phones", name), "no path: 'wifi', 'lte' or both are needed")
         if phone.kind is not None:
             if phone.root_shell is not None and not phone.kind.real:
-                checker.add(("phones", name, "root_shell"), "of a real phone: a virtual one has no use for it")
+                checker.add(("phones", name, "root_shell"), "only for real phones: leave it out")
             phone.kind.check_file(lab, name, checker)
     _check_attachments(lab, checker)
 
@@ -332,7 +327,7 @@ def _place_is_there(lab: LabFile, phone: str, path: str, attachment: AttachmentF
     elif attachment.at is not None and not lab.phones[phone].shapes_itself:
         by_kind = drivers_text(drivers_that(lambda kind: kind.own_shell))
         there = "is used without root" if lab.phones[phone].unrooted else f"no {by_kind}"
-        text = f"{phone} has no 'root_shell', which says how a root shell is had on it, and {there}"
+        text = f"{phone} has no 'root_shell' and {there}: one is needed to shape on the phone"
         checker.add((*at, "at"), text)
     else:
         return True

@@ -1,13 +1,13 @@
 """Check references to the labels of an experiment file: combinations, claims, stop rules."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from mplab.base.suggest import unknown
-from mplab.format.experiment import Factor, Matrix
+from mplab.format.experiment import FACTORS, Factor, Matrix
 from mplab.userfiles.check import Checker
 from mplab.userfiles.experiment import ExperimentFile
-from mplab.userfiles.matrix import problems
 from mplab.userfiles.yaml import KeyPath
 
 
@@ -33,11 +33,11 @@ def _check_matrix(checker: Checker, file: ExperimentFile, matrix: Matrix, names:
         "transport": names.transports,
         "link": names.links,
     }
-    for path, text in problems(matrix, labels):
+    for path, text in _matrix_problems(matrix, labels):
         checker.add(path, text)
-    for key, given in (("grouped_by", file.grouped_by), ("tags", file.tags)):
-        for index, word in enumerate(given):
-            if word in given[:index]:
+    for key, entries in (("grouped_by", file.grouped_by), ("tags", file.tags)):
+        for index, word in enumerate(entries):
+            if word in entries[:index]:
                 checker.add((key, index), f"'{word}' is there twice")
 
 
@@ -53,18 +53,18 @@ def _check_claims(checker: Checker, file: ExperimentFile, names: Names) -> None:
 
 
 def _check_interval(checker: Checker, file: ExperimentFile, names: Names) -> None:
-    asked, path = file.stop.interval, ("stop", "interval")
-    if asked is None:
+    rule, path = file.stop.interval, ("stop", "interval")
+    if rule is None:
         return
-    _check_labels(checker, (*path, "scenarios"), "scenario label", asked.scenarios, names.scenarios)
-    _check_labels(checker, (*path, "links"), "link", asked.links, names.links)
-    if asked.after >= file.repetitions:
+    _check_labels(checker, (*path, "scenarios"), "scenario label", rule.scenarios, names.scenarios)
+    _check_labels(checker, (*path, "links"), "link", rule.links, names.links)
+    if rule.after >= file.repetitions:
         text = (
-            f"{asked.after} blocks of {file.repetitions} 'repetitions': the rule can never end the run. "
+            f"{rule.after} blocks of {file.repetitions} 'repetitions': the rule can never end the run. "
             "Give fewer blocks, or more 'repetitions'"
         )
         checker.add((*path, "after"), text)
-    if asked.of == "differences" and len(names.transports) == 1:
+    if rule.of == "differences" and len(names.transports) == 1:
         checker.add(path, "'of: differences' compares transports, and there is only one. Use 'of: medians'")
 
 
@@ -76,3 +76,37 @@ def _check_labels(checker: Checker, path: KeyPath, kind: str, labels: Sequence[s
 def _check_label(checker: Checker, path: KeyPath, kind: str, label: str, known: Sequence[str]) -> None:
     if label not in known:
         checker.add(path, unknown(kind, label, known))
+
+
+def _matrix_problems(
+    matrix: Matrix, labels: Mapping[Factor, Sequence[str]]
+) -> Iterable[tuple[tuple[str | int, ...], str]]:
+    """Yield the path and text of each problem: patterns that match nothing, and labels without any cell.
+
+    Args:
+        matrix: as in the file.
+        labels: labels of each factor of the experiment.
+    """
+    unmatched = False
+    for key, entries in (("include", matrix.include), ("exclude", matrix.exclude)):
+        for index, cells in enumerate(entries):
+            for factor in FACTORS:
+                for pattern in getattr(cells, factor):
+                    if not any(fnmatchcase(label, pattern) for label in labels[factor]):
+                        unmatched = True
+                        yield (key, index, factor), unknown(f"{factor} of this experiment", pattern, labels[factor])
+    if unmatched or not all(labels[factor] for factor in FACTORS):
+        return
+    combinations = [
+        (scenario, transport, link)
+        for scenario in labels["scenario"]
+        for transport in labels["transport"]
+        for link in labels["link"]
+    ]
+    left = [combination for combination in combinations if matrix.has(combination)]
+    key = "exclude" if matrix.exclude else "include"
+    for position, factor in enumerate(FACTORS):
+        there = {combination[position] for combination in left}
+        for label in labels[factor]:
+            if label not in there:
+                yield (key,), f"{factor} '{label}' is left without any cell: take it out of '{factor}s'"

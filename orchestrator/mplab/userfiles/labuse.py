@@ -93,8 +93,8 @@ class LabUse:
             return {}
         entries, itself = self.file.machines(), self.file.by_itself(self.phone)
         return {
-            interface: itself if itself is not None and place.at else entries[place.place(self.phone)]
-            for interface, place in self.file.phones[self.phone].attachments().items()
+            interface: itself if itself is not None and attachment.at else entries[attachment.place(self.phone)]
+            for interface, attachment in self.file.phones[self.phone].attachments().items()
         }
 
     def where(self) -> dict[str, str]:
@@ -112,17 +112,17 @@ class LabUse:
         Args:
             shapers: limits by kind of shaper. A path with a shaper of another kind is left out.
         """
-        found, machines = {}, self.machines()
+        limits, machines = {}, self.machines()
         for path, interface in INTERFACES.items():
             if interface in machines:
                 machine = machines[interface]
                 if machine.kind in shapers:
-                    found[path] = replace(shapers[machine.kind], title=_where(machine))
+                    limits[path] = replace(shapers[machine.kind], title=_where(machine))
             elif self.real:
-                found[path] = _nothing(self.phone, path)
+                limits[path] = _nothing(self.phone, path)
             elif (emulated := next((shapers[kind] for kind in kinds_of("") if kind in shapers), None)) is not None:
-                found[path] = emulated
-        return found
+                limits[path] = emulated
+        return limits
 
     def refusals(self, link: LinkCondition, shapers: Mapping[str, Abilities]) -> list[str]:
         """Return the parts of a link condition that this lab cannot make, each once; `shapers`: see `abilities`."""
@@ -216,7 +216,7 @@ def find_lab(name: str, folder: Path, phone: str = "") -> LabUse:
     path = path if path.is_absolute() else folder / path
     if not path.is_file():
         raise NoSuchLabError(
-            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine alone), or the path "
+            f"lab {name!r}: no such file: {path}. Allowed: {VIRTUAL_NAME} (the lab on this machine only), or the path "
             "of a lab file"
         )
     return use_lab(path, phone)

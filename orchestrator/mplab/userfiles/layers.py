@@ -14,9 +14,9 @@ from typing import Any
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, file_hint
+from mplab.userfiles.check import check_kind
 from mplab.userfiles.experiment import ParentFile, parse_format
 from mplab.userfiles.inherit import merge
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.variables import GIVEN_FILE, render_given
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml
 
@@ -37,61 +37,61 @@ def read_layers(path: Path, kept: Path | None = None) -> list[Document]:
     Raises:
         InputError: a file is missing or cannot be read, or files extend each other in a circle.
     """
-    found = [load_yaml(path)]
-    check_kind(found[0], "experiment")
+    documents = [load_yaml(path)]
+    check_kind(documents[0], "experiment")
     chain = [path]
-    while (asked := _extended(found[-1])) is not None:
+    while (name := _extended(documents[-1])) is not None:
         try:
-            parent = _kept(kept, len(found)) if kept is not None else _parent(chain, asked)
+            parent = _kept(kept, len(documents)) if kept is not None else _parent(chain, name)
         except InputError as error:
-            raise InputError(found[-1].problem(("extends",), str(error)).render()) from None
+            raise InputError(documents[-1].problem(("extends",), str(error)).render()) from None
         document = load_yaml(parent)
         check_kind(document, "experiment")
         _check_parent(document)
-        found.append(document)
+        documents.append(document)
         chain.append(parent)
-    return found
+    return documents
 
 
 def _extended(document: Document) -> str | None:
     """Return the value of ``extends``; None: the file extends no other. Raises InputError."""
     if not isinstance(document.data, Mapping) or "extends" not in document.data:
         return None
-    asked = document.data["extends"]
-    if not isinstance(asked, str) or not asked:
-        text = f"found {describe(asked)}: the path of one experiment file is needed, relative to this one"
+    value = document.data["extends"]
+    if not isinstance(value, str) or not value:
+        text = f"found {describe(value)}: the path of one experiment file is needed, relative to this one"
         raise InputError(document.problem(("extends",), text).render())
-    return asked
+    return value
 
 
-def _parent(chain: Sequence[Path], asked: str) -> Path:
+def _parent(chain: Sequence[Path], name: str) -> Path:
     """Return the file that the last file of a chain extends. Raises InputError whose message has no file and line."""
-    given = chain[-1].parent / Path(asked).expanduser()
-    short = Path(os.path.normpath(given))
-    path = short if short.resolve() == given.resolve() else given
-    before = [one.resolve() for one in chain]
+    joined = chain[-1].parent / Path(name).expanduser()
+    short = Path(os.path.normpath(joined))
+    path = short if short.resolve() == joined.resolve() else joined
+    before = [earlier.resolve() for earlier in chain]
     if path.resolve() in before:
-        circle = [one.name for one in chain[before.index(path.resolve()) :]]
-        raise InputError(f"'{asked}' extends itself: {' → '.join((*circle, path.name))}")
+        circle = [earlier.name for earlier in chain[before.index(path.resolve()) :]]
+        raise InputError(f"'{name}' extends itself: {' → '.join((*circle, path.name))}")
     if len(chain) > _MOST:
         raise InputError(f"more than {_MOST} files extend each other")
     if not path.is_file():
-        siblings = sorted(one.name for one in path.parent.glob("*.yaml") if one.resolve() not in before)
-        raise InputError(_no_file(asked, path, siblings))
+        siblings = sorted(earlier.name for earlier in path.parent.glob("*.yaml") if earlier.resolve() not in before)
+        raise InputError(_no_file(name, path, siblings))
     return path
 
 
-def _no_file(asked: str, path: Path, siblings: Sequence[str]) -> str:
+def _no_file(name: str, path: Path, siblings: Sequence[str]) -> str:
     hint = file_hint(path.name, siblings)
-    return f"'{asked}': no such file: {path}.{hint} Allowed: the path of an experiment file, relative to this one"
+    return f"'{name}': no such file: {path}.{hint} Allowed: the path of an experiment file, relative to this one"
 
 
 def _kept(folder: Path, number: int) -> Path:
     """Return a run's copy of an extended file. Raises InputError whose message has no file and line."""
-    found = sorted(folder.glob(f"{number}-*.yaml"))
-    if len(found) != 1:
+    copies = sorted(folder.glob(f"{number}-*.yaml"))
+    if len(copies) != 1:
         raise InputError(f"{folder}: the file that was extended is not there: one '{number}-….yaml' is needed")
-    return found[0]
+    return copies[0]
 
 
 def _check_parent(document: Document) -> None:
@@ -116,8 +116,8 @@ def parents_of(layers: Sequence[Document], *, kept: bool) -> tuple[ParentFile, .
 
 def kept_files(parents: Sequence[ParentFile], given: Mapping[str, Any]) -> dict[str, bytes]:
     """Return the files that a run directory keeps with the experiment file, by name: extended files and variables."""
-    found = {f"{number}-{_plain(parent.name)}.yaml": parent.source for number, parent in enumerate(parents, 1)}
-    return {**found, **({GIVEN_FILE: render_given(given)} if given else {})}
+    files = {f"{number}-{_plain(parent.name)}.yaml": parent.source for number, parent in enumerate(parents, 1)}
+    return {**files, **({GIVEN_FILE: render_given(given)} if given else {})}
 
 
 def _plain(name: str) -> str:

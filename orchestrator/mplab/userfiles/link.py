@@ -5,28 +5,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from mplab.base.errors import InputError
 from mplab.base.suggest import describe, unknown
 from mplab.format.direction import UNLIMITED, WAYS
 from mplab.format.link import LinkCondition
-from mplab.format.names import Name, is_name, parse_name
+from mplab.format.names import FileModel, Name, is_name, parse_name
 from mplab.format.trace import TRACES_FOLDER, Trace, is_trace_name
 from mplab.format.units import DurationMs
 from mplab.userfiles.changes import ChangeFile, spread
-from mplab.userfiles.check import Checker
+from mplab.userfiles.check import Checker, check_kind
 from mplab.userfiles.inherit import PATHS, inherit
-from mplab.userfiles.kinds import check_kind
 from mplab.userfiles.pathfile import PathFile
 from mplab.userfiles.sweep import SweepFile, Variant, variants
 from mplab.userfiles.yaml import Document, KeyPath, load_yaml
 
 
-class LinkFile(BaseModel):
+class LinkFile(FileModel):
     """A link condition as written in ``router-configs/links/<name>.yaml``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="mplab link condition")
+    model_config = ConfigDict(title="mplab link condition")
 
     title: str = Field("", description="For people; default: the name.")
     source: str = Field("", description="Where the numbers come from.")
@@ -34,16 +33,16 @@ class LinkFile(BaseModel):
     wifi: PathFile
     lte: PathFile
     core_rtt: DurationMs = Field(
-        0.0, description="Round-trip time between the proxy and every server, beside what each server has of its own."
+        0.0, description="Round-trip time between the proxy and every server, in addition to each server's own delay."
     )
-    changes: tuple[ChangeFile, ...] = Field((), description="What happens to the paths while a scenario runs.")
+    changes: tuple[ChangeFile, ...] = Field((), description="Changes of the paths while a scenario runs.")
     sweep: SweepFile | None = Field(None, description="Keys of the paths with several values: one condition for each.")
 
 
 class InlineLinkFile(LinkFile):
     """A link condition written in the experiment file itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", title="inline link condition")
+    model_config = ConfigDict(title="inline link condition")
 
     name: Name = Field(description="Its name in the results.")
 
@@ -72,7 +71,7 @@ def load_links(name: str, links_dir: Path) -> tuple[LinkCondition, ...]:
         NoSuchLinkError: there is no such condition.
         InputError: its file is wrong.
     """
-    return tuple(found.condition for found in _load(name, links_dir, ()))
+    return tuple(link.condition for link in _load(name, links_dir, ()))
 
 
 def load_link(name: str, links_dir: Path) -> LinkCondition:
@@ -109,10 +108,10 @@ def file_of(name: str, links_dir: Path) -> Path:
     """
     names = list_links(links_dir)
     families = [name, *(family for family in names if name.startswith(f"{family}-") and _sweeps(family, links_dir))]
-    found = next((family for family in families if family in names), None)
-    if found is None:
+    family = next((family for family in families if family in names), None)
+    if family is None:
         raise NoSuchLinkError(unknown("link", name, names))
-    return links_dir / f"{found}.yaml"
+    return links_dir / f"{family}.yaml"
 
 
 def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
@@ -133,9 +132,9 @@ def read_link_file(file: Path, links_dir: Path) -> tuple[LinkCondition, ...]:
     except ValueError as error:
         checker.add((), f"the file's name is the condition's: {error}")
     own = file.resolve() == (links_dir / file.name).resolve()
-    found = _Reader(checker, (), file.stem, links_dir, (file.stem,) if own else ()).read(document.data)
+    links = _Reader(checker, (), file.stem, links_dir, (file.stem,) if own else ()).read(document.data)
     checker.raise_problems()
-    return tuple(one.condition for one in found)
+    return tuple(link.condition for link in links)
 
 
 def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: Path) -> list[LinkCondition]:
@@ -147,7 +146,7 @@ def read_inline_link(checker: Checker, path: KeyPath, entry: object, links_dir: 
     name = entry.get("name") if isinstance(entry, dict) else None
     known = name if isinstance(name, str) and is_name(name) else ""
     reader = _Reader(checker, path, known, links_dir, model=InlineLinkFile)
-    return [found.condition for found in reader.read(entry)]
+    return [link.condition for link in reader.read(entry)]
 
 
 def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
@@ -159,25 +158,25 @@ def _load(name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
         document = load_yaml(links_dir / f"{family}.yaml")
         if isinstance(document.data, dict) and "sweep" in document.data and family not in chain:
             members = _load_file(document, family, links_dir, chain)
-            found = [member for member in members if member.condition.name == name]
-            if not found:
+            matching = [member for member in members if member.condition.name == name]
+            if not matching:
                 raise NoSuchLinkError(unknown("link", name, [member.condition.name for member in members]))
-            return found
+            return matching
     raise NoSuchLinkError(unknown("link", name, names))
 
 
 def _load_file(document: Document, name: str, links_dir: Path, chain: tuple[str, ...]) -> list[_Found]:
     checker = Checker(document)
-    found = _Reader(checker, (), name, links_dir, (*chain, name)).read(document.data)
+    links = _Reader(checker, (), name, links_dir, (*chain, name)).read(document.data)
     checker.raise_problems()
-    return found
+    return links
 
 
-def _one(name: str, found: list[_Found]) -> _Found:
-    if len(found) == 1:
-        return found[0]
-    first, last = found[0].condition.name, found[-1].condition.name
-    raise NoSuchLinkError(f"link '{name}' is a sweep of {len(found)} conditions: name one of them, {first} … {last}")
+def _one(name: str, links: list[_Found]) -> _Found:
+    if len(links) == 1:
+        return links[0]
+    first, last = links[0].condition.name, links[-1].condition.name
+    raise NoSuchLinkError(f"link '{name}' is a sweep of {len(links)} conditions: name one of them, {first} … {last}")
 
 
 _ANY_PATH = {"down": UNLIMITED, "up": UNLIMITED, "rtt": "1 h"}
@@ -223,10 +222,10 @@ class _Reader:
             own = {key: keys[key] for key in ("name", "extends") if key in keys}
             title = f"{keys.get('title') or self.name} ({variant.words})"
             name = self._member_name(variant, [member.condition.name for member in members])
-            made = self._build({**inherit(keys, variant.keys), **own, "title": title}, name)
-            if not made:
+            built = self._build({**inherit(keys, variant.keys), **own, "title": title}, name)
+            if not built:
                 return []  # the other members have the same problem
-            members += made
+            members += built
         return members
 
     def _member_name(self, variant: Variant, taken: list[str]) -> str:
@@ -241,17 +240,17 @@ class _Reader:
         """Return the keys of `data` merged over those of its base; None: the base is wrong, and a problem was added."""
         if "extends" not in data:
             return dict(data)
-        parent, place = data["extends"], (*self.path, "extends")
+        parent, path = data["extends"], (*self.path, "extends")
         if not isinstance(parent, str):
-            self.checker.add(place, f"found {describe(parent)}: the name of a link is needed")
+            self.checker.add(path, f"found {describe(parent)}: the name of a link is needed")
         elif parent in self.chain:
             circle = " → ".join((*self.chain[self.chain.index(parent) :], parent))
-            self.checker.add(place, f"link '{parent}' extends itself: {circle}")
+            self.checker.add(path, f"link '{parent}' extends itself: {circle}")
         else:
             try:
                 return inherit(_one(parent, _load(parent, self.links_dir, self.chain)).keys, data)
             except NoSuchLinkError as error:
-                self.checker.add(place, str(error))
+                self.checker.add(path, str(error))
         own = {key: value for key, value in data.items() if key != "extends"}
         self._build(inherit(_ANY, own), self.name)  # reports problems in the keys of this condition
         return None
@@ -282,14 +281,14 @@ class _Reader:
 
     def _check_traces(self, keys: Mapping[str, Any], traces: Path) -> bool:
         """Return whether every referenced trace exists and can be read; add a problem for each other one."""
-        changes = found if isinstance(found := keys.get("changes"), list) else []
+        changes = entries if isinstance(entries := keys.get("changes"), list) else []
         owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
         owners += [(("changes", place), change) for place, change in enumerate(changes)]
         good = True
         for place, owner in owners:
             for way in WAYS:
-                given = owner.get(way) if isinstance(owner, dict) else None
-                name = given.get("trace") if isinstance(given, dict) else None
+                direction = owner.get(way) if isinstance(owner, dict) else None
+                name = direction.get("trace") if isinstance(direction, dict) else None
                 if not isinstance(name, str) or not is_trace_name(name):
                     continue
                 try:

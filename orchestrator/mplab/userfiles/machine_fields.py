@@ -5,12 +5,12 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from mplab.base.private import private_file_problem
+from mplab.base.files import private_file_problem
 from mplab.base.suggest import show
-from mplab.format import hosts
-from mplab.format.patterns import pattern_schema, text_like
+from mplab.format import names
+from mplab.format.names import FileModel, pattern_schema, text_like
 from mplab.format.units import DurationS, between
 
 SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S = 5, 600
@@ -21,23 +21,23 @@ _FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 
 
-def _parse_mac(found: object) -> str:
-    if isinstance(found, str) and _MAC.fullmatch(found.lower()):
-        return found.lower()
-    raise ValueError(f"mac {show(found)}: six pairs of hexadecimal digits are needed, like 'a4:50:46:01:02:03'")
+def _parse_mac(value: object) -> str:
+    if isinstance(value, str) and _MAC.fullmatch(value.lower()):
+        return value.lower()
+    raise ValueError(f"mac {show(value)}: six pairs of hexadecimal digits are needed, like 'a4:50:46:01:02:03'")
 
 
-def _parse_ip(found: object) -> str:
-    if isinstance(found, str) and hosts.is_address(found):
-        return str(ip_address(found))
-    raise ValueError(f"ip {show(found)}: one address is needed, like '192.168.1.23'")
+def _parse_ip(value: object) -> str:
+    if isinstance(value, str) and names.is_address(value):
+        return str(ip_address(value))
+    raise ValueError(f"ip {show(value)}: one address is needed, like '192.168.1.23'")
 
 
-def _parse_fingerprint(found: object) -> str:
-    if isinstance(found, str) and _FINGERPRINT.fullmatch(found):
-        return found
+def _parse_fingerprint(value: object) -> str:
+    if isinstance(value, str) and _FINGERPRINT.fullmatch(value):
+        return value
     raise ValueError(
-        f"host_key {show(found)}: a fingerprint is needed, 'SHA256:' and 43 characters, as "
+        f"host_key {show(value)}: a fingerprint is needed, 'SHA256:' and 43 characters, as "
         "'dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key' shows it on the router"
     )
 
@@ -47,7 +47,7 @@ def named(pattern: re.Pattern[str], kind: str, example: str) -> BeforeValidator:
     return text_like(pattern, kind, f"one name is needed, like {example!r}")
 
 
-Host = hosts.Host
+Host = names.Host
 Mac = Annotated[str, BeforeValidator(_parse_mac)]
 Ip = Annotated[str, BeforeValidator(_parse_ip)]
 Fingerprint = Annotated[str, BeforeValidator(_parse_fingerprint), pattern_schema(_FINGERPRINT)]
@@ -58,13 +58,11 @@ UserName = Annotated[str, named(_USER, "user", "root"), pattern_schema(_USER)]
 DeadMan = Annotated[DurationS, between("dead_man", SHORTEST_DEAD_MAN_S, LONGEST_DEAD_MAN_S, "{least} to {most}")]
 
 
-class MachineFile(BaseModel):
+class MachineFile(FileModel):
     """A machine in a lab file, below `routers` or `servers`: base class of the models of shaper drivers.
 
     Each model has a field `driver`, a Literal with the name under which the driver is registered.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     if TYPE_CHECKING:
         driver: str  # declared by each model, at its own position among the fields

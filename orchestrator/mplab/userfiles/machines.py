@@ -164,22 +164,22 @@ def known_driver(section: Section) -> BeforeValidator:
     Only the model whose `driver` has a default uses it, because `entry_type` passes unknown drivers to that model.
     """
 
-    def check(found: object) -> object:
+    def check(value: object) -> object:
         names = kinds_of(section)
-        if isinstance(found, str) and found not in names:
-            raise ValueError(_why_not(found, names))
-        return found
+        if isinstance(value, str) and value not in names:
+            raise ValueError(_why_not(value, names))
+        return value
 
     return BeforeValidator(check)
 
 
-def _why_not(found: str, names: Mapping[str, ShaperKind]) -> str:
-    if found in SHAPERS:
+def _why_not(name: str, names: Mapping[str, ShaperKind]) -> str:
+    if name in SHAPERS:
         try:
-            shaper_kind(found)
+            shaper_kind(name)
         except LabNotReadyError as error:
             return str(error)
-    return unknown("driver", found, names)
+    return unknown("driver", name, names)
 
 
 def entry_type(section: Section) -> object:
@@ -190,10 +190,10 @@ def entry_type(section: Section) -> object:
     models = {name: kind.settings for name, kind in kinds_of(section).items()}
     default = next(model for model in models.values() if not model.model_fields["driver"].is_required())
 
-    def tag(found: object) -> str:
-        driver = found.get("driver") if isinstance(found, dict) else None
-        if isinstance(found, MachineFile):
-            driver = found.driver
+    def tag(value: object) -> str:
+        driver = value.get("driver") if isinstance(value, dict) else None
+        if isinstance(value, MachineFile):
+            driver = value.driver
         return tag_of(models.get(driver, default) if isinstance(driver, str) else default)
 
     if len(models) == 1:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainSerializer,
@@ -33,7 +32,7 @@ from mplab.format.direction import (
     Queue,
     Way,
 )
-from mplab.format.names import MAPPING, TEXT
+from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.path import PathCondition
 from mplab.format.trace import Trace, parse_trace_name
 from mplab.format.units import DurationMs, Percent, format_duration_ms, format_rate, parse_rate_kbps, parse_size_bytes
@@ -45,33 +44,33 @@ _RATE_PATTERN = r"^\s*(unlimited|\+?[0-9]+(\.[0-9]+)?\s*[kMG]bit\/s)\s*$"
 _QUEUE_PATTERN = r"^\s*\+?[0-9]+(\.[0-9]+)?\s*(packets?|B|kB|MB|GB|KiB|MiB|GiB)\s*$"
 
 
-def _kind(found: object) -> str:
+def _kind(value: object) -> str:
     """Return the tag for the form in which a value is written: `TEXT` or `MAPPING`."""
-    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+    return MAPPING if isinstance(value, dict | BaseModel) else TEXT
 
 
-def _parse_rate(found: object) -> float | None:
-    if found == UNLIMITED:
+def _parse_rate(value: object) -> float | None:
+    if value == UNLIMITED:
         return None
     try:
-        return parse_rate_kbps(found)
+        return parse_rate_kbps(value)
     except ValueError as error:
         raise ValueError(f"{error}; or {UNLIMITED!r}") from None
 
 
-def parse_queue(found: object) -> Queue:
+def parse_queue(value: object) -> Queue:
     """Parse ``"150 kB"``, ``"100 packets"``. Raises ValueError."""
-    if isinstance(found, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", found, re.ASCII)):
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*([0-9]{1,9})\s*packets?\s*", value, re.ASCII)):
         packets = int(match[1])
         if packets == 0:
-            raise ValueError(f"queue {show(found)}: must hold at least 1 packet")
+            raise ValueError(f"queue {show(value)}: must hold at least 1 packet")
         return Queue("packets", packets)
     try:
-        size = parse_size_bytes(found)
+        size = parse_size_bytes(value)
     except ValueError as error:
         raise ValueError(f"queue: {error}; or packets, like '100 packets'") from None
     if size < SMALLEST_QUEUE_BYTES:
-        raise ValueError(f"queue {show(found)}: no full packet fits: at least {SMALLEST_QUEUE_BYTES} B")
+        raise ValueError(f"queue {show(value)}: no full packet fits: at least {SMALLEST_QUEUE_BYTES} B")
     return Queue("bytes", size)
 
 
@@ -94,13 +93,15 @@ TraceName = Annotated[
 ]
 
 
-class BurstLossFile(BaseModel):
+class BurstLossFile(FileModel):
     """Burst losses (Gilbert-Elliott model)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    p: Annotated[Percent, Field(gt=0)] = Field(description="Chance of each packet that the bad state follows.")
-    r: Annotated[Percent, Field(gt=0)] = Field(description="In the bad state: that the good one follows.")
+    p: Annotated[Percent, Field(gt=0)] = Field(
+        description="Probability per packet of a change from the good to the bad state."
+    )
+    r: Annotated[Percent, Field(gt=0)] = Field(
+        description="Probability per packet of a change from the bad to the good state."
+    )
     good: Percent = Field(0.0, description="Share lost in the good state.")
     bad: Percent = Field(100.0, description="Share lost in the bad state.")
 
@@ -109,21 +110,21 @@ class BurstLossFile(BaseModel):
         return GilbertElliott(self.p, self.r, self.good, self.bad)
 
 
-class QueueFile(BaseModel):
+class QueueFile(FileModel):
     """A queue with its discipline."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     length: QueueLength = Field(Queue(), description="Bytes or 'N packets'.")
-    discipline: Discipline = Field("drop-tail", description="How it is kept short.")
-    target: DurationMs = Field(5.0, description="Of codel and fq_codel: the delay that may stand.")
-    interval: DurationMs = Field(100.0, description="Of codel and fq_codel: how long more is let pass.")
+    discipline: Discipline = Field("drop-tail", description="Queue discipline.")
+    target: DurationMs = Field(5.0, description="Acceptable standing delay, for codel and fq_codel.")
+    interval: DurationMs = Field(
+        100.0, description="Time for which the delay may exceed the target, for codel and fq_codel."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        given = [key for key in ("target", "interval") if key in self.model_fields_set]
-        if given and self.discipline not in CONTROLLED:
-            raise ValueError(f"{self.discipline} has no '{given[0]}': only {' and '.join(CONTROLLED)} have")
+        keys = [key for key in ("target", "interval") if key in self.model_fields_set]
+        if keys and self.discipline not in CONTROLLED:
+            raise ValueError(f"{self.discipline} has no '{keys[0]}': only {' and '.join(CONTROLLED)} have")
         if not 0 < self.target < self.interval:
             target, interval = format_duration_ms(self.target), format_duration_ms(self.interval)
             raise ValueError(f"target {target}, interval {interval}: the target must be more than 0 ms and the shorter")
@@ -144,10 +145,8 @@ QueueKey = Annotated[
 ]
 
 
-class DirectionFile(BaseModel):
+class DirectionFile(FileModel):
     """One direction of a path. Missing keys have the values of the path."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: LinkRate = Field(default=None, description="IP bytes; 'unlimited' for none.")
     delay: DurationMs = Field(default=0.0, description="One way.")
@@ -155,16 +154,16 @@ class DirectionFile(BaseModel):
     distribution: Distribution = Field(default="uniform", description="Of the jitter.")
     loss: LossKey = Field(default=0.0, description="Share of packets lost at random, or {p, r, good, bad}.")
     reorder: Percent = Field(default=0.0, description="Share of packets that skip the delay.")
-    duplicate: Percent = Field(default=0.0, description="Share of packets that come twice.")
+    duplicate: Percent = Field(default=0.0, description="Share of packets that are duplicated.")
     queue: QueueKey = Field(default=Queue(), description="Bytes, 'N packets', or with a discipline.")
     trace: TraceName = Field(default="", description="File in router-configs/traces, instead of a rate.")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if not self.model_fields_set:
-            raise ValueError(f"says nothing: one of {', '.join(type(self).model_fields)} is needed")
+            raise ValueError(f"empty: one of {', '.join(type(self).model_fields)} is needed")
         if {"rate", "trace"} <= self.model_fields_set:
-            raise ValueError("'rate' and 'trace': a trace takes the place of the rate, give one of them")
+            raise ValueError("'rate' and 'trace': a trace replaces the rate. Give one of them")
         return self
 
 
@@ -216,7 +215,7 @@ def settings(file: BaseModel, traces: Path) -> list[Setting]:
         file: a `PathFile`, or another model with the same keys; keys that are not given set nothing.
         traces: folder of the traces.
     """
-    found = []
+    values = []
     for key in PATH_KEYS:
         if key not in file.model_fields_set:
             continue
@@ -224,42 +223,40 @@ def settings(file: BaseModel, traces: Path) -> list[Setting]:
         if key == "rtt":
             value /= 2
         attribute = "delay_ms" if key == "rtt" else ATTRIBUTES[key]
-        found += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
+        values += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
     for way in ("down", "up"):
         if way in file.model_fields_set:
-            found += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
-    return found
+            values += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
+    return values
 
 
-def _of_direction(way: Way, given: float | DirectionFile | None, traces: Path) -> Iterator[Setting]:
-    if not isinstance(given, DirectionFile):
-        yield Setting(way, "rate_kbps", given, way)
+def _of_direction(way: Way, direction: float | DirectionFile | None, traces: Path) -> Iterator[Setting]:
+    if not isinstance(direction, DirectionFile):
+        yield Setting(way, "rate_kbps", direction, way)
         yield Setting(way, "trace", None, way)
         return
-    for key in type(given).model_fields:
-        if key in given.model_fields_set:
-            yield Setting(way, ATTRIBUTES[key], _value(key, getattr(given, key), traces), f"{way}.{key}")
+    for key in type(direction).model_fields:
+        if key in direction.model_fields_set:
+            yield Setting(way, ATTRIBUTES[key], _value(key, getattr(direction, key), traces), f"{way}.{key}")
     for one, other in (("rate", "trace"), ("trace", "rate_kbps")):
-        if one in given.model_fields_set:
+        if one in direction.model_fields_set:
             yield Setting(way, other, None, f"{way}.{one}")
 
 
-def _value(key: str, given: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
-    if isinstance(given, BurstLossFile):
-        return given.model()
-    if isinstance(given, QueueFile):
-        return given.queue()
-    return Trace(traces / given) if key == "trace" else given
+def _value(key: str, value: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
+    if isinstance(value, BurstLossFile):
+        return value.model()
+    if isinstance(value, QueueFile):
+        return value.queue()
+    return Trace(traces / value) if key == "trace" else value
 
 
 _NO_RTT = -1.0
 """Default that no file can contain."""
 
 
-class PathFile(BaseModel):
+class PathFile(FileModel):
     """One path as written in a file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     down: DirectionKey = Field(description="Towards the phone: the rate (IP bytes), 'unlimited', or a direction.")
     up: DirectionKey = Field(description="From the phone, likewise.")
@@ -272,18 +269,18 @@ class PathFile(BaseModel):
     jitter: DurationMs = Field(0.0, description="Variation of the one-way delay, in each direction.")
     distribution: Distribution = Field("uniform", description="Of the jitter, in each direction.")
     reorder: Percent = Field(0.0, description="Share of packets that skip the delay, in each direction.")
-    duplicate: Percent = Field(0.0, description="Share of packets that come twice, in each direction.")
+    duplicate: Percent = Field(0.0, description="Share of packets that are duplicated, in each direction.")
     queue: QueueKey = Field(Queue(), description="Bytes, 'N packets', or with a discipline; in each direction.")
 
     @field_validator("rtt", mode="wrap")
     @classmethod
-    def _needed(cls, given: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
+    def _needed(cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo) -> object:
         """Require an RTT, or a delay in both directions; raise ValueError without them.
 
         A direction that could not be parsed counts as having a delay.
         """
-        if given != _NO_RTT:
-            return read(given)
+        if value != _NO_RTT:
+            return read(value)
         ways = [info.data[way] for way in WAYS if way in info.data]
         if any(not isinstance(way, DirectionFile) or "delay" not in way.model_fields_set for way in ways):
             raise ValueError("key 'rtt' is missing")
@@ -296,8 +293,8 @@ class PathFile(BaseModel):
         return self
 
     def _problems(self) -> Iterator[str]:
-        for way, given in (("down", self.down), ("up", self.up)):
-            if isinstance(given, DirectionFile) and not given.model_fields_set & {"rate", "trace"}:
+        for way, direction_file in (("down", self.down), ("up", self.up)):
+            if isinstance(direction_file, DirectionFile) and not direction_file.model_fields_set & {"rate", "trace"}:
                 yield f"{way}: key 'rate' is missing (or 'trace')"
         delays = self._delays()
         if "rtt" in self.model_fields_set and sum(delays.values()) > self.rtt:
@@ -315,9 +312,9 @@ class PathFile(BaseModel):
         """Return direction → its key ``delay``, ms; directions without this key are left out."""
         ways = (("down", self.down), ("up", self.up))
         return {
-            way: given.delay
-            for way, given in ways
-            if isinstance(given, DirectionFile) and "delay" in given.model_fields_set
+            way: direction.delay
+            for way, direction in ways
+            if isinstance(direction, DirectionFile) and "delay" in direction.model_fields_set
         }
 
     def condition(self, traces: Path) -> PathCondition:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from mplab.userfiles.lab import LabFile, PhoneFile
 
 
-def unknown_driver(found: object) -> str:
+def unknown_driver(value: object) -> str:
     """Return the message for a driver that is not registered."""
-    hint = did_you_mean(found, PHONES) if isinstance(found, str) else ""
-    return f"found {describe(found)}.{hint} Allowed: {', '.join(PHONES)}"
+    hint = did_you_mean(value, PHONES) if isinstance(value, str) else ""
+    return f"found {describe(value)}.{hint} Allowed: {', '.join(PHONES)}"
 
 
 class PhoneKind:

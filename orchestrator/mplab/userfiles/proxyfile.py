@@ -5,33 +5,32 @@ from functools import cache
 from ipaddress import IPv4Address
 from typing import Annotated, ClassVar, Union
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from mplab.base.drivers import Drivers
 from mplab.base.plugins import PROXIES
 from mplab.base.suggest import show, unknown
+from mplab.format.names import FileModel
 from mplab.userfiles.check import tag_of
 from mplab.userfiles.internet import InternetFile
 
 
-def _parse_address(found: object) -> str:
+def _parse_address(value: object) -> str:
     try:
-        return str(IPv4Address(found)) if isinstance(found, str) else _refuse(found)
+        return str(IPv4Address(value)) if isinstance(value, str) else _refuse(value)
     except ValueError:
-        return _refuse(found)
+        return _refuse(value)
 
 
-def _refuse(found: object) -> str:
-    raise ValueError(f"address {show(found)}: an IPv4 address is needed, like '203.0.113.5'")
+def _refuse(value: object) -> str:
+    raise ValueError(f"address {show(value)}: an IPv4 address is needed, like '203.0.113.5'")
 
 
 Address = Annotated[str, BeforeValidator(_parse_address)]
 
 
-class ProxyFile(BaseModel):
+class ProxyFile(FileModel):
     """Proxy of a lab file. Each kind of proxy has its own model with more keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     driver: str
     listen: list[Address] = Field(
@@ -84,17 +83,17 @@ def entry_type() -> object:
         return next(iter(known.values()), ProxyFile)
     default = next(model for model in known.values() if not model.model_fields["driver"].is_required())
 
-    def check(found: object) -> object:
-        driver = found.get("driver") if isinstance(found, dict) else None
+    def check(value: object) -> object:
+        driver = value.get("driver") if isinstance(value, dict) else None
         if isinstance(driver, str) and driver not in known:
             if driver in _KINDS:
                 _KINDS.load(driver)  # raises the reason, unless the kind has no model for lab files
             raise ValueError(unknown("driver", driver, known))
-        return found
+        return value
 
-    def tag(found: object) -> str:
+    def tag(value: object) -> str:
         driver = (
-            found.get("driver") if isinstance(found, dict) else found.driver if isinstance(found, ProxyFile) else ""
+            value.get("driver") if isinstance(value, dict) else value.driver if isinstance(value, ProxyFile) else ""
         )
         return tag_of(known.get(driver, default) if isinstance(driver, str) else default)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from mplab.base.errors import InputError
 from mplab.base.programs import CHECKOUT
@@ -14,14 +14,13 @@ from mplab.format.abilities import Abilities
 from mplab.format.experiment import LEAST_DEFAULT_TIMEOUT_S, Claim, Ending, ExperimentBase, Matrix, Tolerance
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
-from mplab.format.names import VIRTUAL_NAME, parse_name
+from mplab.format.names import VIRTUAL_NAME, FileModel, parse_name
 from mplab.format.palette import distinct_styles
 from mplab.format.record import json_of
 from mplab.format.units import format_duration_s
-from mplab.userfiles.appuse import app_files, chosen_app
+from mplab.userfiles.app import app_files, chosen_app
 from mplab.userfiles.budgets import read_budgets
 from mplab.userfiles.check import Checker, raise_lines
-from mplab.userfiles.ending import interval_rule
 from mplab.userfiles.experiment import (
     MAX_CELLS,
     ClaimFile,
@@ -29,6 +28,7 @@ from mplab.userfiles.experiment import (
     ExperimentFile,
     ScenarioUse,
     TransportUse,
+    interval_rule,
 )
 from mplab.userfiles.labels import Names, check_names
 from mplab.userfiles.labuse import VIRTUAL, LabUse, NoSuchLabError, find_lab
@@ -74,8 +74,8 @@ class Catalog:
         return self.android if lab.android else self.scenarios
 
 
-class _NoOptions(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _NoOptions(FileModel):
+    pass
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,9 @@ _RESOLVED = frozenset({"title", "links", "tolerance", "cell_timeout_s", "hooks",
 
 
 def _as_given(file: ExperimentFile) -> dict[str, Any]:
-    keys = {one.name: one.name.removesuffix("_s") for one in fields(ExperimentBase) if one.name not in _RESOLVED}
+    keys = {
+        entry.name: entry.name.removesuffix("_s") for entry in fields(ExperimentBase) if entry.name not in _RESOLVED
+    }
     return {name: getattr(file, key) for name, key in keys.items() if key in ExperimentFile.model_fields}
 
 
@@ -183,23 +185,23 @@ class _Resolver:
         self._link_places: dict[str, KeyPath] = {}
 
     def transports(self) -> list[TransportUse]:
-        found = []
+        resolved = []
         for use in self._uses("transports", "transport", "options"):
             name, colon, variant = use.name.partition(":")
             info = self._catalog.transports.get(name)
             if info is None or (colon and not info.variant_option):
                 self._unknown(use, "transport", self._catalog.transports)
                 continue
-            given = dict(use.options)
+            values = dict(use.options)
             if colon:
                 if not self._check_variant(use, info, variant):
                     continue
-                given[info.variant_option] = variant
+                values[info.variant_option] = variant
             model = info.options_model or _NoOptions
-            options = self._checker.model(model, given, use.options_path, also=("label",))
+            options = self._checker.model(model, values, use.options_path, also=("label",))
             if options is not None:
-                found.append((use, info, options))
-        looks = [info.look(options) for _, info, options in found]
+                resolved.append((use, info, options))
+        looks = [info.look(options) for _, info, options in resolved]
         styles = distinct_styles([(look.title, look.colour, look.marker) for look in looks])
         return [
             TransportUse(
@@ -213,25 +215,25 @@ class _Resolver:
                 paths=info.paths,
                 sessions=info.sessions,
             )
-            for (use, info, options), look, (colour, marker) in zip(found, looks, styles, strict=True)
+            for (use, info, options), look, (colour, marker) in zip(resolved, looks, styles, strict=True)
         ]
 
     def _files(self, use: _Use, info: TransportInfo, options: BaseModel) -> dict[str, bytes]:
         """Return the files that options name, from the run directory if it has kept them, else from this checkout."""
-        found = {}
+        contents = {}
         for option, folder in info.files.items():
             name = getattr(options, option)
             if name is None:
                 continue
             path = f"{folder.name}/{name}.yaml"
-            places = [*([self._kept / path] if self._kept is not None else []), folder / f"{name}.yaml"]
+            candidates = [*([self._kept / path] if self._kept is not None else []), folder / f"{name}.yaml"]
             try:
-                found[path] = next(place for place in places if place.is_file()).read_bytes()
+                contents[path] = next(candidate for candidate in candidates if candidate.is_file()).read_bytes()
             except StopIteration:
                 names = sorted(file.stem for file in folder.glob("*.yaml"))
                 text = f"{unknown(option, name, names)} (files in {folder.relative_to(CHECKOUT)})"
                 self._checker.add((*use.options_path, option), text)
-        return found
+        return contents
 
     def _check_variant(self, use: _Use, info: TransportInfo, variant: str) -> bool:
         """Return whether `variant`, the text after the colon of a name, is valid and not also given as an option."""
@@ -245,7 +247,7 @@ class _Resolver:
         return False
 
     def scenarios(self, lab: LabUse) -> list[tuple[KeyPath, ScenarioUse]]:
-        found = []
+        uses = []
         there = self._catalog.on(lab)
         for use in self._uses("scenarios", "scenario", "parameters"):
             if use.name not in self._catalog.scenarios:
@@ -258,7 +260,7 @@ class _Resolver:
                 continue
             if lab.unrooted and not _takes_proxy(lab, use.name, scenario):
                 text = (
-                    f"scenario '{use.name}' cannot be told a proxy, and phone '{lab.phone}' is used without root: "
+                    f"scenario '{use.name}' has no proxy setting, and phone '{lab.phone}' is used without root: "
                     f"its traffic would go past the transport. Allowed there: {', '.join(_taking_proxy(lab, there))}"
                 )
                 self._checker.add(use.path, text)
@@ -270,12 +272,12 @@ class _Resolver:
             if parameters is not None:
                 limit_s, estimate_s = scenario.time_limit_s(parameters), scenario.estimate_s(parameters)
                 files = app_files(use.name) if lab.android else {}
-                found.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
-        return found
+                uses.append((use.path, ScenarioUse(use.label, use.name, parameters, limit_s, estimate_s, files)))
+        return uses
 
     def links(self) -> list[LinkCondition]:
         """Return every condition, with all members of sweeps."""
-        found: dict[str, LinkCondition] = {}
+        conditions: dict[str, LinkCondition] = {}
         lines: dict[str, int] = {}
         for index, entry in enumerate(self._entries("links")):
             path: KeyPath = ("links", index)
@@ -287,9 +289,9 @@ class _Resolver:
                 else:
                     lines[name] = self._checker.document.line(path)
             for link in links:
-                found.setdefault(link.name, link)
+                conditions.setdefault(link.name, link)
                 self._link_places.setdefault(link.name, path)
-        return list(found.values())
+        return list(conditions.values())
 
     def lab(self, phone: str) -> LabUse:
         """Return the lab that the file names, relative to that file; add a problem if it is wrong."""
@@ -301,7 +303,7 @@ class _Resolver:
             self._checker.add(("lab",), str(error))
         except InputError as error:
             self.file_problems += str(error).splitlines()
-            self._checker.add(("lab",), f"lab file {name!r} cannot be used. What is wrong follows")
+            self._checker.add(("lab",), f"lab file {name!r} cannot be used. Its problems follow")
         return VIRTUAL
 
     def check_combinations(
@@ -408,18 +410,8 @@ class _Resolver:
 
 
 def _claim(file: ClaimFile) -> Claim:
-    least, most = file.gain
-    return Claim(
-        text=file.text,
-        source=file.source,
-        metric=file.metric,
-        transport=file.transport,
-        against=file.against,
-        gain_percent=(least, most),
-        scenarios=file.scenarios,
-        links=file.links,
-        against_link=file.against_link,
-    )
+    values = dict(file)
+    return Claim(gain_percent=values.pop("gain"), **values)
 
 
 def _cell_timeout_s(file: ExperimentFile, scenarios: Sequence[ScenarioUse]) -> float:

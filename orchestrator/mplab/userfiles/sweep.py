@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from mplab.base.suggest import describe, show
 from mplab.format.direction import UNLIMITED, WAYS, Distribution
-from mplab.format.names import MAPPING, TEXT
+from mplab.format.names import MAPPING, TEXT, FileModel
 from mplab.format.trace import parse_trace_name
 from mplab.format.units import parse_duration_ms, parse_percent, parse_rate_kbps
 from mplab.userfiles.inherit import PATHS
@@ -42,8 +42,8 @@ class SweepValue:
 def _values(check: Callable[[object], object]) -> Callable[[object], tuple[SweepValue, ...]]:
     """Return a validator for a range, or a list of values and ranges; `check` raises ValueError for a wrong value."""
 
-    def parse(found: object) -> tuple[SweepValue, ...]:
-        entries = found if isinstance(found, list) else [found]
+    def parse(raw: object) -> tuple[SweepValue, ...]:
+        entries = raw if isinstance(raw, list) else [raw]
         values = tuple(value for entry in entries for value in _entry(entry, check))
         texts = [value.text for value in values]
         twice = next((text for text in texts if texts.count(text) > 1), None)
@@ -56,17 +56,17 @@ def _values(check: Callable[[object], object]) -> Callable[[object], tuple[Sweep
     return parse
 
 
-def _entry(found: object, check: Callable[[object], object]) -> Iterator[SweepValue]:
-    if not isinstance(found, str):
+def _entry(entry: object, check: Callable[[object], object]) -> Iterator[SweepValue]:
+    if not isinstance(entry, str):
         raise ValueError(  # noqa: TRY004 - pydantic takes this one for a message
-            f"found {describe(found)}: values like '50 ms', or a range like '50..500 ms step 50 ms', are needed"
+            f"found {describe(entry)}: values like '50 ms', or a range like '50..500 ms step 50 ms', are needed"
         )
-    if ".." in found:
-        values: Iterator[SweepValue] = iter(_range(found))
-    elif match := _QUANTITY.fullmatch(found):
+    if ".." in entry:
+        values: Iterator[SweepValue] = iter(_range(entry))
+    elif match := _QUANTITY.fullmatch(entry):
         values = iter([SweepValue(f"{match[1]} {match[2]}", match[1], match[2])])
     else:
-        values = iter([SweepValue(found.strip())])
+        values = iter([SweepValue(entry.strip())])
     for value in values:
         check(value.text)
         yield value
@@ -78,8 +78,8 @@ def _range(text: str) -> list[SweepValue]:
         raise ValueError(f"range {show(text)}: must be like '50..500 ms step 50 ms'")
     units = {unit for unit in match.group(2, 4, 6) if unit}
     if len(units) != 1:
-        found = f"found {' and '.join(sorted(units))}" if units else "like '50..500 ms step 50 ms'"
-        raise ValueError(f"range {show(text)}: one unit for all its numbers is needed, {found}")
+        units_text = f"found {' and '.join(sorted(units))}" if units else "like '50..500 ms step 50 ms'"
+        raise ValueError(f"range {show(text)}: one unit for all its numbers is needed, {units_text}")
     (unit,) = units
     first, last, step = (Decimal(match[group]) for group in (1, 3, 5))
     if step <= 0 or last < first:
@@ -90,7 +90,7 @@ def _range(text: str) -> list[SweepValue]:
         raise ValueError(f"range {show(text)}: does not reach its end: {reached:f} {unit} would be the last one")
     if count >= MOST:
         raise ValueError(f"range {show(text)}: {int(count) + 1} values, at most {MOST} are allowed")
-    numbers = [f"{first + place * step:f}" for place in range(int(count) + 1)]
+    numbers = [f"{first + index * step:f}" for index in range(int(count) + 1)]
     return [SweepValue(f"{number} {unit}", number, unit) for number in map(_plain, numbers)]
 
 
@@ -98,14 +98,14 @@ def _plain(number: str) -> str:
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
-def _rate(found: object) -> object:
-    return None if found == UNLIMITED else parse_rate_kbps(found)
+def _rate(value: object) -> object:
+    return None if value == UNLIMITED else parse_rate_kbps(value)
 
 
-def _distribution(found: object) -> object:
-    if found not in get_args(Distribution):
-        raise ValueError(f"found {describe(found)}. Allowed: {', '.join(get_args(Distribution))}")
-    return found
+def _distribution(value: object) -> object:
+    if value not in get_args(Distribution):
+        raise ValueError(f"found {describe(value)}. Allowed: {', '.join(get_args(Distribution))}")
+    return value
 
 
 def _schema(example: str) -> WithJsonSchema:
@@ -123,14 +123,12 @@ Traces = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(parse_trace_n
 Distributions = Annotated[tuple[SweepValue, ...], BeforeValidator(_values(_distribution)), _schema("normal")]
 
 
-def _kind(found: object) -> str:
-    return MAPPING if isinstance(found, dict | BaseModel) else TEXT
+def _kind(value: object) -> str:
+    return MAPPING if isinstance(value, dict | BaseModel) else TEXT
 
 
-class SweptDirection(BaseModel):
+class SweptDirection(FileModel):
     """Values of one direction."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rate: Rates = ()
     delay: Durations = ()
@@ -149,10 +147,8 @@ SweptWay = Annotated[
 ]
 
 
-class SweptPath(BaseModel):
+class SweptPath(FileModel):
     """Values of one path, or of both paths alike."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     down: SweptWay = ()
     up: SweptWay = ()
@@ -211,11 +207,11 @@ def _axes(model: BaseModel, place: tuple[str, ...] = ()) -> Iterator[_Axis]:
     for key in type(model).model_fields:
         if key not in model.model_fields_set:
             continue
-        given = getattr(model, key)
-        if isinstance(given, BaseModel):
-            yield from _axes(given, (*place, key))
+        value = getattr(model, key)
+        if isinstance(value, BaseModel):
+            yield from _axes(value, (*place, key))
         else:
-            yield _Axis((*place, key), given)
+            yield _Axis((*place, key), value)
 
 
 @dataclass(frozen=True)
@@ -236,15 +232,15 @@ class Variant:
 def variants(sweep: SweepFile) -> list[Variant]:
     """Return every combination of the values; the last key varies fastest."""
     axes = list(_axes(sweep))
-    found = []
+    conditions = []
     for chosen in itertools.product(*(zip(axis.values, axis.names(), strict=True) for axis in axes)):
         keys: dict[str, Any] = {}
         for axis, (value, _) in zip(axes, chosen, strict=True):
             for place in _places(axis.place):
                 _put(keys, place, value.text)
         words = ", ".join(axis.words(value) for axis, (value, _) in zip(axes, chosen, strict=True))
-        found.append(Variant("-".join(name for _, name in chosen), words, keys))
-    return found
+        conditions.append(Variant("-".join(name for _, name in chosen), words, keys))
+    return conditions
 
 
 def _places(place: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -84,17 +84,17 @@ def _end(link: LinkCondition) -> float:
 def _lines(path: PathName, begin: PathCondition, changes: tuple[Moment, ...]) -> Iterator[Line]:
     own = [(moment.at_s, moment.condition) for moment in changes if moment.path == path and moment.reshaped]
     for quantity, value_of in QUANTITIES.items():
-        found: dict[Way, tuple[tuple[float, float | None], ...]] = {}
+        steps_of: dict[Way, tuple[tuple[float, float | None], ...]] = {}
         for way in WAYS:
             trace = begin.way(way).trace
             if quantity == "rate" and trace is not None and not own:
-                found[way] = tuple(_trace_steps(trace))
+                steps_of[way] = tuple(_trace_steps(trace))
             else:
-                found[way] = tuple((at_s, value_of(condition.way(way))) for at_s, condition in [(0.0, begin), *own])
-        if found["down"] == found["up"]:
-            yield Line(path, WAYS, quantity, found["down"])
+                steps_of[way] = tuple((at_s, value_of(condition.way(way))) for at_s, condition in [(0.0, begin), *own])
+        if steps_of["down"] == steps_of["up"]:
+            yield Line(path, WAYS, quantity, steps_of["down"])
         else:
-            yield from (Line(path, (way,), quantity, steps) for way, steps in found.items())
+            yield from (Line(path, (way,), quantity, steps) for way, steps in steps_of.items())
 
 
 def _trace_steps(trace: Trace) -> Iterator[tuple[float, float | None]]:
@@ -104,8 +104,8 @@ def _trace_steps(trace: Trace) -> Iterator[tuple[float, float | None]]:
     counts: dict[int, int] = {}
     for time_ms in trace.times_ms():
         counts[int(time_ms / width_ms)] = counts.get(int(time_ms / width_ms), 0) + 1
-    for place in range(max(int(shown_ms / width_ms), 1)):
-        yield place * width_ms / 1000, counts.get(place, 0) * PACKET_BYTES * 8 / width_ms
+    for index in range(max(int(shown_ms / width_ms), 1)):
+        yield index * width_ms / 1000, counts.get(index, 0) * PACKET_BYTES * 8 / width_ms
 
 
 def _outages(path: PathName, changes: tuple[Moment, ...], ends_s: float) -> Iterator[tuple[float, float]]:

@@ -25,18 +25,18 @@ _USE = re.compile(r"\$(\$\{)|\$\{([^{}]*)\}")
 
 def parse_given(texts: Sequence[str]) -> dict[str, object]:
     """Parse variables of a command line, each ``NAME=VALUE`` with a YAML value. Raises InputError."""
-    found: dict[str, object] = {}
+    variables: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not value.strip():
             raise InputError(f"--set {text}: NAME=VALUE is needed, like 'size=10 MB'")
-        if name in found:
+        if name in variables:
             raise InputError(f"--set {name}: is given twice")
         document = parse_yaml(value.encode(), f"--set {name}")
         if document.problems:
             raise InputError(document.problems[0].render())
-        found[name] = document.data
-    return found
+        variables[name] = document.data
+    return variables
 
 
 def render_given(given: Mapping[str, object]) -> bytes:
@@ -92,8 +92,8 @@ def fill(document: Document, layers: Sequence[Document], given: Mapping[str, obj
             lines.append(f"{document.file}: --set {name}: what uses the variable is replaced by a file that extends it")
     if len(lines) > len(document.problems):
         raise InputError("\n".join(lines))
-    made = replace(document, data=data, lines=filler.lines, files=filler.files, notes=filler.notes)
-    return Filled(made, {name: filler.values[name] for name in declared})
+    expanded = replace(document, data=data, lines=filler.lines, files=filler.files, notes=filler.notes)
+    return Filled(expanded, {name: filler.values[name] for name in declared})
 
 
 def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Problem]:
@@ -106,7 +106,7 @@ def _unfit(document: Document, declared: Mapping[str, object]) -> Iterator[Probl
 def _names_in(value: object) -> Iterator[str]:
     """Yield the names of the variables that a value uses."""
     if isinstance(value, str):
-        yield from (found[2] for found in _USE.finditer(value) if found[1] is None)
+        yield from (match[2] for match in _USE.finditer(value) if match[1] is None)
     elif isinstance(value, Mapping):
         for item in value.values():
             yield from _names_in(item)
@@ -157,7 +157,7 @@ class _Filler:
         whole = _USE.fullmatch(text)
         if whole is not None and whole[1] is None:
             return self._whole(text, whole[2], path)
-        return _USE.sub(lambda found: "${" if found[1] else self._part(found[0], found[2], path), text)
+        return _USE.sub(lambda match: "${" if match[1] else self._part(match[0], match[2], path), text)
 
     def _whole(self, text: str, name: str, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
         if not self._known(name, path):

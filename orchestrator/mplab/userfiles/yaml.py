@@ -90,8 +90,8 @@ class Document:
     def problem(self, path: KeyPath, text: str, shown: KeyPath | None = None) -> Problem:
         """Return a problem of the value at `path`. `shown` is the path to name in the message; None: `path`."""
         note = self.notes.get(self._nearest(path), "")
-        said = f"{text} ({note})" if note else text
-        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), said)
+        full_text = f"{text} ({note})" if note else text
+        return Problem(self.file_of(path), self.line(path), path_text(path if shown is None else shown), full_text)
 
     def _nearest(self, path: KeyPath) -> KeyPath:
         while path and path not in self.lines:
@@ -127,8 +127,8 @@ def parse_yaml(source: bytes, file: str) -> Document:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = source.count(b"\n", 0, error.start) + 1
-        found = source[error.start]
-        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{found:02x}): save the file as UTF-8") from None
+        byte = source[error.start]
+        raise InputError(f"{file}:{line}: not UTF-8 text (byte 0x{byte:02x}): save the file as UTF-8") from None
     builder = _Builder(file)
     try:
         for event in _events(text):
@@ -182,11 +182,11 @@ def _explain(error: MarkedYAMLError, file: str, text: str) -> str:
     problem = error.problem or error.context or "not YAML"
     indentation = here[: len(here) - len(here.lstrip())]
     if "\t" in indentation:
-        return f"{file}:{line}: a tab in the indentation: YAML allows spaces alone"
+        return f"{file}:{line}: a tab in the indentation: YAML allows only spaces"
     if "'\\t'" in problem:
         return f"{file}:{line}: a tab between words: use spaces"
     if error.context_mark and error.context_mark.line + 1 != line:
-        problem += f" ({error.context}, begun in line {error.context_mark.line + 1})"
+        problem += f" ({error.context}, which starts in line {error.context_mark.line + 1})"
     return f"{file}:{line}: not YAML: {' '.join(problem.split())}"
 
 
@@ -224,7 +224,7 @@ class _Builder:
             name = show(f"{mark}{getattr(event, 'anchor', None)}")
             raise InputError(f"{self.file}:{line}: {name}: anchors and aliases are not allowed: write the value out")
         elif tag := getattr(event, "tag", None):
-            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write the value alone")
+            raise InputError(f"{self.file}:{line}: {show(tag)}: tags are not allowed: write only the value")
         elif isinstance(event, ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, MappingStartEvent | SequenceStartEvent):
@@ -270,8 +270,8 @@ class _Builder:
             self.lines[path] = line
             return path
         if top.key is None:
-            found = "a list" if isinstance(value, list) else "a mapping"
-            raise InputError(f"{self.file}:{line}: {found} as a key: a key is one word")
+            kind = "a list" if isinstance(value, list) else "a mapping"
+            raise InputError(f"{self.file}:{line}: {kind} as a key: a key is one word")
         top.value.setdefault(top.key, value)
         top.key = None
         return top.key_path

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mplab.campaign.breaker import Breaker
+from mplab.campaign.judge import Breaker
 from mplab.format.campaign import ResourceStatus
 
 PHONE = ResourceStatus("phone 1")

@@ -14,7 +14,7 @@ import trustme
 
 from mplab.base.errors import InputError
 from mplab.campaign.notify import Delivery, Message, Notifier, check_notify
-from mplab.format.notify import KINDS, MailFile, NotifyFile
+from mplab.format.campaignfile import KINDS, MailFile, NotifyFile
 from mplab.userfiles.check import Checker
 from mplab.userfiles.yaml import load_yaml
 from tests.unit.campaign.receivers import HttpReceiver, SmtpReceiver, http_receiver, silent_server, smtp_receiver
@@ -224,7 +224,7 @@ def problems(tmp_path: Path, text: str) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("notify", "expected"),
     [
-        ("{}", "1: notify: notify needs 'webhook' or 'mail': who is told?"),
+        ("{}", "1: notify: notify needs a receiver: 'webhook' or 'mail'"),
         ("{webhook: {url_file: open}}", "1: notify.webhook.url_file: others may read DIR/open: chmod 600 DIR/open"),
         ("{webhook: {url_file: none}}", "1: notify.webhook.url_file: no such file: DIR/none"),
         ("{webhook: {url_file: plain}}", "1: notify.webhook.url_file: DIR/plain: an https URL is needed: the URL is"),
@@ -238,11 +238,11 @@ def problems(tmp_path: Path, text: str) -> Iterator[str]:
         ),
         (
             "{mail: {to: [a@b], from: a@b, server: h, tls: none}}",
-            "1: notify.mail: tls none: for a server on this machine alone, not for 'h'",
+            "1: notify.mail: tls none: only for a server on this machine, not for 'h'",
         ),
         (
             "{mail: {to: [a@b], from: a@b, server: h, user: u}}",
-            "1: notify.mail: user and password_file: both or none",
+            "1: notify.mail: user and password_file: only one of them is given. Give both or none",
         ),
         ("{mail: {to: [a@b], sender: a@b, server: h}}", "1: notify.mail: key 'from' is missing"),
     ],

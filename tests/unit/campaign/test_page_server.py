@@ -166,7 +166,7 @@ def unread() -> Night:
 
 
 def test_where_it_may_listen(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="this machine alone"), serve("10.0.0.1", 0, unread, runs=tmp_path):
+    with pytest.raises(InputError, match="served only on this machine"), serve("10.0.0.1", 0, unread, runs=tmp_path):
         pass
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -21,9 +21,9 @@ from mplab.analysis.record.run import read_run
 from mplab.analysis.record.tables import read_tables
 from mplab.base.lock import resource_lock
 from mplab.campaign.retention import ASIDE, LOG, Action, apply_retention, plan_retention
+from mplab.format.campaignfile import RetentionFile
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
-from mplab.format.retention import RetentionFile
 from mplab.format.runevents import RunFinished, RunPlanned, RunResumed, RunStarted
 from mplab.run.run_directory import RunDirectory
 from tests.unit.record.conftest import cell_spec

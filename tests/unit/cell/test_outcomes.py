@@ -63,19 +63,19 @@ INVALID: dict[str, tuple[Arrange, str, list[str], bool]] = {
     "agent's congestion control": (
         active(congestion_control="bbr"),
         "sptcp-wifi",
-        ["the agent's sockets use bbr, cubic was asked"],
+        ["the agent's sockets use bbr, cubic was requested"],
         False,
     ),
     "unknown congestion control": (
         active(congestion_control=""),
         "sptcp-wifi",
-        ["the agent's sockets use an unknown congestion control, cubic was asked"],
+        ["the agent's sockets use an unknown congestion control, cubic was requested"],
         False,
     ),
     "proxy's congestion control": (
         proxy_uses("bbr"),
         "sptcp-wifi",
-        ["the proxy's sockets used bbr, cubic, cubic was asked"],
+        ["the proxy's sockets used bbr, cubic, cubic was requested"],
         True,
     ),
     "captured elsewhere": (shows("wlan0", "rmnet0"), "sptcp-wifi", ["2000 bytes went over another interface"], True),
@@ -135,7 +135,7 @@ def test_a_probe_that_was_disturbed_is_made_again(bench: CellBench, wrong: int) 
     probes(*[0.5] * wrong)(bench)
     report = bench.run()
     assert report.outcome == "ok"
-    assert report.warnings == [f"the links were probed {wrong + 1} times before they were as asked"]
+    assert report.warnings == [f"the links were probed {wrong + 1} times before they were as requested"]
     assert len(bench.lab.script.of("shaper.probe")) == wrong + 1
 
 

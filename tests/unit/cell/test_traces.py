@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from mplab.base.errors import DeviceError
-from mplab.cell import traces
+from mplab.cell import instruments
+from mplab.cell.instruments import read_trace
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,6 @@ def test_a_decoder_that_fails(script: str, message: str, tmp_path: Path, monkeyp
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("MPLAB_MPTRACE", str(program))
-    monkeypatch.setattr(traces, "_MPTRACE_TIMEOUT_S", 0.2 if "sleep" in script else 30.0)
+    monkeypatch.setattr(instruments, "_MPTRACE_TIMEOUT_S", 0.2 if "sleep" in script else 30.0)
     with pytest.raises(DeviceError, match=message):
-        traces.read_trace([tmp_path / "phone-wlan0.pcapng"])
+        read_trace([tmp_path / "phone-wlan0.pcapng"])

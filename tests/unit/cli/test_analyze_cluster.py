@@ -72,7 +72,7 @@ def test_one_run_is_summed_up_as_without_a_cluster(tmp_path: Path) -> None:
         (["--cluster", "local", "gone"], 2, "no run is called 'gone'"),
         (["--cluster", "local", "--runs", "nothing://x"], 2, "nothing"),
         (["--cluster", "local", "--runs", "memory://x", "--all"], 2, "memory://x: FileNotFoundError"),
-        (["--cluster", "local", "--cross-check", "tshark"], 2, "not done on a cluster"),
+        (["--cluster", "local", "--cross-check", "tshark"], 2, "cannot run on a cluster"),
         (["--all"], 2, "need --cluster"),
         (["--runs", "s3://x"], 2, "need --cluster"),
         (["--cluster", "tcp://127.0.0.1:1"], 3, "tcp://127.0.0.1:1: no scheduler answers"),

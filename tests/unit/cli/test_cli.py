@@ -112,7 +112,7 @@ def test_init_writes_an_experiment_that_can_be_planned(tmp_path: Path) -> None:
     assert json.loads(mplab("plan", str(file), "--json").stdout)["experiment"]["name"] == "my-first"
     again = mplab("init", str(file))
     assert isinstance(again.exception, InputError)
-    assert "exists already" in str(again.exception)
+    assert "already exists" in str(again.exception)
 
 
 def test_init_writes_a_lab_whose_schema_an_editor_finds(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from mplab.format.manifest import LabRecord, Manifest
 from mplab.format.record import utc_now
 from mplab.lab.catalog import catalog
 from mplab.run import host, ready
-from mplab.run.labconsent import check_lab, outside, remember_lab
 from mplab.run.planning import plan_of
+from mplab.run.ready import check_lab, outside, remember_lab
 from mplab.run.reproducing import plan_again
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.lab import load_lab
@@ -90,12 +90,13 @@ def test_everything_that_a_lab_file_would_use_is_named(tmp_path: Path) -> None:
 def test_a_lab_file_is_refused_until_the_user_has_begun_a_run_with_it(tmp_path: Path) -> None:
     lab = lab_of(tmp_path)
     with pytest.raises(
-        InputError, match=r"bundle: lab.yaml: .*root_shell runs on this host: sh -c .*tcp://192.0.2.5.*--allow-lab"
+        InputError,
+        match=r"bundle: lab.yaml: .*root_shell runs on this host: sh -c .*tcp://192.0.2.5.*allow_lab=True uses it",
     ):
         check_lab(lab, "bundle")
     remember_lab(lab)
     check_lab(lab, "bundle")
-    with pytest.raises(InputError, match="--allow-lab"):
+    with pytest.raises(InputError, match="allow_lab=True uses it"):
         check_lab(lab_of(tmp_path, LAB.replace("id > owned", "other")), "bundle")
 
 
@@ -119,6 +120,7 @@ def test_resume_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkeypat
     refused = CliRunner().invoke(app, ["resume", str(directory.path)])
     assert isinstance(refused.exception, InputError)
     assert "root_shell runs on this host: sh -c" in str(refused.exception)
+    assert str(refused.exception).endswith("Read lab.yaml; --allow-lab uses it")
     assert sorted(path.name for path in directory.path.iterdir()) == before
     allowed = CliRunner().invoke(app, ["resume", str(directory.path), "--allow-lab"])
     assert isinstance(allowed.exception, ReachedError)
@@ -131,7 +133,7 @@ def test_reproduce_uses_their_lab_only_when_it_is_allowed(tmp_path: Path, monkey
     bundle: Any = SimpleNamespace(
         archive=Path("theirs.tar.gz"), run=SimpleNamespace(directory=directory.path, counts={"ok": 1})
     )
-    with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*--allow-lab"):
+    with pytest.raises(InputError, match=r"theirs.tar.gz: lab.yaml: .*allow_lab=True uses it"):
         plan_again(bundle, runs=tmp_path)
     with pytest.raises(ReachedError):
         plan_again(bundle, runs=tmp_path, allow_lab=True)

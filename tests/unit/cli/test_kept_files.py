@@ -14,7 +14,7 @@ from mplab.run.beginning import begin
 from mplab.run.planning import PlannedRun, load, plan_of
 from mplab.run.resuming import changed_files, check_unchanged, experiment_as_in
 from mplab.run.run_directory import RunDirectory
-from mplab.userfiles.appuse import app_files
+from mplab.userfiles.app import app_files
 from mplab.userfiles.experiment import Experiment
 
 EXPERIMENT = """\

@@ -73,7 +73,7 @@ def test_a_file_of_another_kind_is_named_in_one_line(failed: Failed, arguments: 
         ("budgets: {goodput: {min: 2 Mbit/s}}", "unknown key 'min'. Did you mean 'at_least'?"),
         ("scenarios: [{download: {sizes: [10 TB]}}]", "size '10 TB': must be at most 1 TB"),
         ("scenarios: [{download: {sizes: [1 Tb]}}]", "unknown unit 'Tb'. Did you mean 'TB'?"),
-        ("lab: link.yaml", "x.yaml:6: lab: lab file 'link.yaml' cannot be used. What is wrong follows\nlink.yaml:1: "),
+        ("lab: link.yaml", "x.yaml:6: lab: lab file 'link.yaml' cannot be used. Its problems follow\nlink.yaml:1: "),
         ("extends: nothere.yaml", "extends: 'nothere.yaml': no such file: nothere.yaml. Allowed: "),
     ],
 )

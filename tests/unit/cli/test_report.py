@@ -8,7 +8,7 @@ import pytest
 from mplab.analysis.pipeline import analyze
 from mplab.base.programs import CHROMIUM
 from mplab.cli.main import main
-from mplab.cli.verbs.results.report.pdf import write_pdf
+from mplab.cli.verbs.results.report import write_pdf
 from tests.unit.analysis.synthetic import Synthetic, toy_scenario
 
 

@@ -66,8 +66,8 @@ def test_exports(runs: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "one of the two is needed"),
-        (["runs", "--query", "SELECT 1"], "one of the two is needed"),
+        ([], "or --query is needed, and only one of them"),
+        (["runs", "--query", "SELECT 1"], "or --query is needed, and only one of them"),
         (["runs", "--format", "parquet"], "Parquet needs a file"),
     ],
 )

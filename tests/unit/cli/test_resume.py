@@ -24,9 +24,8 @@ from mplab.run import concluding, hosting, ready, resuming
 from mplab.run.beginning import begin
 from mplab.run.executing import RunResult
 from mplab.run.planning import plan
-from mplab.run.progress import RunProgress
+from mplab.run.progress import SILENT, RunProgress, Watch
 from mplab.run.run_directory import RunDirectory
-from mplab.run.watch import SILENT, Watch
 from mplab.userfiles.experiment import Experiment
 from tests.fakes.eventlines import read_lines
 
@@ -174,7 +173,7 @@ def test_a_run_that_was_interrupted_is_told_to_be_resumed(experiment: Path, runs
     finish(directory, cells=1, ended=False)
     done = mplab("pause", directory.path)
     assert isinstance(done.exception, MplabError)
-    assert "is not running: 'mplab resume' goes on" in str(done.exception)
+    assert "is not running: 'mplab resume' continues" in str(done.exception)
 
 
 def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
@@ -243,6 +242,6 @@ def test_resume_says_when_the_checkout_is_another_one(
     monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
     done = mplab("resume", directory.path)
-    assert "this is 0123abc: scenarios, pages and services may not be the same" in done.stderr
+    assert "this is 0123abc: scenarios, pages and services may differ" in done.stderr
     (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert resumed["git"] == {"commit": "0123abc", "dirty": False}

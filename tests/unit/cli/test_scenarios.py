@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from mplab.base.errors import InputError
 from mplab.cli.main import app, main
 from mplab.cli.options import link_entry
+from mplab.cli.verbs.parts.scenarios import read_parameters
 from mplab.drivers.transport import names as transport_names
 from mplab.format.units import DurationS, SizeBytes
 from mplab.lab.catalog import LINKS_DIR, scenario_names
 from mplab.lab.session import condition_of
-from mplab.run.alone import read_parameters
 from mplab.scenarios.base import Parameters
 from mplab.userfiles.explain import ParameterInfo, parameters_of
 from mplab.userfiles.link import load_link, read_link_file

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mplab.format.campaignevents import CampaignEvent
+from mplab.format.campaignfile import RetentionEvent
 from mplab.format.events import Event, EventLog, kinds_of, read_events
-from mplab.format.retention import RetentionEvent
 from mplab.format.runevents import RunEvent
 
 LINES = Path(__file__).parent / "events"

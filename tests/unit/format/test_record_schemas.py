@@ -8,14 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mplab.base.programs import CHECKOUT
-from mplab.format.cell import CellRecord
+from mplab.cli.schema import CAMPAIGN_EVENTS, CELL, DIRECTORY, MANIFEST, RUN_EVENTS, SCORES
+from mplab.format.cell import CellRecord, ScoreRow, Scores
 from mplab.format.manifest import Manifest
 from mplab.format.record import json_of
-from mplab.format.scores import ScoreRow, Scores
 from mplab.lab.catalog import catalog
 from mplab.run.blocks import make_plan
 from mplab.userfiles.resolve import load_experiment
-from mplab.userfiles.schemafiles import CAMPAIGN_EVENTS, CELL, DIRECTORY, MANIFEST, RUN_EVENTS, SCORES
 from tests.fakes.bench import RunBench, experiment_text
 from tests.fakes.eventlines import read_lines
 

@@ -13,8 +13,7 @@ from mplab.base.programs import CHECKOUT
 from mplab.cli.main import app
 from mplab.lab.base import BaseLab
 from mplab.lab.catalog import catalog
-from mplab.lab.driver import PhoneDriver
-from mplab.lab.make import make_lab
+from mplab.lab.driver import LabSettings, PhoneDriver, phone_driver
 from mplab.userfiles.labuse import use_lab
 from mplab.userfiles.phone import PhoneKind
 from mplab.userfiles.resolve import load_experiment
@@ -150,7 +149,7 @@ def test_it_refuses_links(tmp_path: Path) -> None:
 
 def test_its_driver_makes_the_lab(tmp_path: Path) -> None:
     use = use_lab(written(tmp_path))
-    lab = make_lab(use, seed=1, congestion_control="cubic", logs=tmp_path)
+    lab = phone_driver(use.kind).open_lab(LabSettings(seed=1, congestion_control="cubic", logs=tmp_path, use=use))
     assert isinstance(lab, BaseLab)
 
 

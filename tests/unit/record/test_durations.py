@@ -12,7 +12,7 @@ from mplab.format.plan import CellSpec
 from mplab.format.record import json_of
 from mplab.format.runevents import CellFinished, CellRetried, CellStarted, RunStarted, planned_event
 from mplab.run.blocks import make_plan
-from mplab.run.durations import learn
+from mplab.run.planning import learn
 from mplab.userfiles.experiment import Experiment
 from tests.unit.test_plan import Parameters, experiment
 

@@ -8,7 +8,7 @@ import pytest
 
 from mplab.format.runevents import RunEvent
 from mplab.run import hosting
-from mplab.run.watch import Watch
+from mplab.run.progress import Watch
 from tests.fakes.bench import catalog_with
 from tests.unit.run.conftest import Planned
 

@@ -9,10 +9,10 @@ from mplab.base.errors import InputError
 from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import ADB
 from mplab.lab.catalog import android_app, catalog
-from mplab.lab.doctor_lab import examine_lab
-from mplab.lab.needs import missing_on_phone, programs_of_lab
+from mplab.lab.doctor import examine_lab
+from mplab.lab.driver import missing_on_phone, programs_of_lab
 from mplab.run.planning import plan_of
-from mplab.userfiles.appuse import android_apps
+from mplab.userfiles.app import android_apps
 from mplab.userfiles.labuse import VIRTUAL, LabUse, use_lab
 from mplab.userfiles.resolve import Catalog, load_experiment
 
@@ -109,7 +109,7 @@ def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("phone", "level", "words"),
     [
-        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs take what"),
+        ("{driver: emulated, model: android-16, root: none}", "warning", "not used: runs use only apps"),
         ("{driver: emulated, model: android-16}", "missing", "'root: none' in the lab file"),
     ],
 )
@@ -133,7 +133,7 @@ def test_what_would_go_past_the_transport_is_refused(tmp_path: Path) -> None:
         load_experiment(file, catalog=catalog(), lab=use(tmp_path, WITHOUT_ROOT))
     problem, _, allowed = str(caught.value).partition(" Allowed there: ")
     assert problem == (
-        f"{file}:5: scenarios[1]: scenario 'dropbox' cannot be told a proxy, and phone 'one' is used without root: "
+        f"{file}:5: scenarios[1]: scenario 'dropbox' has no proxy setting, and phone 'one' is used without root: "
         "its traffic would go past the transport."
     )
     assert {"download", "firefox", "web"} <= set(allowed.split(", ")) <= set(SCENARIOS) - {"dropbox"}
@@ -144,7 +144,7 @@ def test_changes_that_root_alone_can_make_are_refused(tmp_path: Path) -> None:
     file.write_text(MOVING)
     with pytest.raises(InputError) as caught:
         load_experiment(file, catalog=catalog(), lab=use(tmp_path, WITHOUT_ROOT))
-    needs = "needs root, and one is used without: allowed: values of the path, radio"
+    needs = "needs root, and one is used without root: allowed: values of the path, radio"
     assert str(caught.value).splitlines() == [
         f"{file}:5: links[0]: link 'moving': lte at 2 s: route: {needs}",
         f"{file}:5: links[0]: link 'moving': wifi at 3 s: interface: {needs}",

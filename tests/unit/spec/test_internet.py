@@ -11,7 +11,7 @@ from mplab.base.plugins import SCENARIOS
 from mplab.base.programs import CHECKOUT
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.lab.catalog import catalog
-from mplab.userfiles.appuse import android_apps
+from mplab.userfiles.app import android_apps
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.internet import InternetFile, public_networks
 from mplab.userfiles.labuse import use_lab

@@ -149,7 +149,7 @@ def test_what_nobody_shapes_is_left_as_it_is(load: Load, tmp_path: Path, catalog
     assert found.count("\n") == 0, "both directions are alike: one line"
     assert (
         "example.yaml:4: links[0]: link 'mine': lte, down: nothing shapes this path of one, since the lab file has no "
-        "'lte' for it: found 1 Mbit/s, delay 20 ms; allowed: unlimited, rtt 0 ms (the path as it is)"
+        "'lte' for it: found 1 Mbit/s, delay 20 ms; allowed: unlimited, rtt 0 ms (an unshaped path)"
     ) in found
     loses = "{down: {rate: unlimited, loss: 1 %}, up: unlimited, rtt: 0 ms}"
     assert "found unlimited, delay 0 ms, loss 1 %; allowed" in problems_of(
@@ -160,8 +160,11 @@ def test_what_nobody_shapes_is_left_as_it_is(load: Load, tmp_path: Path, catalog
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("core_rtt: 40 ms", "core_rtt: what lies behind the proxy is shaped by nobody in a lab with a real phone"),
-        ("changes: [{at: 5 s, path: lte, radio: off}]", "lte at 5 s: radio: nothing shapes this path of one"),
+        ("core_rtt: 40 ms", "core_rtt: a lab with a real phone cannot shape the path behind the proxy"),
+        (
+            "changes: [{at: 5 s, path: lte, radio: off}]",
+            "lte at 5 s: radio: no shaper on this path of one can drop its packets",
+        ),
         ("changes: [{at: 5 s, path: wifi, interface: down}]", "wifi at 5 s: interface: the Android of one switches"),
         ("changes: [{at: 5 s, path: wifi, access_point: new}]", "wifi at 5 s: access_point: the Android of one"),
         ("changes: [{at: 5 s, path: lte, loss: 1 %}]", "lte at 5 s, down: nothing shapes this path of one"),

@@ -9,10 +9,9 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from mplab.base.plugins import PHONES
-from mplab.cli.schema import schema_files, write_schemas
+from mplab.cli.schema import DIRECTORY, schema_files, write_schemas
+from mplab.cli.schema import LAB as LAB_SCHEMA
 from mplab.userfiles.machines import kinds_of
-from mplab.userfiles.schemafiles import DIRECTORY
-from mplab.userfiles.schemafiles import LAB as LAB_SCHEMA
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENTS = sorted((ROOT / "experiments").glob("*.yaml"))

@@ -16,8 +16,8 @@ from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Cell, first_problem
 from mplab.analysis.record.tables import read_tables
 from mplab.analysis.scores.plugins import ScoringPlugin
+from mplab.format.cell import FORMAT, ScoreRow, Scores
 from mplab.format.record import json_of
-from mplab.format.scores import FORMAT, ScoreRow, Scores
 
 _FILE = "scores.json"
 _MOST = 1e15

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mplab.format.notify import Kind
+from mplab.format.campaignfile import Kind
 
 URGENT: frozenset[Kind] = frozenset({"quarantined", "disk", "interrupted"})
 """Kinds of messages after which a phone or the whole campaign stays idle until someone acts."""
@@ -73,16 +73,16 @@ def connection_problem(error: BaseException) -> str:
     """Return why a connection failed, without the address and path that messages of libraries contain."""
     seen: set[int] = set()
     current: BaseException | None = error
-    found = ""
+    problem = ""
     while current is not None and id(current) not in seen:
         seen.add(id(current))
         verified = getattr(current, "verify_message", "")
         if verified:
             return f"its certificate is not trusted: {verified}"
         if isinstance(current, TimeoutError):
-            found = found or "no answer in time"
+            problem = problem or "no answer in time"
         elif isinstance(current, OSError) and current.strerror and isinstance(current.errno, int):
-            found = current.strerror
+            problem = current.strerror
         inner = [item for item in (*current.args, getattr(current, "reason", None)) if isinstance(item, BaseException)]
         current = inner[0] if inner else current.__cause__ or current.__context__
-    return found or f"no connection ({type(error).__name__})"
+    return problem or f"no connection ({type(error).__name__})"

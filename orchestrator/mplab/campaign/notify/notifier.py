@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from mplab.campaign.notify.mail import Mail
 from mplab.campaign.notify.message import Delivery, Message, NotDeliveredError
-from mplab.campaign.notify.webhook import Webhook
-from mplab.format.notify import NotifyFile
+from mplab.campaign.notify.receivers import Mail, Webhook
+from mplab.format.campaignfile import NotifyFile
 
 TIMEOUT_S = 10.0
 """Limit for the connection, and for each answer of a receiver, seconds."""

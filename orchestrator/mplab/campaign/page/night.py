@@ -55,6 +55,12 @@ class Night:
         at_work = self.state.phase in {"planned", "running", "paused"}
         return "killed" if at_work and not self.live else self.state.phase
 
+    @property
+    def can_resume(self) -> bool:
+        """Return whether the campaign was killed and still has time left."""
+        ends_by = self.state.ends_by
+        return self.phase == "killed" and (ends_by is None or ends_by > self.now)
+
     def cells(self, status: JobStatus) -> CellCounts:
         """Return the current outcomes of a job's cells; before the job has started, only `total` is known."""
         live = self.progress.get(status.job.id)
@@ -66,13 +72,15 @@ class Night:
         """Return the outcomes of all cells; unfinished cells of a job that is left out count as left out."""
         total = CellCounts()
         for status in self.state.jobs:
-            one = self.cells(status)
-            left_out = one.total - one.ok - one.invalid - one.failed if status.state == "left out" else one.left_out
+            cells = self.cells(status)
+            left_out = (
+                cells.total - cells.ok - cells.invalid - cells.failed if status.state == "left out" else cells.left_out
+            )
             total = CellCounts(
-                total.total + one.total,
-                total.ok + one.ok,
-                total.invalid + one.invalid,
-                total.failed + one.failed,
+                total.total + cells.total,
+                total.ok + cells.ok,
+                total.invalid + cells.invalid,
+                total.failed + cells.failed,
                 total.left_out + left_out,
             )
         return total
@@ -165,6 +173,6 @@ def trend_name(experiment: str) -> str:
 
 def _disk(runs: Path) -> Disk | None:
     with contextlib.suppress(OSError):
-        found = shutil.disk_usage(runs)
-        return Disk(found.free, found.total)
+        usage = shutil.disk_usage(runs)
+        return Disk(usage.free, usage.total)
     return None

@@ -213,7 +213,7 @@ def _took(night: Night) -> str:
 
 def _card(night: Night, status: ResourceStatus) -> ResourceCard:
     if status.quarantined:
-        return ResourceCard(status, "quarantined", "in quarantine until somebody releases it")
+        return ResourceCard(status, "quarantined", "in quarantine until it is released")
     if status.rests_until is not None and status.rests_until > night.now:
         return ResourceCard(status, "rests", f"rests until {clock_time(status.rests_until, night.now)}")
     if status.job and night.live:

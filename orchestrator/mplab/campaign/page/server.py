@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from mplab.base.errors import InputError, LabNotReadyError, MplabError
 from mplab.campaign.page.night import REPORT, Night, trend_name
 from mplab.campaign.page.render import render, style_hash
-from mplab.format.hosts import is_loopback
+from mplab.format.names import is_loopback
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -61,7 +61,7 @@ def serve(address: str, port: int, read: Callable[[], Night], *, runs: Path) -> 
     """
     if not is_loopback(address):
         raise InputError(
-            f"{address}: the page is for this machine alone (127.0.0.1); "
+            f"{address}: the page is served only on this machine (127.0.0.1); "
             f"elsewhere, 'ssh -L 8080:127.0.0.1:{port or 8080} HOST' brings it to http://127.0.0.1:8080/"
         )
     try:

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from mplab.format.patterns import pattern_schema, text_like
+from mplab.format.names import pattern_schema, text_like
 from mplab.format.units import DurationS, SizeBytes
-from mplab.userfiles.appuse import AppOf, UiName
+from mplab.userfiles.app import AppOf, UiName
 from mplab.userfiles.lab import PhoneFile
 from mplab.userfiles.machine_fields import InterfaceName
 

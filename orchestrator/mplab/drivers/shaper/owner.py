@@ -13,8 +13,8 @@ from pathlib import Path
 import structlog
 from pydantic import BaseModel
 
+from mplab.base.files import state_directory
 from mplab.base.lock import resource_lock
-from mplab.base.state import state_directory
 from mplab.base.undo import UndoJournal, UndoStack
 from mplab.drivers.shaper.driver import reachable_driver_of
 from mplab.drivers.shaper.protocol import HeldMachine

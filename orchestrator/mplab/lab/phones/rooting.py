@@ -5,27 +5,27 @@ from collections.abc import Iterator
 from mplab.base.findings import Finding
 from mplab.format.link import LinkCondition
 
-BY_SOCKS = "'root: none' in the lab file, for what can be told a SOCKS proxy"
+BY_SOCKS = "'root: none' in the lab file, for apps that have a setting for a SOCKS proxy"
 """The remedy for a phone without root."""
 
 
 def unrooted_refusals(link: LinkCondition, phone: str) -> Iterator[str]:
     """Yield the changes of a condition that need root, for a phone that runs use without root."""
     for moment in link.changes:
-        made = {
+        changes = {
             "interface": moment.interface,
             "access_point": moment.access_point,
             "route": moment.default_route,
             "multipath": moment.multipath,
         }
-        for kind in (name for name, asked in made.items() if asked):
+        for kind in (name for name, requested in changes.items() if requested):
             yield (
-                f"{moment.path} at {moment.at_s:g} s: {kind}: needs root, and {phone} is used without: "
+                f"{moment.path} at {moment.at_s:g} s: {kind}: needs root, and {phone} is used without root: "
                 "allowed: values of the path, radio"
             )
 
 
 def unrooted_finding(name: str) -> Finding:
     """Return the finding on a phone whose lab file says ``root: none``: runs use it without root."""
-    found = "not used: runs take what can be told a proxy, and no Multipath TCP"
-    return Finding(f"phone {name}: root", "warning", found, "see 'root' in the lab file")
+    text = "not used: runs use only apps that have a proxy setting, and no Multipath TCP"
+    return Finding(f"phone {name}: root", "warning", text, "see 'root' in the lab file")

@@ -1,12 +1,12 @@
-"""Let a run go on that 'mplab pause' made wait."""
+"""Continue a run that 'mplab pause' has paused."""
 
 from mplab.cli.options import RunArgument, RunsOption, find_run
 from mplab.cli.output import err
-from mplab.run import pausing
+from mplab.run import orders
 from mplab.run.run_directory import RUNS
 
 
 def continue_(run_name: RunArgument = "", runs: RunsOption = RUNS) -> None:
     run = find_run(run_name, runs)
-    pausing.go_on(run)
-    err.print(f"{run.resolve().name} goes on", soft_wrap=True)
+    orders.go_on(run)
+    err.print(f"{run.resolve().name} continues", soft_wrap=True)

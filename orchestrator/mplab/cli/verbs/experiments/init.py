@@ -1,4 +1,4 @@
-"""Write an experiment file, a lab file, or a campaign file, to begin with."""
+"""Write an experiment file, a lab file, or a campaign file as a starting point."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from mplab.base.errors import InputError
+from mplab.base.programs import CHECKOUT
 from mplab.cli.output import out, writing
-from mplab.userfiles import schemafiles
 
 _TEMPLATE = """\
 # yaml-language-server: $schema={schema}
-# An experiment of your own: change it, then run it.
-#   mplab plan {name}.yaml     what would be run, and for how long
+# Your experiment: change it, then run it.
+#   mplab plan {name}.yaml     its cells, and their estimated time
 #   mplab run {name}.yaml      run it; ends in a report
 mplab: 1
 name: {name}
@@ -31,8 +31,8 @@ scenarios:                                      # mplab scenarios
 
 _LAB_TEMPLATE = """\
 # yaml-language-server: $schema={schema}
-# A lab of your own: real routers, and the phones behind them. No router at hand? The virtual one, at the end.
-#   mplab doctor --lab {file}            is everything there, and what to do where it is not
+# Your lab: real routers, and the phones behind them. Without a router, use the virtual one at the end.
+#   mplab doctor --lab {file}            check the lab; a remedy for each missing part
 #   mplab router install {file}          install the dead-man's switch on the routers
 #   mplab router shape {file} phone-1 --link baseline     shape by hand until Ctrl-C
 mplab: 1
@@ -46,10 +46,10 @@ routers:
     # key: ~/.ssh/id_ed25519        # private key without a passphrase; left out: the keys of the SSH agent
     # host_key: SHA256:…            # of the router: dropbearkey -y -f /etc/dropbear/dropbear_ed25519_host_key
     # known_hosts: ~/.ssh/known_hosts   # instead of host_key; this is the default
-    interface: phy0-ap0             # towards the phones: the radio itself, not the bridge; see 'ip link' there
+    interface: phy0-ap0             # towards the phones: the radio, not the bridge; see 'ip link' there
     flow_offload: refuse            # or switch-off: the router must not forward past its queues
-    dead_man: 15 s                  # this long after the last word from here, the router takes all shaping back
-    # radio:                        # its WiFi while mplab holds it; what is not named stays as it is
+    dead_man: 15 s                  # so long after the last contact, the router removes all shaping
+    # radio:                        # its WiFi while mplab uses it; other settings stay unchanged
     #   device: radio0              # sections of /etc/config/wireless
     #   network: default_radio0
     #   enabled: true
@@ -67,12 +67,12 @@ phones:
 # servers:                          # the cellular side: shaped where the proxy runs, or at any Linux server
 #   proxy: {{host: proxy.example.org, interface: eth0}}     # without host: this machine
 
-# For runs with a phone of 'driver: adb': proxy and origin as containers that it can reach; see
+# For runs with a phone of 'driver: adb': proxy and origin as containers that the phone can reach; see
 # router-configs/labs/bench.yaml.
 # proxy: {{driver: docker, engine: ssh://lab@proxy.example.org, listen: [203.0.113.5]}}
 
-# Without a router: a virtual phone behind a virtual router, which the same driver shapes, on this machine alone.
-# Instead of all the above, and then: mplab run first.yaml --lab {file}
+# Without a router: a virtual phone behind a virtual router on this machine; the same driver shapes it.
+# Use it instead of all the above, then: mplab run first.yaml --lab {file}
 # routers:
 #   wifi: {{driver: virtual}}
 # phones:
@@ -83,10 +83,10 @@ phones:
 
 _CAMPAIGN_TEMPLATE = """\
 # yaml-language-server: $schema={schema}
-# A campaign of your own: several experiments, over all phones that they name.
-#   mplab nightly {file} --dry-run      what would be run, what it needs, and for how long
+# Your campaign: several experiments, on all phones that they name.
+#   mplab nightly {file} --dry-run      its jobs, their resources and estimated times
 #   mplab nightly {file}                run it
-#   mplab nightly install {file}        systemd units that begin it every day
+#   mplab nightly install {file}        systemd units that start it every day
 mplab_campaign: 1
 name: {name}
 experiments:                        # paths are relative to this file
@@ -94,11 +94,11 @@ experiments:                        # paths are relative to this file
   # - {{file: apps.yaml, lab: bench.yaml, phones: [phone-1, phone-2]}}     # a job on each phone
   # - {{file: first.yaml, vars: {{size: 10 MB}}, label: larger}}
 # order: shuffled                   # another order each night
-at: "22:00"                         # when systemd begins it
-until: "06:00"                      # nothing is begun that would not end by then
+at: "22:00"                         # when systemd starts it
+until: "06:00"                      # a run that would end later is not started
 compare: {{window: 10}}               # each run with the ten before it; worse: exit code 4
-keep_free: 5 GB                     # with less space on the disk, runs wait
-# breaker: {{failures: 2, rest: 10 min, rests: 2}}    # what goes wrong again and again is left alone
+keep_free: 5 GB                     # with less free disk space, runs wait
+# breaker: {{failures: 2, rest: 10 min, rests: 2}}    # when a failing phone or router rests
 # notify:                           # secrets are in files that only you can read (chmod 600)
 #   webhook: {{url_file: ~/.config/mplab/webhook-url}}
 #   on: [failed, worse, quarantined, disk, finished]
@@ -106,28 +106,28 @@ keep_free: 5 GB                     # with less space on the disk, runs wait
 """
 
 _KINDS = {
-    "campaign": (_CAMPAIGN_TEMPLATE, schemafiles.CAMPAIGN, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
-    "experiment": (_TEMPLATE, schemafiles.EXPERIMENT, "mplab plan {file}, then mplab run {file}"),
-    "lab": (_LAB_TEMPLATE, schemafiles.LAB, "mplab doctor --lab {file}"),
+    "campaign": (_CAMPAIGN_TEMPLATE, "mplab nightly {file} --dry-run, then mplab nightly {file}"),
+    "experiment": (_TEMPLATE, "mplab plan {file}, then mplab run {file}"),
+    "lab": (_LAB_TEMPLATE, "mplab doctor --lab {file}"),
 }
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="Where to write it.", show_default=True)] = Path("first.yaml"),
+    file: Annotated[Path, typer.Argument(help="File to write.", show_default=True)] = Path("first.yaml"),
     *,
     lab: Annotated[bool, typer.Option("--lab", help="A lab file: real routers and phones.")] = False,
     campaign: Annotated[bool, typer.Option("--campaign", help="A campaign file: several experiments.")] = False,
 ) -> None:
     if lab and campaign:
-        raise InputError("--lab, --campaign: one of them")
+        raise InputError("--lab and --campaign: give only one of them")
     kind = "lab" if lab else "campaign" if campaign else "experiment"
     if file.exists():
-        raise InputError(f"{file}: exists already; name another file")
+        raise InputError(f"{file}: already exists. Name another file")
     if file.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{file}: {'an' if kind == 'experiment' else 'a'} {kind} file ends in .yaml")
     name = "".join(c if c.isalnum() else "-" for c in file.stem.lower()).strip("-")[:40] or "first"
-    template, described_by, steps = _KINDS[kind]
-    where = os.path.relpath(schemafiles.DIRECTORY / described_by, file.resolve().parent)
+    template, steps = _KINDS[kind]
+    where = os.path.relpath(CHECKOUT / "docs" / "schema" / f"{kind}.schema.json", file.resolve().parent)
     with writing(file):
         file.write_text(template.format(name=name, file=file, schema=where), encoding="utf-8")
     out.print(f"{file} is written. Next: {steps.format(file=file)}", markup=False)

@@ -1,4 +1,4 @@
-"""Show what an experiment would run, in which order, and for how long; nothing is touched."""
+"""Show the cells of an experiment, their order and their estimated time; nothing is run."""
 
 from mplab.cli.options import ExperimentFile, JsonOption, LabOption, PhoneOption, RunsOption, SetOption
 from mplab.cli.plan_table import show_plan

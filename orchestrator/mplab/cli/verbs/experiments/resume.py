@@ -1,4 +1,4 @@
-"""Go on with a run that was interrupted or killed; complete cells are kept."""
+"""Continue a run that was interrupted or killed; complete cells are kept."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,7 @@ from mplab.cli.options import (
     RunArgument,
     RunsOption,
     find_run,
+    naming_options,
 )
 from mplab.cli.output import err
 from mplab.cli.plan_table import show_plan
@@ -49,7 +50,7 @@ def resume(
         if not quiet:
             err.print(f"{directory.resolve().name}: {complete} cells are complete", style="bold")
 
-    with RunDisplay(quiet=quiet) as display:
+    with naming_options(), RunDisplay(quiet=quiet) as display:
         result = resume_run(
             path,
             failed=failed,

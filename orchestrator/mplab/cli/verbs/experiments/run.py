@@ -35,7 +35,7 @@ def run(
     no_report: NoReportOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan, as 'mplab plan' does.")] = False,
     quiet: QuietOption = False,
-    run_id: Annotated[str, typer.Option(hidden=True, help="What the run directory is called.")] = "",
+    run_id: Annotated[str, typer.Option(hidden=True, help="Name of the run directory.")] = "",
     ends_by: EndsByOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,7 +47,7 @@ def run(
     def begun(_directory: Path, _complete: int) -> None:
         if not quiet:
             err.print(f"{planned.experiment.title}: {len(planned.cells)} cells, {about(planned)}", style="bold")
-            announce_skipped(planned)
+            announce_skipped(planned.plan)
 
     with RunDisplay(quiet=quiet) as display:
         result = execute(planned, report=not no_report, run_id=run_id, ends_by=ends_by, watch=display.watch(begun))

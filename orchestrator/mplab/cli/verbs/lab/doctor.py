@@ -1,18 +1,15 @@
-"""Check everything that a run needs, and say for each what to do."""
+"""Check everything that a run needs, and print a remedy for each missing part."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from mplab.base.deferred import deferred
 from mplab.base.errors import LabNotReadyError
-from mplab.base.findings import Finding
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import out, print_json, table
-from mplab.lab.doctor import examine
+from mplab.lab.doctor import examine, examine_lab
 from mplab.run.run_directory import RUNS
 from mplab.userfiles.lab import load_lab
 
@@ -24,7 +21,7 @@ def doctor(
     lab: Annotated[Path | None, typer.Option(help="Lab file: check its routers and phones instead.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    checks = list(examine(runs) if lab is None else _examine_lab(lab))
+    checks = list(examine(runs) if lab is None else examine_lab(load_lab(lab), str(lab)))
     ready = all(check.level != "missing" for check in checks)
     if as_json:
         print_json({"ready": ready, "checks": [check.to_json() for check in checks]})
@@ -35,9 +32,3 @@ def doctor(
         out.print(rows)
     if not ready:
         raise typer.Exit(LabNotReadyError.exit_code)
-
-
-def _examine_lab(file: Path) -> Iterator[Finding]:
-    with deferred("slow to import, needed by lab files alone"):
-        from mplab.lab.doctor_lab import examine_lab
-    return examine_lab(load_lab(file), str(file))

@@ -44,11 +44,11 @@ def list_phones(
 ) -> None:
     """List the phones that adb sees, and those in quarantine."""
     with adb_server() as server:
-        found = _listed(server, connect or [])
-    kept = {one.serial: one for one in Quarantine(default_home() / "quarantine").all()}
+        states = _listed(server, connect or [])
+    kept = {entry.serial: entry for entry in Quarantine(default_home() / "quarantine").all()}
     phones = [
         {"serial": serial, "state": state, "quarantine": asdict(kept[serial]) if serial in kept else None}
-        for serial, state in sorted({**dict.fromkeys(kept, "not there"), **found}.items())
+        for serial, state in sorted({**dict.fromkeys(kept, "not there"), **states}.items())
     ]
     if as_json:
         print_json(phones)
@@ -58,14 +58,18 @@ def list_phones(
         return
     rows = table("serial", "state", "quarantine")
     for phone in phones:
-        why: Any = phone["quarantine"]
-        rows.add_row(str(phone["serial"]), str(phone["state"]), f"since {why['since']}: {why['reason']}" if why else "")
+        quarantined: Any = phone["quarantine"]
+        rows.add_row(
+            str(phone["serial"]),
+            str(phone["state"]),
+            f"since {quarantined['since']}: {quarantined['reason']}" if quarantined else "",
+        )
     out.print(rows)
 
 
 @app.command()
 def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
-    """Say what a phone can do, whether it is ready, and which transports that leaves."""
+    """Show the abilities of a phone, whether it is ready, and which transports it can run."""
     name, file = _phone_of(lab, serial)
     settings = settings_of(file)
     with (
@@ -73,23 +77,23 @@ def probe(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOpt
         adb_server() as server,
         AdbPhone(name, server, settings) as phone,
     ):
-        found = probe_phone(phone, file.ready, file.apps)
+        result = probe_phone(phone, file.ready, file.apps)
     if as_json:
-        transports = {name: asdict(chance) for name, chance in chances(found.facts).items()}
-        print_json(found.to_json() | {"transports": transports})
+        transports = {name: asdict(chance) for name, chance in chances(result.facts).items()}
+        print_json(result.to_json() | {"transports": transports})
     else:
-        _show(found)
+        _show(result)
 
 
 @app.command()
 def release(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonOption = False) -> None:
-    """Let a phone be used again that was put in quarantine."""
+    """Release a phone from quarantine."""
     _, file = _phone_of(lab, serial)
     wanted = file.serial or serial
     quarantine = Quarantine(default_home() / "quarantine")
     kept = quarantine.find(wanted)
     if kept is None:
-        others = ", ".join(one.serial for one in quarantine.all()) or "none"
+        others = ", ".join(entry.serial for entry in quarantine.all()) or "none"
         raise InputError(f"{wanted} is not in quarantine; there are: {others}")
     quarantine.release(wanted)
     if as_json:
@@ -125,39 +129,39 @@ def _listed(server: AdbServer, addresses: list[str]) -> dict[str, str]:
     for address in addresses:
         server.client.connect(address, timeout=5.0)
     deadline = time.monotonic() + _USB_S
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     while time.monotonic() < deadline:
         try:
-            found = {str(one.serial): str(one.state) for one in server.client.list()}
+            states = {str(device.serial): str(device.state) for device in server.client.list()}
         except OSError as error:
             raise LabNotReadyError(f"the adb server does not answer: {error}") from error
         time.sleep(0.1)
-    return found
+    return states
 
 
-def _show(found: Probe) -> None:
-    identity, kernel = found.identity, found.kernel
-    out.print(f"{found.serial}: {identity.model}, {identity.os}, kernel {identity.kernel}", style="bold")
+def _show(result: Probe) -> None:
+    identity, kernel = result.identity, result.kernel
+    out.print(f"{result.serial}: {identity.model}, {identity.os}, kernel {identity.kernel}", style="bold")
     mptcp = {"none": "none", "upstream": "upstream", "out-of-tree": f"out-of-tree {kernel.version}"}[kernel.kind]
     switched = "" if kernel.kind == "none" else ", switched on" if kernel.enabled else ", switched off"
     extra = f", path manager {kernel.path_manager}, scheduler {kernel.scheduler}" if kernel.path_manager else ""
-    out.print(f"root: {found.root}; ABI: {', '.join(found.abis)}; kernel MPTCP: {mptcp}{switched}{extra}")
-    for role, device in found.devices.items():
-        out.print(f"{role}: {device} {found.addresses.get(role, '(no address)')}")
-    clock = found.readiness.clock
+    out.print(f"root: {result.root}; ABI: {', '.join(result.abis)}; kernel MPTCP: {mptcp}{switched}{extra}")
+    for role, device in result.devices.items():
+        out.print(f"{role}: {device} {result.addresses.get(role, '(no address)')}")
+    clock = result.readiness.clock
     out.print(f"clock: {clock.offset_s * 1000:+.0f} ms ± {clock.uncertainty_s * 1000:.0f} ms")
-    out.print(f"captures: {', '.join(found.captures)}")
+    out.print(f"captures: {', '.join(result.captures)}")
     rows = table("transport", "possible", "how", "note")
-    for name, chance in chances(found.facts).items():
+    for name, chance in chances(result.facts).items():
         rows.add_row(name, "yes" if chance.possible else "no", chance.how, chance.note)
     out.print(rows)
-    for name, where in found.programs.items():
+    for name, where in result.programs.items():
         if not where.startswith("/"):
             out.print(f"{name}: {where}", markup=False)
-    for what in found.uncontrolled:
-        out.print(f"not controlled: {what}", markup=False)
-    if found.readiness.problems:
-        for problem in found.readiness.problems:
+    for feature in result.uncontrolled:
+        out.print(f"not controlled: {feature}", markup=False)
+    if result.readiness.problems:
+        for problem in result.readiness.problems:
             out.print(f"not ready: {problem}", markup=False)
     else:
         out.print("ready")

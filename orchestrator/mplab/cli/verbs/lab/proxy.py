@@ -33,7 +33,7 @@ ProfileOption = Annotated[
     list[str] | None,
     typer.Option(
         "--profile",
-        help=f"What is started: {', '.join(_PARTS)}; by default proxy, origin, dns.",
+        help=f"Parts to start: {', '.join(_PARTS)}; by default proxy, origin, dns.",
         autocompletion=_complete_profiles,
         show_default=False,
     ),
@@ -95,7 +95,7 @@ def up(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Prepare and start; done when every service answers."""
+    """Prepare and start all services, and wait until every one answers."""
     proxy = _proxy(lab, engine, profile, verbose=verbose)
     with proxy.exclusive():
         states = proxy.up(renew=renew, build=build)
@@ -106,7 +106,7 @@ def up(
 def down(
     lab: LabOption = None,
     engine: EngineOption = "",
-    volumes: Annotated[bool, typer.Option("--volumes", help="What they have stored, too: captures, content.")] = False,
+    volumes: Annotated[bool, typer.Option("--volumes", help="Also remove stored data: captures, content.")] = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Stop and remove containers and networks; volumes and images stay."""
@@ -117,7 +117,7 @@ def down(
 
 @app.command()
 def status(lab: LabOption = None, engine: EngineOption = "", as_json: JsonOption = False) -> None:
-    """Show every container; exit code 3 when one is not well."""
+    """Show every container; exit code 3 if one has a problem."""
     states = _proxy(lab, engine).status()
     _show(states, as_json=as_json)
     if bad := [state.service for state in states if not state.well]:

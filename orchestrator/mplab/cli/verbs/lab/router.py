@@ -31,8 +31,8 @@ LabArgument = Annotated[Path, typer.Argument(help="Lab file (YAML).", show_defau
 RouterOption = Annotated[str, typer.Option("--router", help="One router, server or phone that shapes; all by default.")]
 
 _POLL_S = 1.0
-_VIRTUAL_ALONE = "what is virtual is there inside a lab alone: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
-_BY_ADB_ALONE = "by hand, a phone shapes itself by its 'root_shell', which it has not; by adb, it does so in runs"
+_VIRTUAL_ALONE = "virtual machines exist only while a lab is up: 'mplab lab up --lab FILE', 'mplab run … --lab FILE'"
+_BY_ADB_ALONE = "shaping a phone by hand needs its 'root_shell', and there is none; by adb, it is shaped only in runs"
 
 
 def _machines(lab: LabFile, chosen: str) -> list[ShapingMachine[BaseModel]]:
@@ -55,21 +55,21 @@ def _say(machine: ShapingMachine[BaseModel], text: object) -> None:
 
 @app.command()
 def install(lab: LabArgument, router: RouterOption = "") -> None:
-    """Install the dead-man's switch on the routers; does nothing where it is installed already."""
+    """Install the dead-man's switch on the routers; do nothing where it is already installed."""
     for machine in _machines(load_lab(lab), router):
         _say(machine, reachable_driver_of(machine).install(machine))
 
 
 @app.command()
 def remove(lab: LabArgument, router: RouterOption = "") -> None:
-    """Take the dead-man's switch off the routers; does nothing where it is not installed."""
+    """Remove the dead-man's switch from the routers; do nothing where it is not installed."""
     for machine in _machines(load_lab(lab), router):
         _say(machine, reachable_driver_of(machine).remove(machine))
 
 
 @app.command()
 def show(lab: LabArgument, router: RouterOption = "", as_json: JsonOption = False) -> None:
-    """Show what is installed, and who holds the routers, servers and phones."""
+    """Show the installed parts, and the holders of routers, servers and phones."""
     states = {}
     for machine in _machines(load_lab(lab), router):
         state = reachable_driver_of(machine).show(machine)
@@ -82,13 +82,13 @@ def show(lab: LabArgument, router: RouterOption = "", as_json: JsonOption = Fals
 
 @app.command()
 def restore(lab: LabArgument, router: RouterOption = "") -> None:
-    """Take back what mplab has changed, whoever holds the router, server or phone: a run that uses it now fails."""
-    found = load_lab(lab)
+    """Undo the changes of mplab, even if a run uses the router, server or phone: the run fails."""
+    lab_file = load_lab(lab)
     for item in UndoJournal.recover(undo_directory()):
-        out.print(f"{item.name}: {item.failure or 'taken back'}", markup=False, soft_wrap=True)
-    for machine in _machines(found, router):
+        out.print(f"{item.name}: {item.failure or 'undone'}", markup=False, soft_wrap=True)
+    for machine in _machines(lab_file, router):
         reachable_driver_of(machine).give_back(machine)
-        _say(machine, "as it was found")
+        _say(machine, "restored")
 
 
 @app.command()
@@ -96,14 +96,14 @@ def shape(
     lab: LabArgument,
     phone: Annotated[str, typer.Argument(help="A phone of the lab file.", show_default=False)],
     link: LinkOrFileOption = "baseline",
-    seconds: Annotated[float, typer.Option(help="For how long; 0: until Ctrl-C.", min=0)] = 0.0,
+    seconds: Annotated[float, typer.Option(help="Duration in seconds; 0: until Ctrl-C.", min=0)] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a phone's paths under a link condition, show what the kernels say, and take it back at the end."""
-    found = load_lab(lab)
-    check_name("phone", phone, found.phones)
+    """Apply a link condition to a phone's paths, show the kernels' state, and undo it at the end."""
+    lab_file = load_lab(lab)
+    check_name("phone", phone, lab_file.phones)
     condition = one_link(link)
-    shaping = _shaping(found, phone)
+    shaping = _shaping(lab_file, phone)
     kinds = abilities()
     can = {path: kinds[shaping[interface].kind] for path, interface in INTERFACES.items() if interface in shaping}
     raise_lines([f"link {link!r}: {problem}" for problem in refusals(condition, can)])
@@ -121,7 +121,7 @@ def shape(
         else:
             for interface, path in paths.items():
                 out.print(f"{interface}, {state[interface]['where']}, {state[interface]['of']}: {path}", markup=False)
-            out.print("Ctrl-C takes it back." if not seconds else f"For {seconds:g} s.")
+            out.print("Ctrl-C undoes it." if not seconds else f"For {seconds:g} s.")
         _hold(held, time.monotonic() + seconds if seconds else math.inf)
 
 
@@ -148,8 +148,8 @@ def _hold(held: Mapping[str, HeldMachine], end: float) -> None:
     signal.signal(signal.SIGTERM, stop)
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(_POLL_S, left))
-        for place in held.values():
-            place.hold.check_alive()
+        for machine in held.values():
+            machine.hold.check_alive()
 
 
 def _no_probe(_paths: object) -> dict[str, PathMeasurement]:

@@ -12,12 +12,12 @@ from mplab.drivers.transport import DRIVERS
 def transports(as_json: JsonOption = False) -> None:
     described = [_described(name) for name in DRIVERS]
     if as_json:
-        print_json([asdict(one) for one in described])
+        print_json([asdict(transport) for transport in described])
         return
     rows = table("transport", "what it is", "options", "on this host")
-    for one in described:
-        options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in one.options.items())
-        rows.add_row(one.name, one.title, options, one.missing or "available")
+    for transport in described:
+        options = "; ".join(f"{name}: {_allowed(schema)}" for name, schema in transport.options.items())
+        rows.add_row(transport.name, transport.title, options, transport.missing or "available")
     out.print(rows)
 
 
@@ -44,7 +44,7 @@ def _described(name: str) -> _Described:
 def _allowed(schema: dict[str, Any]) -> str:
     """Return the values that a JSON Schema allows, for people."""
     if "anyOf" in schema:
-        return next(_allowed(one) for one in schema["anyOf"] if one.get("type") != "null")
+        return next(_allowed(choice) for choice in schema["anyOf"] if choice.get("type") != "null")
     if schema.get("type") == "array":
         return f"list of {_allowed(schema['items'])}"
     if schema.get("type") == "boolean":

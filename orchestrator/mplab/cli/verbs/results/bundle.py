@@ -30,26 +30,26 @@ def bundle(
     ] = None,
     tables: Annotated[
         bool,
-        typer.Option(help="With the cells' tables and scores, which can be made again; the report is always in it."),
+        typer.Option(
+            help="Include the cells' tables and scores, which can be computed again; the report is always included."
+        ),
     ] = True,
-    partial: Annotated[bool, typer.Option("--partial", help="Also of a run that has not ended.")] = False,
+    partial: Annotated[bool, typer.Option("--partial", help="Also bundle a run that has not ended.")] = False,
     author: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME [<URL>]", help="Who made it, with an ORCID or none; may be repeated.", show_default=False
+            metavar="NAME [<URL>]", help="An author, with or without an ORCID; may be repeated.", show_default=False
         ),
     ] = None,
     licence: Annotated[
         str,
-        typer.Option(
-            "--license", metavar="SPDX|URL", help="What others may do with the data: CC-BY-4.0.", show_default=False
-        ),
+        typer.Option("--license", metavar="SPDX|URL", help="Licence of the data: CC-BY-4.0.", show_default=False),
     ] = "",
     anonymise: Annotated[
         bool,
         typer.Option(
             "--anonymise",
-            help="With other addresses and names of networks and devices; leaves pictures of screens out.",
+            help="Replace addresses and names of networks and devices, and leave out pictures of screens.",
         ),
     ] = False,
     runs: RunsOption = RUNS,
@@ -69,18 +69,18 @@ def bundle(
         anonymise=anonymise,
     )
     with writing(target), err.status("Bundling …"):
-        made = write_bundle(path, target, options)
+        written = write_bundle(path, target, options)
     if as_json:
-        print_json({**vars(made), "path": str(made.path), "sha256": _digest(made.path)})
+        print_json({**vars(written), "path": str(written.path), "sha256": _digest(written.path)})
         return
-    out.print(f"{made.path}: {made.files} files, {made.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
-    if made.left_out:
-        out.print(f"{made.left_out} tables and scores are left out; their checksums are in it")
-    if made.omitted:
-        out.print(f"{made.omitted} files are left out, since nobody can tell what is in them: ANONYMISED.md lists them")
-    if made.payload:
+    out.print(f"{written.path}: {written.files} files, {written.size_bytes / 1e6:.1f} MB", markup=False, soft_wrap=True)
+    if written.left_out:
+        out.print(f"{written.left_out} tables and scores are left out; their checksums are in it")
+    if written.omitted:
+        out.print(f"{written.omitted} files are left out, because their content is unknown: ANONYMISED.md lists them")
+    if written.payload:
         err.print(
-            "! its captures hold what was transferred, and the keys to read it: look whom you give it to",
+            "! its captures contain the transferred data and the keys to decrypt it: check who may get it",
             style="yellow",
         )
 

@@ -1,16 +1,16 @@
 """Compare a run with a baseline: each metric's change, its budgets, and whether they were kept."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mplab.analysis.verdicts.compare import Correction
 from mplab.analysis.verdicts.gate import GateCheck, change_text, name_of
 from mplab.base.files import replace
-from mplab.cli.change_output import change_content
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
+from mplab.cli.report_output import change_content
 from mplab.run.comparing import WINDOW, Comparison
 from mplab.run.comparing import compare as compare_runs
 from mplab.run.junit import Case, checks_xml
@@ -19,40 +19,33 @@ from mplab.run.run_directory import RUNS
 STYLES = {"worse": "red", "gone": "red", "better": "green", "too few": "dim", "no difference seen": "dim"}
 
 
-class Correction(StrEnum):
-    """Corrections of p-values for the number of metrics."""
-
-    HOLM = "holm"
-    BH = "bh"
-    NONE = "none"
-
-
 def compare(
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[BASELINE… RUN]",
             help="Runs: directories, or the beginnings or ends of their names. The last one is compared with all "
-            "others together. One alone (the newest by default) is compared with those of the same experiment before "
-            "it.",
+            "others together. A single run (the newest by default) is compared with the earlier runs of its "
+            "experiment.",
             show_default=False,
         ),
     ] = None,
     *,
     window: Annotated[
-        int, typer.Option(min=1, max=1000, help="How many earlier runs one run is compared with.")
+        int, typer.Option(min=1, max=1000, help="Number of earlier runs that a single run is compared with.")
     ] = WINDOW,
     correction: Annotated[
         Correction,
         typer.Option(
             help="Of p-values for the number of metrics: Holm's method, Benjamini and Hochberg's, or none.",
         ),
-    ] = Correction.BH,
+    ] = "bh",
     everything: Annotated[
-        bool, typer.Option("--all", help="Show all metrics; headlines, and what got worse or better, by default.")
+        bool,
+        typer.Option("--all", help="Show all metrics; default: headline metrics, and those that are better or worse."),
     ] = False,
     gate: Annotated[
-        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 when a check failed; docs/regression.md.")
+        bool, typer.Option("--gate/--no-gate", help="End with exit code 4 if a check fails; docs/regression.md.")
     ] = True,
     junit: Annotated[
         Path | None, typer.Option("--junit", help="Write the checks as JUnit XML to this file.", show_default=False)
@@ -61,20 +54,20 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     paths = [find_run(name, runs) for name in names or [""]]
-    done = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction.value)
+    comparison = compare_runs(paths[-1], paths[:-1], runs=runs, window=window, correction=correction)
     if junit is not None:
-        cases = checks_xml(f"compare {done.runs.run.manifest.run_id}", map(_case, done.checks))
+        cases = checks_xml(f"compare {comparison.runs.run.manifest.run_id}", map(_case, comparison.checks))
         replace(junit, cases.encode())
     if as_json:
-        print_json(_content(done))
+        print_json(_content(comparison))
     else:
-        _show(done, everything=everything)
+        _show(comparison, everything=everything)
     if gate:
-        done.check()
+        comparison.check()
 
 
-def _show(done: Comparison, *, everything: bool) -> None:
-    compared, checks = done.runs, done.checks
+def _show(comparison: Comparison, *, everything: bool) -> None:
+    compared, checks = comparison.runs, comparison.checks
 
     others = [run.manifest.run_id for run in compared.baseline]
     before = others[0] if len(others) == 1 else f"{len(others)} runs, {others[0]} to {others[-1]}"
@@ -100,7 +93,7 @@ def _show(done: Comparison, *, everything: bool) -> None:
         for check in budgets:
             rows.add_row(check.state, check.about, check.text, style="red" if check.state == "failed" else "")
         out.print(rows)
-    for shift in done.shifts:
+    for shift in comparison.shifts:
         out.print(f"• {shift.word} since {shift.run_id}: {shift.about}: {shift.text}", markup=False, soft_wrap=True)
 
 
@@ -110,8 +103,8 @@ def _case(check: GateCheck) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(done: Comparison) -> dict[str, object]:
-    compared = done.runs
+def _content(comparison: Comparison) -> dict[str, object]:
+    compared = comparison.runs
     return {
         "format": 1,
         "baseline": [run.manifest.run_id for run in compared.baseline],
@@ -119,8 +112,8 @@ def _content(done: Comparison) -> dict[str, object]:
         "correction": compared.correction,
         "warnings": list(compared.warnings),
         "missing": [series._asdict() for series in compared.missing],
-        "passed": not done.failed,
-        "checks": [vars(check) for check in done.checks],
-        "level_changes": [vars(shift) for shift in done.shifts],
+        "passed": not comparison.failed,
+        "checks": [vars(check) for check in comparison.checks],
+        "level_changes": [vars(shift) for shift in comparison.shifts],
         "changes": [change_content(change) for change in compared.changes],
     }

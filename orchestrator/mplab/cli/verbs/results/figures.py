@@ -31,7 +31,7 @@ def figures(
     cell: Annotated[
         list[str] | None,
         typer.Option(
-            "--cell", help="Use this cell alone; may be given again. All ok cells by default.", show_default=False
+            "--cell", help="Use only this cell; may be given again. All ok cells by default.", show_default=False
         ),
     ] = None,
     output: Annotated[
@@ -62,26 +62,26 @@ def figures(
 
 
 def _list(*, as_json: bool) -> None:
-    found = catalog()
+    known = catalog()
     if as_json:
         print_json(
             [
                 {
-                    "name": one.name,
-                    "title": one.figure.shape.title,
-                    "after": one.figure.shape.paper,
-                    "in_report": one.figure.in_report,
-                    "origin": one.origin,
+                    "name": entry.name,
+                    "title": entry.figure.shape.title,
+                    "after": entry.figure.shape.paper,
+                    "in_report": entry.figure.in_report,
+                    "origin": entry.origin,
                 }
-                for one in found.of_traces
+                for entry in known.of_traces
             ]
         )
     else:
-        foreign = any(one.origin for one in found.of_traces)
+        foreign = any(entry.origin for entry in known.of_traces)
         rows = table("figure", "shows", "after", "in report", *(["from"] if foreign else []))
-        for one in found.of_traces:
-            shape, shown = one.figure.shape, "yes" if one.figure.in_report else ""
-            rows.add_row(one.name, shape.title, shape.paper, shown, *([one.origin] if foreign else []))
+        for entry in known.of_traces:
+            shape, shown = entry.figure.shape, "yes" if entry.figure.in_report else ""
+            rows.add_row(entry.name, shape.title, shape.paper, shown, *([entry.origin] if foreign else []))
         out.print(rows)
-    for problem in found.unusable.values():
+    for problem in known.unusable.values():
         err.print(problem, style="yellow", markup=False, soft_wrap=True)

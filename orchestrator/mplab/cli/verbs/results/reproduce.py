@@ -9,19 +9,17 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, told
-from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
+from mplab.analysis.bundle.read import Bundle, DamagedBundleError
 from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
 from mplab.analysis.verdicts.gate import change_text, name_of
 from mplab.base.errors import InputError
-from mplab.cli.change_output import change_content
 from mplab.cli.options import (
     AllowHooksOption,
     AllowLabOption,
@@ -29,14 +27,15 @@ from mplab.cli.options import (
     LabOption,
     PhoneOption,
     RunsOption,
+    naming_options,
 )
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.cli.plan_table import announce_skipped
+from mplab.cli.report_output import change_content
 from mplab.cli.run_display import RunDisplay
-from mplab.run.planning import PlannedRun
-from mplab.run.reproducing import Reproduction, SecondRun, plan_again, remake_report, run_again
-from mplab.run.run_directory import RUNS
-from mplab.run.watch import Watch
+from mplab.run.reproducing import Reproduction, SecondRun
+from mplab.run.reproducing import reproduce as reproduce_bundle
+from mplab.run.run_directory import RUNS, RunDirectory
 
 GB = 10**9
 MAX_GB = 10
@@ -44,17 +43,13 @@ STYLES = {"differs": "red", "cannot be told": "dim"}
 _MOST_NAMED = 20
 
 
-class Only(StrEnum):
-    """Choices of ``--only``."""
-
-    REPORT = "report"
-
-
 def reproduce(
-    file: Annotated[Path, typer.Argument(metavar="BUNDLE", help="What 'mplab bundle' made.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="BUNDLE", help="Archive that 'mplab bundle' made.", show_default=False)
+    ],
     *,
     only: Annotated[
-        Only | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
+        Literal["report"] | None, typer.Option(help="Make the report again, and run nothing.", show_default=False)
     ] = None,
     keep: Annotated[
         Path | None,
@@ -73,30 +68,37 @@ def reproduce(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    with _folder(keep) as folder:
-        bundle = _open(file, folder, max_size * GB, as_json=as_json)
-        planned = None
-        if only is None:
-            planned = plan_again(
-                bundle,
+    with _folder(keep) as folder, naming_options(), RunDisplay() as display:
+
+        def reported(bundle: Bundle, remade: Rebuilt) -> None:
+            display.clear()
+            if not as_json:
+                _show_report(bundle, remade)
+
+        try:
+            reproduction = reproduce_bundle(
+                file,
+                folder,
+                only_report=only is not None,
                 lab=lab,
                 phone=phone,
-                runs=runs,
                 allow_hooks=allow_hooks,
                 allow_lab=allow_lab,
-                watch=Watch(warning=_warn),
+                max_bytes=max_size * GB,
+                runs=runs,
+                watch=display.watch(_begun),
+                reported=reported,
             )
-        remade = _remake(bundle)
-        if not as_json:
-            _show_report(bundle, remade)
-        second = _run_again(bundle, planned) if planned is not None else None
-        if second is not None and not as_json:
-            _show_results(second)
+        except DamagedBundleError as error:
+            if as_json:
+                print_json({"format": 1, "bundle": str(file), "broken": [asdict(part) for part in error.broken]})
+            raise
         if as_json:
-            print_json(_content(bundle, remade, second))
-    done = Reproduction(bundle, remade, second)
-    done.check()
-    if not done.good:
+            print_json(_content(reproduction))
+        elif reproduction.second is not None:
+            _show_results(reproduction.second)
+    reproduction.check()
+    if not reproduction.good:
         raise typer.Exit(1)
 
 
@@ -112,39 +114,15 @@ def _folder(keep: Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     if keep.exists():
-        raise InputError(f"--keep {keep}: is there already; name a folder that is not")
+        raise InputError(f"--keep {keep}: already exists. Name a new folder")
     yield keep
 
 
-def _open(file: Path, folder: Path, max_bytes: int, *, as_json: bool) -> Bundle:
-    with err.status("Checking …"):
-        try:
-            return open_bundle(file, folder, max_bytes=max_bytes)
-        except DamagedBundleError as error:
-            if as_json:
-                broken = [asdict(one) for one in error.broken]
-                print_json({"format": 1, "bundle": str(file), "broken": broken})
-            raise
-
-
-def _remake(bundle: Bundle) -> Rebuilt:
-    with err.status("Analysing …") as status:
-        show = Watch(analysis=lambda p: status.update(f"Analysing: {p.step} {p.done}/{p.total}"))
-        return remake_report(bundle, watch=show)
-
-
-def _run_again(bundle: Bundle, planned: PlannedRun) -> SecondRun:
-    def begun(_directory: Path, _complete: int) -> None:
-        about = f"{len(planned.cells)} cells, about {duration(planned.estimate_s)}"
-        err.print(f"{planned.experiment.title}: {about}", style="bold")
-        announce_skipped(planned)
-
-    with RunDisplay() as display:
-        return run_again(bundle, planned, watch=display.watch(begun))
-
-
-def _warn(text: str) -> None:
-    err.print(text, style="yellow")
+def _begun(directory: Path, _complete: int) -> None:
+    manifest = RunDirectory(directory).read_manifest()
+    about = f"{len(manifest.plan.cells)} cells, about {duration(manifest.plan.estimate_s)}"
+    err.print(f"{manifest.experiment.title}: {about}", style="bold")
+    announce_skipped(manifest.plan)
 
 
 def _show_report(bundle: Bundle, remade: Rebuilt) -> None:
@@ -160,8 +138,8 @@ def _show_report(bundle: Bundle, remade: Rebuilt) -> None:
         out.print(f"… and {len(remade.differences) - _MOST_NAMED} more: --json has all")
     if remade.versions:
         rows = table("what", "then", "here")
-        for what, then, here in remade.versions:
-            rows.add_row(what, then or "none", here or "none")
+        for name, then, here in remade.versions:
+            rows.add_row(name, then or "none", here or "none")
         out.print(rows)
     else:
         out.print("All versions are those of the run: raw data or the analysis must have been changed by hand.")
@@ -181,7 +159,7 @@ def _show_results(second: SecondRun) -> None:
     out.print()
     rows = table("result", "contrast", "then → now", "pairs")
     for pair in told(agreed.contrasts):
-        sizes = ", ".join(str(found.pairs if found else 0) for found in (pair.before, pair.after))
+        sizes = ", ".join(str(contrast.pairs if contrast else 0) for contrast in (pair.before, pair.after))
         rows.add_row(pair.agreement, pair.name, pair.text, sizes, style=STYLES.get(pair.agreement, ""))
     out.print(rows)
     for warning in agreed.compared.warnings:
@@ -195,7 +173,8 @@ def _show_results(second: SecondRun) -> None:
     out.print(f"→ {words[agreed.agreement]}")
 
 
-def _content(bundle: Bundle, remade: Rebuilt, second: SecondRun | None) -> dict[str, object]:
+def _content(reproduction: Reproduction) -> dict[str, object]:
+    bundle, remade = reproduction.bundle, reproduction.report
     return {
         "format": 1,
         "bundle": str(bundle.archive),
@@ -207,7 +186,7 @@ def _content(bundle: Bundle, remade: Rebuilt, second: SecondRun | None) -> dict[
             "differences": [asdict(difference) for difference in remade.differences],
             "versions": [{"what": what, "then": then, "here": here} for what, then, here in remade.versions],
         },
-        "results": _results(second) if second else None,
+        "results": _results(reproduction.second) if reproduction.second else None,
     }
 
 

@@ -2,9 +2,8 @@
 
 import sys
 import tempfile
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,32 +27,29 @@ IndexOption = Annotated[
     typer.Option("--index", help="The index; results.duckdb in the folder of runs by default.", envvar="MPLAB_INDEX"),
 ]
 UpdateOption = Annotated[
-    bool, typer.Option("--update/--no-update", help="Look for new and changed runs first, or ask the index as it is.")
+    bool,
+    typer.Option("--update/--no-update", help="Update the index with new and changed runs first, or use it unchanged."),
 ]
 
 
-class Form(StrEnum):
-    """Formats of an exported file."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-    JSON = "json"
+Form = Literal["csv", "parquet", "json"]
+"""Format of an exported file."""
 
 
 @app.command("index")
 def index(
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it anew from the run directories.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Make it again from the run directories.")] = False,
     runs: RunsOption = RUNS,
     file: IndexOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the index up to date with the run directories, which stay the truth."""
-    done = _update(runs, _file(runs, file), rebuild=rebuild)
+    """Update the index from the run directories."""
+    updated = _update(runs, _file(runs, file), rebuild=rebuild)
     if as_json:
-        print_json({"index": str(_file(runs, file)), **vars(done)})
+        print_json({"index": str(_file(runs, file)), **vars(updated)})
     else:
         out.print(
-            f"{_file(runs, file)}: {done.read} runs read, {done.kept} unchanged, {done.removed} gone",
+            f"{_file(runs, file)}: {updated.read} runs read, {updated.kept} unchanged, {updated.removed} gone",
             markup=False,
             soft_wrap=True,
         )
@@ -63,7 +59,10 @@ def index(
 def tables(as_json: JsonOption = False) -> None:
     """List the tables and their columns; docs/results.md and docs/trace-tables.md say more."""
 
-    known = {name: (one.doc, [field.name for field in one.fields]) for name, one in RESULT_TABLES.items()}
+    known = {
+        name: (table_schema.doc, [field.name for field in table_schema.fields])
+        for name, table_schema in RESULT_TABLES.items()
+    }
     for name in TRACES:
         known[name] = (TABLES[name].doc, ["run_id", "cell", *TABLES[name].schema])
     if as_json:
@@ -106,8 +105,8 @@ def export(
         str, typer.Argument(metavar="[TABLE]", help="A table (mplab results tables); or --query.", show_default=False)
     ] = "",
     *,
-    sql: Annotated[str, typer.Option("--query", help="What to export instead of a table.", show_default=False)] = "",
-    form: Annotated[Form, typer.Option("--format", help="What to write.")] = Form.CSV,
+    sql: Annotated[str, typer.Option("--query", help="Query to export instead of a table.", show_default=False)] = "",
+    form: Annotated[Form, typer.Option("--format", help="Format of the file.")] = "csv",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File; standard output by default.", show_default=False)
     ] = None,
@@ -115,11 +114,11 @@ def export(
     file: IndexOption = None,
     update: UpdateOption = True,
 ) -> None:
-    """Write a table, or what a query answers, as CSV, Parquet or JSON."""
+    """Write a table, or the result of a query, as CSV, Parquet or JSON."""
 
     if bool(name) == bool(sql):
-        raise InputError("one of the two is needed: a table (mplab results tables), or --query")
-    if output is None and form is Form.PARQUET:
+        raise InputError("a table (mplab results tables) or --query is needed, and only one of them")
+    if output is None and form == "parquet":
         raise InputError("Parquet needs a file: --output FILE.parquet")
     if name:
         check_name("table", name, (*RESULT_TABLES, *TRACES))
@@ -130,7 +129,7 @@ def export(
     with tempfile.TemporaryDirectory() as folder:
         path = output or Path(folder) / "rows"
         quoted = name.replace('"', '""')
-        write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form.value)  # noqa: S608 - quoted
+        write(_file(runs, file), sql or f'SELECT * FROM "{quoted}"', path, form)  # noqa: S608 - quoted
         if output is None:
             text = path.read_text(encoding="utf-8")
             typer.echo(escaped(text) if sys.stdout.isatty() else text, nl=False)
@@ -150,7 +149,7 @@ def _file(runs: Path, file: Path | None) -> Path:
 def _update(runs: Path, file: Path, *, rebuild: bool = False) -> Updated:
 
     with err.status("Reading the runs …"):
-        done = update(runs, file, rebuild=rebuild)
-    for problem in done.problems:
+        updated = update(runs, file, rebuild=rebuild)
+    for problem in updated.problems:
         err.print(f"! {problem}", style="yellow", markup=False, soft_wrap=True)
-    return done
+    return updated

@@ -1,4 +1,4 @@
-"""Show one cell: why it counts or not, its links and transport as verified, its steps, scores and files."""
+"""Show one cell: its verdict, its measured links and transport, its steps, scores and files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Draw each metric over all runs of an experiment, and say when its level changed."""
+"""Draw each metric over all runs of an experiment, and list the changes of its level."""
 
 import webbrowser
 from pathlib import Path
@@ -26,7 +26,7 @@ def trend(
         Path | None,
         typer.Option("--output", "-o", help="The page; trend-EXPERIMENT.html in the folder of runs by default."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All metrics, not the headlines alone.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All metrics, not only the headline metrics.")] = False,
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in the web browser.")] = False,
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
@@ -39,22 +39,22 @@ def trend(
         raise InputError(f"{runs}: no run in it can be read: {why}")
     if name not in known:
         raise InputError(f"{runs}: {unknown('experiment', name, known)}")
-    found = histories(results, name, headline_only=not everything)
-    if not found:
+    series = histories(results, name, headline_only=not everything)
+    if not series:
         raise InputError(f"{runs}: fewer than two analysed runs of {name} with the same metric: there is no history")
     own = [run for run in results.records if run.manifest.experiment.name == name]
     page = output or runs / f"trend-{name}.html"
-    replace(page, trend_page(name, found, own[-1].transports).encode())
+    replace(page, trend_page(name, series, own[-1].transports).encode())
     for problem in results.unread:
         err.print(f"! {problem}", style="yellow", markup=False)
-    changes = list(shifts(found))
+    changes = list(shifts(series))
     if as_json:
         print_json(
             {
                 "experiment": name,
                 "page": str(page),
                 "level_changes": [vars(change) for change in changes],
-                "histories": [_history(history) for history in found],
+                "histories": [_history(history) for history in series],
             }
         )
     else:
@@ -63,7 +63,7 @@ def trend(
             text = f"• {change.word} since {change.run_id}: {change.about}: {change.text}"
             out.print(text, style=style, markup=False, soft_wrap=True)
         if not changes:
-            out.print(f"{len(found)} histories: no change of level was seen")
+            out.print(f"{len(series)} histories: no change of level was seen")
         out.print(f"\nTrend: {page}", markup=False, soft_wrap=True)
     if open_it:
         webbrowser.open(page.resolve().as_uri())

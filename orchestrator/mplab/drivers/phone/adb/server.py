@@ -12,11 +12,11 @@ import adbutils
 from adbutils import AdbConnection
 
 from mplab.base.errors import DeviceError, last_words
+from mplab.base.files import state_directory
 from mplab.base.lock import private_directory
 from mplab.base.polling import wait_until
 from mplab.base.ports import free_port
 from mplab.base.programs import ADB
-from mplab.base.state import state_directory
 
 _START_TIMEOUT_S = 15.0
 _STOP_TIMEOUT_S = 5.0

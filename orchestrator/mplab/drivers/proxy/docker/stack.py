@@ -15,8 +15,8 @@ from pydantic import TypeAdapter
 
 from mplab.base.configs import write_private
 from mplab.base.errors import LabNotReadyError
+from mplab.base.files import state_directory
 from mplab.base.programs import PROXY_DIR
-from mplab.base.state import state_directory
 from mplab.drivers.proxy.byhand import ServiceState
 from mplab.drivers.proxy.docker.base import Say, ensure_base
 from mplab.drivers.proxy.docker.compose import default_settings, one_for_each_image, profiles, run_compose

@@ -14,7 +14,7 @@ from mplab.drivers.shaper.tc.base import TcDriver
 from mplab.drivers.shaper.tc.capabilities import Capabilities, check_shaping, find_capabilities
 from mplab.drivers.shaper.tc.offloads import SHOW, parse_offloads
 from mplab.drivers.shaper.tc.shell import connected, quote
-from mplab.format.patterns import pattern_schema
+from mplab.format.names import pattern_schema
 from mplab.userfiles.machine_fields import DeadMan, Host, InterfaceName, SshFile, named
 from mplab.userfiles.machines import Section, ShapingMachine, known_driver
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from functools import partial
+from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -17,8 +18,7 @@ from mplab.drivers.shaper.driver import phone_driver_of
 from mplab.drivers.shaper.owner import shaping_resource
 from mplab.drivers.transport import DRIVERS
 from mplab.format.link import LinkCondition
-from mplab.lab.driver import Identity, PhoneDriver
-from mplab.lab.phones.adb.rules import check_real_lab, check_serials, real_refusals
+from mplab.lab.driver import Identity, LabSettings, PhoneDriver
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
@@ -28,7 +28,6 @@ from mplab.userfiles.machines import ShapingMachine
 if TYPE_CHECKING:
     from mplab.drivers.phone.adb.phone import AdbPhone
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
 
 
 class AdbPhones(PhoneDriver):
@@ -41,7 +40,7 @@ class AdbPhones(PhoneDriver):
     android = True
     own_shell = True
 
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """See `PhoneDriver`."""
         with deferred("Docker's client is slow to import"):
             from mplab.lab.phones.adb.lab import BenchLab
@@ -77,7 +76,7 @@ class AdbPhones(PhoneDriver):
         """See `PhoneKind`: the phone and, if it shapes itself through adb, the phone as a shaper."""
         serial = _adb(settings).serial
         yield _adb(settings).resource(name)
-        by_adb = settings.root_shell is None and any(place.at for place in settings.attachments().values())
+        by_adb = settings.root_shell is None and any(attachment.at for attachment in settings.attachments().values())
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))
 
@@ -92,9 +91,9 @@ class AdbPhones(PhoneDriver):
 
         Files that are copied to the phone are removed again.
         """
-        what, settings = f"phone {name}", _adb(lab.phones[name])
+        subject, settings = f"phone {name}", _adb(lab.phones[name])
         if ADB.find() is None:
-            yield Finding(f"{what}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
+            yield Finding(f"{subject}: adb", "missing", f"not found ({ADB.purpose})", ADB.remedy)
             return
         with deferred("slow to import, needed by few labs"):
             from mplab.drivers.phone.adb import open_phone
@@ -102,10 +101,10 @@ class AdbPhones(PhoneDriver):
             with open_phone(name, settings) as phone:
                 yield from _findings(phone, settings, lab.by_itself(name))
         except MplabError as error:
-            yield Finding(what, "missing", str(error), "see the message")
+            yield Finding(subject, "missing", str(error), "see the message")
         if lab.proxy is None or not lab.proxy.listen:
             yield Finding(
-                f"{what}: proxy",
+                f"{subject}: proxy",
                 "warning",
                 "the lab file names no address at which this phone reaches a proxy: runs cannot use it",
                 "add 'proxy: {driver: docker, engine: …, listen: [ADDRESS]}'",
@@ -115,31 +114,31 @@ class AdbPhones(PhoneDriver):
 def _findings(phone: "AdbPhone", settings: AdbPhoneFile, itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.readiness import default_thresholds, measure_readiness
-    what, found = f"phone {phone.name}", phone.identity()
-    yield Finding(what, "ok", f"{phone.serial} answers: {found.model}, {found.os}")
+    subject, identity = f"phone {phone.name}", phone.identity()
+    yield Finding(subject, "ok", f"{phone.serial} answers: {identity.model}, {identity.os}")
     if settings.unrooted:
         yield unrooted_finding(phone.name)
     elif not phone.rooted:
         remedy = f"root it, or allow root in its root manager: docs/phones.md; or {BY_SOCKS}"
-        yield Finding(f"{what}: root", "missing", "none: a run needs root for its traffic", remedy)
+        yield Finding(f"{subject}: root", "missing", "none: a run needs root for its traffic", remedy)
     else:
         yield from _rooted_findings(phone, itself)
     problems = measure_readiness(phone, settings.ready or default_thresholds(), settings.apps).problems
     for problem in problems:
-        yield Finding(f"{what}: ready", "missing", problem, "see 'ready' in the lab file")
+        yield Finding(f"{subject}: ready", "missing", problem, "see 'ready' in the lab file")
     if not problems:
-        yield Finding(f"{what}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
+        yield Finding(f"{subject}: ready", "ok", "charged, cool, awake, idle, its clock and both networks are there")
 
 
 def _rooted_findings(phone: "AdbPhone", itself: ShapingMachine[BaseModel] | None) -> Iterator[Finding]:
     """Yield the findings that need root: on each transport, and on shaping on the phone itself."""
     with deferred("slow to import"):
         from mplab.drivers.phone.adb.kernel import read_kernel
-    what = f"phone {phone.name}"
-    yield Finding(f"{what}: root", "ok", f"by '{phone.root.value}'")
+    subject = f"phone {phone.name}"
+    yield Finding(f"{subject}: root", "ok", f"by '{phone.root.value}'")
     for transport, driver in DRIVERS.importable().items():
         if reason := driver.check_phone(partial(read_kernel, phone)):
-            yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
+            yield Finding(f"{subject}: {transport}", "warning", reason, f"cells with {driver.title} will fail")
     if itself is not None:
         yield from phone_driver_of(itself).check(phone, itself)
 
@@ -150,3 +149,60 @@ def _adb(settings: PhoneFile | None) -> AdbPhoneFile:
 
 
 DRIVER = AdbPhones()
+
+
+def check_real_lab(lab: LabFile, phone: str, checker: Checker) -> None:
+    """Add a problem if the lab file has no proxy address that a phone with ``driver: adb`` can reach."""
+    if lab.proxy is None:
+        checker.add(
+            ("phones", phone, "driver"),
+            "a run with a real phone needs a proxy that the phone can reach, and there is no 'proxy': "
+            "'proxy: {driver: docker, engine: ssh://user@server, listen: [ADDRESS]}' names one",
+        )
+    elif not lab.proxy.listen:
+        checker.add(
+            ("proxy",),
+            "key 'listen' is missing: the address of the engine's host at which the phone reaches the proxy",
+        )
+    else:
+        for index, address in enumerate(lab.proxy.listen):
+            if IPv4Address(address).is_loopback:
+                text = f"address '{address}': is this machine's own loopback, which no real phone can reach"
+                checker.add(("proxy", "listen", index), text)
+
+
+def check_serials(lab: LabFile, name: str, checker: Checker) -> None:
+    """Add a problem if a phone's serial number is needed and missing, or is that of an earlier phone."""
+    by_adb = {other: phone.serial for other, phone in lab.phones.items() if isinstance(phone, AdbPhoneFile)}
+    serial = by_adb[name]
+    if serial is None and len(by_adb) > 1:
+        checker.add(("phones", name), "key 'serial' is missing: there are several phones with 'driver: adb'")
+    elif serial is not None:
+        first = next(other for other, its in by_adb.items() if its == serial)
+        if first != name:
+            checker.add(("phones", name, "serial"), f"'{serial}' is that of {first} already")
+
+
+def real_refusals(link: LinkCondition, phone: str, shaped: Collection[str]) -> Iterator[str]:
+    """Yield the parts of a condition that no lab with a real phone can make, with any shapers.
+
+    Args:
+        link: the condition.
+        phone: its name in the lab file.
+        shaped: paths with a shaper: ``wifi``, ``lte``.
+    """
+    if link.core_rtt_ms:
+        yield (
+            "core_rtt: a lab with a real phone cannot shape the path behind the proxy: leave it out, "
+            "or use the virtual lab"
+        )
+    for moment in link.changes:
+        where = f"{moment.path} at {moment.at_s:g} s"
+        if moment.interface or moment.access_point:
+            kind = "interface" if moment.interface else "access_point"
+            yield (
+                f"{where}: {kind}: the Android of {phone} switches its interfaces itself: "
+                "allowed: values of the path, radio, route, multipath"
+            )
+        elif moment.radio and moment.path not in shaped:
+            yield f"{where}: radio: no shaper on this path of {phone} can drop its packets"

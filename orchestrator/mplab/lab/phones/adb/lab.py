@@ -122,14 +122,14 @@ class BenchLab(AndroidLab, BaseLab):
         """Return a factory that refuses: a real phone has apps but no browser, and the origin has no desktop peer."""
 
         def refuse(**_settings: object) -> NoReturn:
-            what = "no desktop peer: nothing of this lab but containers is at the origin"
-            raise StepError(f"a lab with a real phone has {what if node == 'peer' else 'apps, no browser of its own'}")
+            missing = "no desktop peer: its origin has only containers"
+            raise StepError(f"a lab with a real phone has {missing if node == 'peer' else 'apps, but no browser'}")
 
         return refuse
 
     def open_sound(self, log: Path) -> SoundCard:
         """Raise StepError: a real phone has its own sound card, which cannot be recorded."""
-        raise StepError(f"{self.phone.label}: what a real phone plays cannot be recorded here")
+        raise StepError(f"{self.phone.label}: the sound of a real phone cannot be recorded")
 
     def _checks(self) -> list[Callable[[], None]]:
         return [partial(check_there, self.phone), self.shaper.check_alive, *super()._checks()]

@@ -15,8 +15,7 @@ from mplab.drivers.phone.kernel import KernelMptcp, PhoneFacts
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.drivers.transport import DRIVERS
 from mplab.format.link import LinkCondition
-from mplab.lab.driver import PhoneDriver
-from mplab.lab.needs import missing_on_phone
+from mplab.lab.driver import LabSettings, PhoneDriver, missing_on_phone
 from mplab.lab.phones.rooting import BY_SOCKS, unrooted_finding, unrooted_refusals
 from mplab.lab.phones.virtual.driver import check_node
 from mplab.userfiles.check import Checker
@@ -26,7 +25,6 @@ from mplab.userfiles.labuse import LabUse
 if TYPE_CHECKING:
     from mplab.device.android.model import PhoneModel
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
 
 DEFAULT_MODEL = "android-13"
 """Model of an emulated phone if the lab file names none."""
@@ -39,11 +37,11 @@ def _models() -> list[str]:
     return sorted(path.stem for folder in folders for path in Path(folder, "phones").glob("*.yaml"))
 
 
-def _parse_model(found: object) -> str:
+def _parse_model(value: object) -> str:
     names = _models()
-    if isinstance(found, str) and found in names:
-        return found
-    raise ValueError(unknown("phone", str(found), names))
+    if isinstance(value, str) and value in names:
+        return value
+    raise ValueError(unknown("phone", str(value), names))
 
 
 ModelName = Annotated[str, BeforeValidator(_parse_model), WithJsonSchema({"type": "string", "enum": _models()})]
@@ -65,7 +63,7 @@ class EmulatedPhones(PhoneDriver):
     settings = EmulatedPhoneFile
     android = True
 
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """See `PhoneDriver`."""
         with deferred("slow to import, needed by few labs"):
             from mplab.lab.phones.emulated.lab import EmulatedLab
@@ -101,10 +99,10 @@ class EmulatedPhones(PhoneDriver):
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
         """See `PhoneDriver`. Check the device's programs, root and Multipath TCP; start nothing."""
         yield check_node(name)
-        what, settings = f"phone {name}", lab.phones[name]
+        subject, settings = f"phone {name}", lab.phones[name]
         missing = [program for program in self.programs(settings) if program.find() is None]
         for program in missing:
-            yield Finding(f"{what}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
+            yield Finding(f"{subject}: {program.name}", "missing", f"not found ({program.purpose})", program.remedy)
         if missing:
             return
         model = model_of(settings)
@@ -112,12 +110,14 @@ class EmulatedPhones(PhoneDriver):
             yield unrooted_finding(name)
         elif model.root == "none":
             remedy = f"choose another model: mplab lab device list; or {BY_SOCKS}"
-            yield Finding(f"{what}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
+            yield Finding(f"{subject}: root", "missing", "not rooted: a run needs root for its traffic", remedy)
         for transport, driver in DRIVERS.importable().items():
             if reason := missing_on_phone(LabUse(lab, phone=name), transport):
-                yield Finding(f"{what}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped")
-        found = f"{model.model}, Android {model.android}, emulated"
-        yield Finding(what, "ok", found, f"to switch it on: mplab lab up --lab {lab_file}")
+                yield Finding(
+                    f"{subject}: {transport}", "warning", reason, f"cells with {driver.title} will be skipped"
+                )
+        text = f"{model.model}, Android {model.android}, emulated"
+        yield Finding(subject, "ok", text, f"to switch it on: mplab lab up --lab {lab_file}")
 
 
 def model_name(settings: PhoneFile | None) -> str:

@@ -13,9 +13,9 @@ from mplab.drivers.phone.adb import AdbPhone, AdbServer, settings_of
 from mplab.drivers.phone.adb.radios import Radios
 from mplab.drivers.phone.settings import AndroidPhoneFile
 from mplab.lab.android import AndroidLab, AndroidSide, capture_points_of, check_there, facts_of, told_to_apps
+from mplab.lab.driver import LabSettings
 from mplab.lab.phones.emulated.driver import model_name
 from mplab.lab.phones.virtual.lab import VirtualLab
-from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
 
 

@@ -7,14 +7,13 @@ from mplab.base.deferred import deferred
 from mplab.base.enter import check_namespaces
 from mplab.base.errors import MplabError
 from mplab.base.findings import Finding
-from mplab.lab.driver import PhoneDriver
+from mplab.lab.driver import LabSettings, PhoneDriver
 from mplab.userfiles.check import Checker
 from mplab.userfiles.lab import LabFile, PhoneFile
 from mplab.userfiles.phone import drivers_text, drivers_that
 
 if TYPE_CHECKING:
     from mplab.lab.protocol import Lab
-    from mplab.lab.settings import LabSettings
 
 
 class VirtualPhones(PhoneDriver):
@@ -25,7 +24,7 @@ class VirtualPhones(PhoneDriver):
     settings = PhoneFile
     same_clock = True
 
-    def open_lab(self, settings: "LabSettings") -> "Lab":
+    def open_lab(self, settings: LabSettings) -> "Lab":
         """See `PhoneDriver`."""
         with deferred("imported when a lab is opened"):
             from mplab.lab.phones.virtual.lab import VirtualLab
@@ -45,12 +44,12 @@ class VirtualPhones(PhoneDriver):
 
 def check_node(name: str) -> Finding:
     """Check that this machine can run a phone in a node of the virtual lab."""
-    what = f"phone {name}"
+    subject = f"phone {name}"
     try:
         check_namespaces()
     except MplabError as error:
-        return Finding(what, "missing", str(error), "see the message")
-    return Finding(what, "ok", "virtual: 'mplab doctor' checks what it needs")
+        return Finding(subject, "missing", str(error), "see the message")
+    return Finding(subject, "ok", "virtual: 'mplab doctor' checks what it needs")
 
 
 DRIVER = VirtualPhones()

@@ -26,8 +26,8 @@ from mplab.drivers.ui import BrowserFactory
 from mplab.drivers.ui.console import ConsoleLog
 from mplab.lab import topology
 from mplab.lab.base import BaseLab
+from mplab.lab.driver import LabSettings
 from mplab.lab.network import make_network
-from mplab.lab.settings import LabSettings
 from mplab.lab.topology import SCRATCH
 from mplab.userfiles.machines import ShapingMachine
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,44 +11,40 @@ import typer
 from typer.core import TyperGroup
 
 from mplab.base.errors import GateError, InputError
-from mplab.base.files import replace
-from mplab.base.lock import is_locked, resource_lock
-from mplab.campaign.directory import CampaignDirectory, quarantined_before
-from mplab.campaign.file import Campaign, fingerprint
-from mplab.campaign.page import Night
+from mplab.campaign import executing
+from mplab.campaign.directory import CampaignDirectory
+from mplab.campaign.file import Campaign, read_campaign_file
 from mplab.campaign.page import serve as serve_page
-from mplab.campaign.scheduler import Scheduler
+from mplab.campaign.retention import apply_retention, plan_retention
+from mplab.campaign.systemd import Nightly, Scope, folder_of, units
+from mplab.campaign.systemd import install as install_units
+from mplab.campaign.systemd import uninstall as uninstall_units
 from mplab.cli.options import JsonOption, RunsOption
 from mplab.cli.output import counted, duration, err, out, print_json, table
-from mplab.cli.verbs.experiments.nightly import upkeep
-from mplab.cli.verbs.experiments.nightly.display import CampaignDisplay, campaign_table, night_of
-from mplab.cli.verbs.experiments.nightly.options import (
-    CAMPAIGNS,
-    CampaignArgument,
-    CampaignFileArgument,
-    CampaignsOption,
-    campaigns_in,
-    find_campaign,
-    read_campaign,
-)
-from mplab.format.campaign import CampaignRecord, CampaignState, Job
-from mplab.format.campaignevents import (
-    CampaignContinued,
-    CampaignEvent,
-    CampaignPaused,
-    CampaignPlanned,
-    ResourceQuarantined,
-    ResourceReleased,
-)
-from mplab.format.events import EventLog
-from mplab.format.record import json_of, utc_now
-from mplab.run import host
-from mplab.run.junit import Case, checks_xml
-from mplab.run.orders import order
-from mplab.run.planning import load
-from mplab.run.run_directory import RUNS, new_run_id
+from mplab.cli.verbs.experiments.nightly.display import CampaignDisplay, campaign_table
+from mplab.format.campaignevents import CampaignContinued, CampaignPaused
+from mplab.format.record import json_of
+from mplab.run.run_directory import RUNS
 
 _WATCH_S = 1.0
+
+CAMPAIGNS = Path("campaigns")
+
+CampaignsOption = Annotated[
+    Path,
+    typer.Option("--campaigns", help="Folder that holds the campaigns.", envvar="MPLAB_CAMPAIGNS", show_default=True),
+]
+CampaignArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Campaign directory, or the beginning or end of its name; the newest campaign by default.",
+        show_default=False,
+    ),
+]
+CampaignFileArgument = Annotated[Path, typer.Argument(help="Campaign file (YAML).", show_default=False)]
+SystemOption = Annotated[
+    bool, typer.Option("--system", help="Units of root in /etc/systemd/system, instead of this user's units.")
+]
 
 
 class _RunByDefault(TyperGroup):
@@ -69,20 +65,15 @@ def run(
     *,
     runs: RunsOption = RUNS,
     campaigns: CampaignsOption = CAMPAIGNS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be run.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the jobs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a campaign: several experiments, on all phones and routers that they name ('run' may be left out)."""
-    campaign = read_campaign(file, runs)
+    campaign = executing.plan(file, runs)
     if dry_run:
         _show_plan(campaign, as_json=as_json)
         return
-    resources = {resource for job in campaign.jobs for resource in job.resources}
-    quarantined = quarantined_before(campaigns, resources)
-    planned: list[CampaignEvent] = [CampaignPlanned(name=campaign.name, title=campaign.title, jobs=campaign.jobs)]
-    planned += [ResourceQuarantined(resource=resource, reason=reason) for resource, reason in quarantined.items()]
-    directory = CampaignDirectory.create(campaigns, campaign.source, _record(campaign, runs), planned)
-    _execute(directory, as_json=as_json)
+    _execute(executing.begin(campaign, runs=runs, campaigns=campaigns), as_json=as_json)
 
 
 @app.command()
@@ -91,16 +82,16 @@ def resume(
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
     killed: Annotated[
-        bool, typer.Option("--killed", help="Do nothing when it has ended, was interrupted, or is at work.")
+        bool, typer.Option("--killed", help="Do nothing if it has ended, was interrupted, or is running.")
     ] = False,
     of: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The newest campaign of this file.", show_default=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Go on with a campaign that was interrupted or killed; what is complete is kept."""
-    directory = _newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
-    if directory is None or (killed and not _can_go_on(night_of(directory))):
+    """Continue a campaign that was interrupted or killed; complete cells are kept."""
+    directory = executing.newest_of(of, campaigns) if of is not None else find_campaign(name, campaigns)
+    if directory is None or (killed and not executing.read(directory).can_resume):
         return
     _execute(directory, as_json=as_json)
 
@@ -110,21 +101,21 @@ def status(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on showing it until it has ended.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it until it has ended.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how far a campaign is: jobs, phones, last failures, time left."""
+    """Show the progress of a campaign: jobs, phones, last failures, time left."""
     directory = find_campaign(name, campaigns)
     if watch and not as_json:
         _watch(directory)
         return
-    night = night_of(directory)
+    night = executing.read(directory)
     if as_json:
         print_json({"campaign": str(directory.path), **night.to_json()})
         return
     out.print(campaign_table(night))
     if night.phase in {"killed", "interrupted"}:
-        out.print(f"\nGo on with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
+        out.print(f"\nContinue with: mplab nightly resume {directory.path}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -132,12 +123,12 @@ def serve(
     name: CampaignArgument = "",
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
-    address: Annotated[str, typer.Option(help="Of this machine itself.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    address: Annotated[str, typer.Option(help="Loopback address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port; 0: any free one.")] = 8080,
 ) -> None:
-    """Show how far a campaign is as a web page on this machine, until Ctrl-C."""
+    """Serve the progress of a campaign as a web page on this machine, until Ctrl-C."""
     directory = find_campaign(name, campaigns)
-    with serve_page(address, port, lambda: night_of(directory), runs=directory.runs) as url:
+    with serve_page(address, port, lambda: executing.read(directory), runs=directory.runs) as url:
         err.print(f"{directory.id}: {url} (Ctrl-C ends it)", soft_wrap=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
@@ -145,70 +136,119 @@ def serve(
 
 @app.command()
 def pause(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
-    """Let a campaign wait: its runs after the cell that each is at, until 'continue'."""
-    directory = _order(name, campaigns, CampaignPaused())
-    err.print(f"{directory.id} waits; it goes on with: mplab nightly continue {directory.id}", soft_wrap=True)
+    """Pause a campaign: each run pauses after its current cell, until 'continue'."""
+    directory = find_campaign(name, campaigns)
+    executing.send(directory, CampaignPaused())
+    err.print(f"{directory.id} pauses; continue with: mplab nightly continue {directory.id}", soft_wrap=True)
 
 
 @app.command("continue")
 def go_on(name: CampaignArgument = "", *, campaigns: CampaignsOption = CAMPAIGNS) -> None:
-    """Let a campaign go on that waits."""
-    err.print(f"{_order(name, campaigns, CampaignContinued()).id} goes on", soft_wrap=True)
+    """Continue a paused campaign."""
+    directory = find_campaign(name, campaigns)
+    executing.send(directory, CampaignContinued())
+    err.print(f"{directory.id} continues", soft_wrap=True)
 
 
 @app.command()
 def release(
-    resource: Annotated[str, typer.Argument(help="What is in quarantine, as 'status' names it.", show_default=False)],
+    resource: Annotated[str, typer.Argument(help="Name of the resource, as 'status' shows it.", show_default=False)],
     *,
     campaigns: CampaignsOption = CAMPAIGNS,
 ) -> None:
-    """Let all campaigns of a folder use a phone, router, server or lab again that is in quarantine, or rests."""
-    found = list(campaigns_in(campaigns))
-    stopped = [one for one in found if _stands_still(one, resource)]
-    if not stopped:
-        known = {status.name for one in found for status in one.read_state().resources}
-        what = "is neither in quarantine nor resting" if resource in known else "is not known"
-        raise InputError(f"{resource!r} {what}; known are: {', '.join(sorted(known)) or 'none'}")
-    for directory in stopped:
-        with EventLog(directory.events_file, beside=True) as events:
-            events.append(ResourceReleased(resource=resource))
+    """Release a phone, router, server or lab that is in quarantine or rests, for all campaigns of a folder."""
+    executing.release(resource, campaigns)
     err.print(f"{resource} is used again", soft_wrap=True)
 
 
-def _stands_still(directory: CampaignDirectory, resource: str) -> bool:
-    found = (status for status in directory.read_state().resources if status.name == resource)
-    return any(status.quarantined or status.rests_until is not None for status in found)
-
-
-def _newest_of(file: Path, campaigns: Path) -> CampaignDirectory | None:
-    """Return the newest campaign of a file; None: there is no such campaign."""
-    wanted = str(file.resolve())
-    return next((one for one in reversed(list(campaigns_in(campaigns))) if one.read_record().file == wanted), None)
-
-
-def _can_go_on(night: Night) -> bool:
-    """Return whether the campaign was killed and still has time left."""
-    ends_by = night.state.ends_by
-    return night.phase == "killed" and (ends_by is None or ends_by > night.now)
-
-
-def _record(campaign: Campaign, runs: Path) -> CampaignRecord:
-    return CampaignRecord(
-        campaign=new_run_id(campaign.name),
-        file=str(campaign.path.resolve()),
-        runs=str(runs.resolve()),
-        host=host.describe_host(),
-        versions=host.describe_versions(),
-        git=host.describe_git(),
-        started=utc_now(),
+@app.command()
+def install(
+    file: CampaignFileArgument,
+    *,
+    runs: RunsOption = RUNS,
+    campaigns: CampaignsOption = CAMPAIGNS,
+    system: SystemOption = False,
+    enable: Annotated[bool, typer.Option("--enable", help="Also reload systemd and enable them.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show them.")] = False,
+) -> None:
+    """Write systemd units that start a campaign every day, and continue it after a power loss."""
+    campaign = executing.plan(file, runs)
+    if campaign.file.at is None:
+        raise InputError(f"{file}: no 'at', the time of the start. Write at: \"22:00\"")
+    scope = _scope(system=system)
+    nightly = Nightly(
+        name=campaign.name,
+        file=file.resolve(),
+        at=campaign.file.at,
+        runs=runs.resolve(),
+        campaigns=campaigns.resolve(),
+        scope=scope,
     )
+    texts, folder = units(nightly), folder_of(scope)
+    if dry_run:
+        for name, text in texts.items():
+            out.print(f"# {folder / name}\n{text}", markup=False, soft_wrap=True)
+        return
+    _say_commands([folder / name for name in texts], install_units(texts, folder, scope=scope, enable=enable))
 
 
-def _changed(job: Job) -> bool:
-    try:
-        return fingerprint(load(Path(job.file), job.lab, job.phone, job.given)) != job.sha256
-    except InputError:
-        return True
+@app.command()
+def uninstall(
+    name: Annotated[str, typer.Argument(help="Name of the campaign, as in its file.", show_default=False)],
+    *,
+    system: SystemOption = False,
+    disable: Annotated[bool, typer.Option("--disable", help="Also disable them in systemd.")] = False,
+) -> None:
+    """Remove the systemd units of a campaign; a running one continues."""
+    scope = _scope(system=system)
+    _say_commands([], uninstall_units(name, folder_of(scope), scope=scope, disable=disable))
+
+
+@app.command()
+def tidy(
+    file: CampaignFileArgument,
+    *,
+    runs: RunsOption = RUNS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the actions.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compress and remove old captures and runs by the rules of a campaign file; campaigns do so at their end."""
+    rules = read_campaign_file(file)[0].retention
+    if rules is None:
+        raise InputError(f"{file}: no 'retention': everything is kept")
+    actions = plan_retention(runs, rules)
+    results = () if dry_run else apply_retention(actions, runs)
+    problems = [result for result in results if result.problem]
+    if as_json:
+        freed = sum(result.freed_bytes for result in results)
+        entries = [{"text": one.action.text, "freed_bytes": one.freed_bytes, "problem": one.problem} for one in results]
+        print_json({"actions": [action.text for action in actions], "results": entries, "freed_bytes": freed})
+    else:
+        for action in actions:
+            out.print(action.text, markup=False, soft_wrap=True)
+        for result in problems:
+            err.print(f"{result.action.text}: {result.problem}", style="red", markup=False, soft_wrap=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+def find_campaign(name: str, campaigns: Path) -> CampaignDirectory:
+    """Return the campaign directory for `name`: a path, the start or end of a name in `campaigns`, "" for the newest.
+
+    Raises:
+        InputError: no campaign matches, or more than one.
+    """
+    if name and (Path(name) / "campaign.json").is_file():
+        return CampaignDirectory.open(Path(name))
+    directories = sorted(path.parent for path in campaigns.glob("*/campaign.json"))
+    if not directories:
+        raise InputError(f"{campaigns}: no campaign in it; 'mplab nightly FILE' makes one, --campaigns names a folder")
+    matches = [path for path in directories if path.name.startswith(name) or path.name.endswith(name)]
+    if not name or len(matches) == 1:
+        return CampaignDirectory.open(directories[-1] if not name else matches[0])
+    names = ", ".join(path.name for path in (matches or directories)[-5:])
+    problem = "several campaigns are" if matches else "no campaign is"
+    raise InputError(f"{campaigns}: {problem} called {name!r}; there are: {names}")
 
 
 def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
@@ -218,50 +258,28 @@ def _execute(directory: CampaignDirectory, *, as_json: bool) -> None:
         typer.Exit: with code 1, if a job failed, or was left out for another reason than the campaign's time limit.
         GateError: a job is worse than the earlier runs of its experiment, or exceeds a budget.
     """
-    one = resource_lock(f"campaign-of-{zlib.crc32(directory.read_record().file.encode()):08x}", run_id=directory.id)
-    with one, CampaignDisplay(directory, page=True) as display:
-        state = Scheduler(directory, display.show, _changed).execute()
-    replace(directory.junit_file, checks_xml(directory.id, _cases(state)).encode())
+    with executing.file_lock(directory), CampaignDisplay(directory, page=True) as display:
+        state = executing.execute(directory, display.show)
     if err.is_terminal:
         err.bell()
     if as_json:
-        print_json({"campaign": str(directory.path), **night_of(directory).to_json()})
+        print_json({"campaign": str(directory.path), **executing.read(directory).to_json()})
     elif out.is_terminal:
-        out.print(campaign_table(night_of(directory)))
-    bad = [status for status in state.jobs if status.state != "done"]
-    for status_of in bad:
-        err.print(f"{status_of.job.id}: {status_of.state}: {status_of.reason}", style="red", markup=False)
-    if any(status_of.state == "failed" or status_of.reason != state.cut for status_of in bad):
+        out.print(campaign_table(executing.read(directory)))
+    for status in state.not_done:
+        err.print(f"{status.job.id}: {status.state}: {status.reason}", style="red", markup=False)
+    if state.failed:
         raise typer.Exit(1)
-    if worse := [status_of for status_of in state.jobs if status_of.worse]:
+    if worse := [status for status in state.jobs if status.worse]:
         raise GateError(f"{directory.id}: {len(worse)} jobs are worse: {worse[0].job.id}: {worse[0].compared}")
-
-
-def _cases(state: CampaignState) -> list[Case]:
-    cases = []
-    for found in state.jobs:
-        failure = found.reason if found.state == "failed" else ""
-        skipped = found.reason if found.state == "left out" else ""
-        cases.append(Case("nightly.job", found.job.id, failure, skipped))
-        if found.compared:
-            cases.append(Case("nightly.compare", found.job.id, found.compared if found.worse else ""))
-    return cases
 
 
 def _watch(directory: CampaignDirectory) -> None:
     with CampaignDisplay(directory, page=False) as display:
-        while (night := night_of(directory)).live:
+        while (night := executing.read(directory)).live:
             display.show(night.state)
             time.sleep(_WATCH_S)
     out.print(campaign_table(night))
-
-
-def _order(name: str, campaigns: Path, event: CampaignEvent) -> CampaignDirectory:
-    directory = find_campaign(name, campaigns)
-    if not is_locked(directory.lock_name):
-        raise InputError(f"{directory.id} is not running: 'mplab nightly resume' goes on with what was interrupted")
-    order(directory.events_file, event)
-    return directory
 
 
 def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
@@ -274,20 +292,18 @@ def _show_plan(campaign: Campaign, *, as_json: bool) -> None:
         needs = ", ".join(job.resources)
         rows.add_row(job.id, job.title, str(job.cells), duration(job.estimate_s), needs)
     out.print(rows)
-    busiest = max(_busy(campaign.jobs).values())
     job_count, cell_count = counted(len(campaign.jobs), "job"), counted(sum(job.cells for job in campaign.jobs), "cell")
-    out.print(f"\n{job_count}, {cell_count}, about {duration(busiest)}")
+    out.print(f"\n{job_count}, {cell_count}, about {duration(campaign.estimate_s)}")
 
 
-def _busy(jobs: tuple[Job, ...]) -> dict[str, float]:
-    """Return resource → time for which the jobs need it, seconds; the largest estimates the campaign's duration."""
-    found: dict[str, float] = {}
-    for job in jobs:
-        for name in job.resources:
-            found[name] = found.get(name, 0.0) + job.estimate_s
-    return found
+def _scope(*, system: bool) -> Scope:
+    return "system" if system else "user"
 
 
-app.command()(upkeep.install)
-app.command()(upkeep.uninstall)
-app.command()(upkeep.tidy)
+def _say_commands(written: Sequence[Path], commands: Sequence[str]) -> None:
+    for path in written:
+        err.print(f"written: {path}", markup=False, soft_wrap=True)
+    if commands:
+        err.print("Now run these commands:")
+    for command in commands:
+        out.print(command, markup=False, soft_wrap=True)

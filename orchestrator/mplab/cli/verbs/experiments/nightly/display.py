@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from mplab.base.errors import MplabError
-from mplab.base.lock import is_locked
 from mplab.campaign.directory import CampaignDirectory
 from mplab.campaign.page import Night, read_night, write_page
 from mplab.cli.output import duration, err, table
@@ -73,11 +72,6 @@ class CampaignDisplay:
         if self._page:
             with contextlib.suppress(MplabError):  # the campaign itself handles a full disk
                 write_page(state, self._directory.page, runs=self._runs, live=live)
-
-
-def night_of(directory: CampaignDirectory) -> Night:
-    """Return the current state of a campaign. Raises InputError."""
-    return read_night(directory.read_state(), directory.runs, live=is_locked(directory.lock_name))
 
 
 def campaign_table(night: Night) -> RenderableType:

@@ -1,4 +1,4 @@
-"""Bring the virtual lab up by hand, and look into a running one."""
+"""Start the virtual lab by hand, and look into a running one."""
 
 import json
 import os
@@ -28,9 +28,9 @@ from mplab.drivers.services import load_service, service_names
 from mplab.drivers.transport import default_over
 from mplab.drivers.transport import names as transport_names
 from mplab.format.names import VIRTUAL_NAME
+from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
-from mplab.lab.needs import programs_of_lab
 from mplab.run.ready import check_ready, look_at_real_phone
 from mplab.userfiles.labuse import find_lab
 
@@ -50,15 +50,15 @@ def up(
         str,
         typer.Option(
             metavar="NAMES",
-            help="Origin services beside web sites and files: a,b or all (mplab scenarios says which use which).",
+            help="Origin services in addition to web sites and files: a,b or all ('mplab scenarios' lists them).",
             autocompletion=complete_services,
         ),
     ] = "",
-    keep: Annotated[bool, typer.Option("--keep", help="Hold it open until Ctrl-C.")] = False,
-    seed: Annotated[int, typer.Option(help="Of random losses.")] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep it up until Ctrl-C.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of random losses.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Bring the lab up, probe its links and try its transport; take it down again unless --keep."""
+    """Start the lab, probe its links and test its transport; stop it again unless --keep."""
     use = find_lab(lab or VIRTUAL_NAME, Path(), phone)
     condition = link_entry(link, use)
     transport = transport or default_over(WLAN, RMNET)
@@ -82,13 +82,13 @@ def up(
     command = [sys.executable, "-m", "mplab.run.inside", "lab", json.dumps(settings)]
     read_end, write_end = os.pipe()
     with ExitStack() as stack:
-        said = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
+        events = stack.enter_context(open(read_end, encoding="utf-8"))  # noqa: PTH123
         prepared(use, congestion_control=_CONGESTION_CONTROL, services=wanted)
-        given = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
-        inherited = given.inherited() if given is not None else NOTHING
+        containers = stack.enter_context(hosted(use, congestion_control=_CONGESTION_CONTROL, services=wanted))
+        inherited = containers.inherited() if containers is not None else NOTHING
         inside = stack.enter_context(lab_process(command, stdout=write_end, private=not use.real, inherited=inherited))
         os.close(write_end)
-        for record in map(json.loads, said):
+        for record in map(json.loads, events):
             if record["event"] == "up":
                 _describe(record, as_json=as_json, keep=keep)
             else:
@@ -112,8 +112,8 @@ def _describe(facts: dict[str, object], *, as_json: bool, keep: bool) -> None:
     out.print(rows)
     for name, router in facts["routers"].items() if isinstance(facts["routers"], dict) else ():
         out.print(f"router {name}: {', '.join(router.values())}", markup=False)
-    if isinstance(found := facts.get("phone"), dict):
-        out.print(f"phone {found['name']}: {found['model']}, {found['os']}, root by '{found['root']}'", markup=False)
+    if isinstance(phone := facts.get("phone"), dict):
+        out.print(f"phone {phone['name']}: {phone['model']}, {phone['os']}, root by '{phone['root']}'", markup=False)
     services = facts["services"] if isinstance(facts["services"], dict) else {}
     for name, hosts in services.items():
         out.print(f"service {name}: {', '.join(f'{host} {address}' for host, address in hosts.items())}")
@@ -132,10 +132,10 @@ def shell(
     lab: Annotated[str, typer.Option(help="Lab id, when several are running.")] = "",
 ) -> None:
     """Open a shell inside a node of a running lab."""
-    found = find_node(node, lab=lab)
+    running_node = find_node(node, lab=lab)
     argv = command or [os.environ.get("SHELL", "/bin/sh")]
     env = {**os.environ, "PS1": f"{node}:\\w\\$ "}
-    raise typer.Exit(subprocess.run(enter_argv(found, argv), env=env, check=False).returncode)
+    raise typer.Exit(subprocess.run(enter_argv(running_node, argv), env=env, check=False).returncode)
 
 
 @app.command("list")

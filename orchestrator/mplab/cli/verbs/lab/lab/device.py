@@ -40,16 +40,16 @@ def device(
     phone: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="A ready phone, or a phone file.", autocompletion=_complete_phones)
     ] = "android-13",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="For adb; 0 is a free one.")] = 0,
-    serial: Annotated[str, typer.Option(help="Instead of the phone's own.")] = "",
-    trust: Annotated[str, typer.Option(help="Whose adb it accepts: any, listed (--key), nobody.")] = "any",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port for adb; 0: any free one.")] = 0,
+    serial: Annotated[str, typer.Option(help="Serial number, instead of the phone's.")] = "",
+    trust: Annotated[str, typer.Option(help="Accepted adb keys: any, listed (--key), nobody.")] = "any",
     key: Annotated[list[typer.FileText] | None, typer.Option(help="An adbkey.pub that it trusts.")] = None,
     node: Annotated[
-        str, typer.Option(help="Live in this node of a running virtual lab, e.g. phone; else in a network of its own.")
+        str, typer.Option(help="Node of a running virtual lab, e.g. phone, to run in; default: a separate network.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Start one, say how adb reaches it, and hold it until Ctrl-C."""
+    """Start one, print its address for adb, and keep it up until Ctrl-C."""
     if context.invoked_subcommand is not None:
         return
     load_phone(phone)
@@ -58,34 +58,34 @@ def device(
     keys = tuple(line.strip() for file in key or () for line in file if line.strip())
     settings = DeviceSettings(phone=phone, port=port, serial=serial, trust=cast(Trust, trust), keys=keys)
     where = Node(node, find_node(node).pid) if node else None
-    with Device(settings, where) as found:
+    with Device(settings, where) as running:
         if as_json:
-            print_json(found.facts)
+            print_json(running.facts)
         else:
-            _describe(found.facts)
+            _describe(running.facts)
         with suppress(KeyboardInterrupt):
-            while found.running:
+            while running.running:
                 time.sleep(_POLL_S)
 
 
 def _describe(facts: dict[str, Any]) -> None:
     root = "rooted" if facts["rooted"] else "not rooted"
     out.print(f"{facts['serial']}: {facts['model']}, Android {facts['android']}, {root}, MPTCP {facts['mptcp']}")
-    out.print(f"adb -P 6037 connect {facts['address']}   (6037: a server of its own; yours stays as it is)")
-    out.print("mplab lab device fault NAME: what goes wrong. Ctrl-C ends the device.")
+    out.print(f"adb -P 6037 connect {facts['address']}   (6037: a separate adb server; the usual one is not changed)")
+    out.print("mplab lab device fault NAME: inject a fault. Ctrl-C ends the device.")
 
 
 @app.command()
 def fault(
     name: Annotated[
-        str, typer.Argument(help="Which; without one, they are listed.", autocompletion=_complete_faults)
+        str, typer.Argument(help="Name of the fault; without it, list all faults.", autocompletion=_complete_faults)
     ] = "",
     parameters: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="e.g. seconds=5")] = None,
     *,
-    serial: Annotated[str, typer.Option(help="Which device, when several run.")] = "",
+    serial: Annotated[str, typer.Option(help="Serial number, if several devices run.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Make something go wrong on a running device; 'clear' ends it."""
+    """Inject a fault into a running device; 'clear' ends it."""
     if not name:
         _list(as_json=as_json)
         return
@@ -123,8 +123,8 @@ def _list(*, as_json: bool) -> None:
 
 
 def _pair(text: str) -> tuple[str, object]:
-    key, found, value = text.partition("=")
-    if not found:
+    key, equals, value = text.partition("=")
+    if not equals:
         raise InputError(f"parameter {text!r}: KEY=VALUE is needed, like seconds=5")
     try:
         number = json.loads(value)

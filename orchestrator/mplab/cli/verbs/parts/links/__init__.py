@@ -76,7 +76,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain one link condition: where it is from, both directions of both paths, what changes when."""
+    """Explain one link condition: its source, both directions of both paths, its changes over time."""
     links = load_links(name, LINKS_DIR)
     if plot is not None:
         _plot(load_link(name, LINKS_DIR), plot)
@@ -150,8 +150,8 @@ def _cells(way: Direction) -> list[str]:
     if way.trace is not None:
         profile = way.trace.profile()
         texts[0] += f" ({profile.mean_kbps / 1000:.3g} Mbit/s over {profile.lasts_ms / 1000:g} s)"
-    given = (("jitter", way.jitter_ms), ("loss", way.loss), ("reorder", way.reorder_percent))
-    texts += [way.text(key) if value else "" for key, value in (*given, ("duplicate", way.duplicate_percent))]
+    shown = (("jitter", way.jitter_ms), ("loss", way.loss), ("reorder", way.reorder_percent))
+    texts += [way.text(key) if value else "" for key, value in (*shown, ("duplicate", way.duplicate_percent))]
     return [*texts, _queue_text(way)]
 
 
@@ -196,19 +196,19 @@ def lint(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check files of link conditions; all that is wrong is listed, and the exit code is 2 then."""
-    found = [_linted(file) for file in files]
+    """Check files of link conditions, and list all problems; exit code 2 if there are any."""
+    results = [_linted(file) for file in files]
     if as_json:
-        print_json({"files": found})
+        print_json({"files": results})
     else:
-        for one in found:
-            for problem in one["problems"]:
+        for result in results:
+            for problem in result["problems"]:
                 err.print(problem, markup=False, soft_wrap=True)
-            for note in one["notes"]:
+            for note in result["notes"]:
                 err.print(f"! {note}", style="yellow", markup=False, soft_wrap=True)
-            if not one["problems"]:
-                out.print(f"{one['file']}: ok ({', '.join(one['conditions'])})", markup=False, soft_wrap=True)
-    raise typer.Exit(InputError.exit_code if any(one["problems"] for one in found) else 0)
+            if not result["problems"]:
+                out.print(f"{result['file']}: ok ({', '.join(result['conditions'])})", markup=False, soft_wrap=True)
+    raise typer.Exit(InputError.exit_code if any(result["problems"] for result in results) else 0)
 
 
 class _Linted(TypedDict):

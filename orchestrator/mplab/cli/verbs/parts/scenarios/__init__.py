@@ -1,5 +1,6 @@
-"""List the app scenarios with parameters and metrics, or run one alone."""
+"""List the app scenarios with parameters and metrics, or run a single one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.registry import register
+from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry
 from mplab.cli.output import duration, err, out, print_json, table
@@ -19,7 +21,9 @@ from mplab.lab.catalog import catalog, programs_of, scenario_names
 from mplab.lab.sensitivity import sensitivity_experiment
 from mplab.run.alone import check_alone
 from mplab.scenarios.base import AnyScenario
+from mplab.userfiles.check import Checker
 from mplab.userfiles.explain import parameters_of
+from mplab.userfiles.yaml import parse_yaml
 
 app = typer.Typer(invoke_without_command=True)
 CHECKS = Path("runs") / "checks"
@@ -41,30 +45,30 @@ def list_all(
     """List the app scenarios: parameters, metrics with units and sources, services, time limit, needs."""
     if context.invoked_subcommand is not None:
         return
-    found = describe_all()
+    scenarios = describe_all()
     if as_json:
-        print_json(found)
+        print_json(scenarios)
     elif short:
         rows = table("scenario", "what it does", "parameters", "services", "limit")
-        for one in found:
-            names = ", ".join(parameter["name"] for parameter in one["parameters"])
-            limit = _limit(one["time_limit_s"])
-            rows.add_row(one["name"], one["title"], names, ", ".join(one["services"]), limit)
+        for scenario in scenarios:
+            names = ", ".join(parameter["name"] for parameter in scenario["parameters"])
+            limit = _limit(scenario["time_limit_s"])
+            rows.add_row(scenario["name"], scenario["title"], names, ", ".join(scenario["services"]), limit)
         out.print(rows)
     else:
-        for one in found:
-            _print(one)
+        for scenario in scenarios:
+            _print(scenario)
 
 
 @app.command()
 def show(name: ScenarioArgument, as_json: JsonOption = False) -> None:
     """Show one scenario: parameters, metrics with units and sources, services, time limit, needs."""
     check_name("scenario", name, catalog().scenarios)
-    found = next(one for one in describe_all() if one["name"] == name)
+    described = next(scenario for scenario in describe_all() if scenario["name"] == name)
     if as_json:
-        print_json(found)
+        print_json(described)
     else:
-        _print(found)
+        _print(described)
 
 
 @app.command()
@@ -77,19 +81,20 @@ def check(
     ] = None,
     transport: TransportOption = "",
     link: LinkOrFileOption = "baseline",
-    seed: Annotated[int, typer.Option(help="Of all chance in it.", min=0, max=2**32 - 1)] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.", min=0, max=2**32 - 1)] = 1,
     folder: Annotated[Path, typer.Option("--runs", help="Folder that gets the evidence.")] = CHECKS,
     as_json: JsonOption = False,
 ) -> None:
-    """Run one scenario alone, once, without captures, and print its scores."""
+    """Run a single scenario once, without captures, and print its scores."""
     check_name("scenario", name, catalog().scenarios)
     transport = transport or default_over(WLAN)
     check_name("transport", transport, transport_names())
+    parameters = read_parameters(name, parameter or ())
     condition = link_entry(link)
     with RunDisplay() as display:
-        found = check_alone(
+        result = check_alone(
             name,
-            parameter or [],
+            parameters,
             transport=transport,
             link=condition,
             seed=seed,
@@ -97,19 +102,19 @@ def check(
             watch=display.watch(),
         )
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
     else:
         rows = table("metric", "", "value", "unit", "better")
-        for row in found.scores:
+        for row in result.scores:
             rows.add_row(row.title, " · ".join(row.labels.values()), f"{row.value:.4g}", row.unit, row.better)
-        if found.scores:
+        if result.scores:
             out.print(rows)
-        for text in found.reasons:
-            err.print(f"{found.outcome}: {text}", style="red", markup=False, soft_wrap=True)
-        for text in found.warnings:
+        for text in result.reasons:
+            err.print(f"{result.outcome}: {text}", style="red", markup=False, soft_wrap=True)
+        for text in result.warnings:
             err.print(f"! {text}", style="yellow", markup=False, soft_wrap=True)
-        out.print(f"Evidence: {found.directory}", markup=False, soft_wrap=True)
-    raise typer.Exit(0 if found.ok else 1)
+        out.print(f"Evidence: {result.directory}", markup=False, soft_wrap=True)
+    raise typer.Exit(0 if result.ok else 1)
 
 
 @app.command()
@@ -123,6 +128,26 @@ def sensitivity(
     for name in names or ():
         check_name("scenario", name, catalog().scenarios)
     out.print(sensitivity_experiment(names or scenario_names()), end="", markup=False, highlight=False, soft_wrap=True)
+
+
+def read_parameters(name: str, texts: Sequence[str]) -> dict[str, object]:
+    """Parse ``key=value`` pairs as if they were in an experiment file, and check them against the scenario `name`.
+
+    Raises:
+        InputError: a pair is not ``key=value``, or the scenario refuses it; one line for each problem.
+    """
+    lines = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()) or "\n" in text:
+            raise InputError(f"--parameter {text!r}: KEY=VALUE is needed, like --parameter pause='1 s'")
+        lines.append(f"{key.strip()}: {value.strip()}")
+    document = parse_yaml(("\n".join(lines) or "{}").encode(), "--parameter")
+    checker = Checker(document)
+    checker.model(catalog().scenarios[name].parameters, document.data)
+    checker.raise_problems()
+    data: dict[str, object] = document.data
+    return data
 
 
 def describe_all() -> list[dict[str, Any]]:
@@ -176,20 +201,26 @@ def _describe(scenario: AnyScenario) -> dict[str, Any]:
     }
 
 
-def _print(one: dict[str, Any]) -> None:
-    out.print(f"{one['name']}  {one['title']}", style="bold", markup=False)
-    needs = [f"{one['cpus']:g} processors", *(["a browser"] if one["needs_ui"] else []), *one["programs"]]
-    services = ", ".join(one["services"]) or "none beside web sites and files"
-    out.print(f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(one['time_limit_s'])}", markup=False)
+def _print(scenario: dict[str, Any]) -> None:
+    out.print(f"{scenario['name']}  {scenario['title']}", style="bold", markup=False)
+    needs = [
+        f"{scenario['cpus']:g} processors",
+        *(["a browser"] if scenario["needs_ui"] else []),
+        *scenario["programs"],
+    ]
+    services = ", ".join(scenario["services"]) or "only web sites and files"
+    out.print(
+        f"  needs {', '.join(needs)}; services: {services}; limit: {_limit(scenario['time_limit_s'])}", markup=False
+    )
     rows = table("  parameter", "type", "units", "default", "")
-    for parameter in one["parameters"]:
+    for parameter in scenario["parameters"]:
         about = " ".join(part for part in (parameter["description"], _bracketed(parameter["allowed"])) if part)
         rows.add_row(
             f"  {parameter['name']}", parameter["type"], parameter["units"], _default(parameter["default"]), about
         )
     out.print(rows)
     rows = table("  metric", "", "unit", "better", "per", "source")
-    for metric in one["metrics"]:
+    for metric in scenario["metrics"]:
         rows.add_row(
             f"  {metric['name']}",
             metric["title"],

@@ -1,9 +1,8 @@
 """Make tables, scores, figures and report again from a run's raw data, or check our tables."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.text import Text
@@ -36,12 +35,8 @@ MAX_ROWS = 50
 _CAPTURES = frozenset({".pcap", ".pcapng", ".cap"})
 
 
-class Tool(StrEnum):
-    """Tools that our tables can be compared with."""
-
-    MPTCPTRACE = "mptcptrace"
-    TCPTRACE = "tcptrace"
-    TSHARK = "tshark"
+Tool = Literal["mptcptrace", "tcptrace", "tshark"]
+"""Tool that our tables can be compared with."""
 
 
 def analyze(
@@ -74,20 +69,20 @@ def analyze(
     as_json: JsonOption = False,
 ) -> None:
     if cluster and cross_check is not None:
-        raise InputError("--cross-check is not done on a cluster")
+        raise InputError("--cross-check cannot run on a cluster")
     if cluster:
         asked = Asked(cluster, memory, tls_ca, tls_cert, tls_key)
         analyze_on_cluster(asked, names or [], runs, all_runs=all_runs, as_json=as_json)
         return
     if all_runs or memory or "://" in runs:
-        raise InputError("--all, --memory and runs elsewhere need --cluster: --cluster local for this machine alone")
+        raise InputError("--all, --memory and runs at a URL need --cluster; --cluster local uses only this machine")
     if cross_check is not None:
         _cross_check(cross_check, names or [], Path(runs), as_json=as_json)
         return
     if names and len(names) > 1:
         raise InputError(
             f"one run at a time, {len(names)} were named: several need --cluster; "
-            "captures are read with --cross-check alone"
+            "captures are read only with --cross-check"
         )
     name = names[0] if names else ""
     if Path(name).suffix in _CAPTURES:
@@ -136,7 +131,7 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
     run = find_run(names[0] if names else "", runs)
     found = {cell.id: paths for cell in read_run(run).cells if (paths := captures(cell))}
     if not found:
-        removed = f": {RETENTION} there says which were removed, and when" if (run / RETENTION).is_file() else ""
+        removed = f": {RETENTION} there lists the removed ones" if (run / RETENTION).is_file() else ""
         raise InputError(f"{run}: no cell has captures{removed}")
     return found
 

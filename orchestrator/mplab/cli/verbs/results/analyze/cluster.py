@@ -14,7 +14,7 @@ from mplab.base.deferred import deferred
 from mplab.base.errors import InputError, LabNotReadyError
 from mplab.cli.options import find_run
 from mplab.cli.output import duration, err, out, print_json, table
-from mplab.cli.summary import print_summary
+from mplab.cli.run_display import print_summary
 from mplab.run.run_directory import RUNS
 
 if TYPE_CHECKING:
@@ -44,16 +44,18 @@ PlaceOption = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Every run of the folder of runs (with --cluster).")]
 MemoryOption = Annotated[
-    str, typer.Option("--memory", metavar="SIZE", help="What each process may use, with --cluster local: 2GiB.")
+    str, typer.Option("--memory", metavar="SIZE", help="Memory limit of each process, with --cluster local: 2GiB.")
 ]
 CaOption = Annotated[
     Path | None,
-    typer.Option("--tls-ca", help="Certificate of who signs for a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
+    typer.Option("--tls-ca", help="Certificate of the authority of a tls:// cluster.", envvar="MPLAB_CLUSTER_CA"),
 ]
 CertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", help="Our certificate for it.", envvar="MPLAB_CLUSTER_CERT")
+    Path | None, typer.Option("--tls-cert", help="Our certificate for the cluster.", envvar="MPLAB_CLUSTER_CERT")
 ]
-KeyOption = Annotated[Path | None, typer.Option("--tls-key", help="The key of that.", envvar="MPLAB_CLUSTER_KEY")]
+KeyOption = Annotated[
+    Path | None, typer.Option("--tls-key", help="Key of our certificate.", envvar="MPLAB_CLUSTER_KEY")
+]
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Asked:
     key: Path | None = None
 
 
-def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
+def analyze_on_cluster(options: Asked, names: Sequence[str], runs: str, *, all_runs: bool, as_json: bool) -> None:
     """Analyse runs, and print the outcome of each.
 
     Raises:
@@ -77,26 +79,26 @@ def analyze_on_cluster(asked: Asked, names: Sequence[str], runs: str, *, all_run
     """
     if missing := [name for name in ("distributed", "fsspec") if importlib.util.find_spec(name) is None]:
         raise LabNotReadyError(f"--cluster needs {', '.join(missing)}: pip install 'mplab[cluster]'")
-    with deferred("slow to import, needed here alone"):
+    with deferred("slow to import, needed only here"):
         from mplab.analysis.cluster.address import Keys, parse
         from mplab.analysis.cluster.connect import connected
         from mplab.analysis.cluster.drive import Drive
-    address = parse(asked.address, Keys(asked.authority, asked.certificate, asked.key), asked.memory)
-    found = _found(names, runs, all_runs=all_runs)
+    address = parse(options.address, Keys(options.authority, options.certificate, options.key), options.memory)
+    selected = _found(names, runs, all_runs=all_runs)
     began = time.monotonic()
     results: list[AnalysedRun] = []
-    with err.status(f"Connecting with {asked.address} …") as status:
+    with err.status(f"Connecting with {options.address} …") as status:
 
         def tell(spread: "Spread") -> None:
             status.update(Text(_how_far(spread, time.monotonic() - began)))
 
         with connected(address) as client:
-            results += Drive(client, found, tell=tell).results()
-    place = {run: index for index, (_, run) in enumerate(found)}
-    results.sort(key=lambda result: place[result.run])
+            results += Drive(client, selected, tell=tell).results()
+    position = {run: index for index, (_, run) in enumerate(selected)}
+    results.sort(key=lambda result: position[result.run])
     seconds = time.monotonic() - began
     if as_json:
-        print_json({"cluster": asked.address, "seconds": round(seconds, 3), "runs": [_content(r) for r in results]})
+        print_json({"cluster": options.address, "seconds": round(seconds, 3), "runs": [_content(r) for r in results]})
     else:
         _show(results, seconds)
     if any(result.error for result in results):
@@ -133,8 +135,8 @@ def _meant(name: str, there: Sequence[str], runs: str) -> str:
     """
     matches = [run for run in there if run.startswith(name) or run.endswith(name)]
     if len(matches) != 1:
-        what = "several runs are" if matches else "no run is"
-        raise InputError(f"{runs}: {what} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
+        problem = "several runs are" if matches else "no run is"
+        raise InputError(f"{runs}: {problem} called {name!r}; there are: {', '.join((matches or list(there))[-5:])}")
     return matches[0]
 
 
@@ -143,7 +145,7 @@ def _how_far(spread: "Spread", seconds: float) -> str:
     if spread.runs_done:
         left = f", {duration(seconds / spread.runs_done * (spread.runs - spread.runs_done))} left"
     return (
-        f"Analysing: {spread.runs_done}/{spread.runs} runs, {spread.cells_done}/{spread.cells} cells of those begun, "
+        f"Analysing: {spread.runs_done}/{spread.runs} runs, {spread.cells_done}/{spread.cells} cells of started runs, "
         f"{spread.workers} workers{left}"
     )
 
@@ -162,16 +164,16 @@ def _show(results: Sequence["AnalysedRun"], seconds: float) -> None:
     for result in results:
         if result.error:
             err.print(f"! {result.run}: {result.error}", style="red", markup=False, soft_wrap=True)
-    done = [result for result in results if not result.error]
-    if len(results) == len(done) == 1 and Path(done[0].where).is_dir():
+    analysed = [result for result in results if not result.error]
+    if len(results) == len(analysed) == 1 and Path(analysed[0].where).is_dir():
         with deferred("slow to import"):
             from mplab.run.concluding import summary_of
-        print_summary(summary_of(Path(done[0].where)), Path(done[0].where))
+        print_summary(summary_of(Path(analysed[0].where)), Path(analysed[0].where))
         return
     rows = table("run", "cells", "problems", "report")
-    for result in done:
+    for result in analysed:
         cells = ", ".join(f"{count} {outcome}" for outcome, count in result.counts.items() if count)
         rows.add_row(result.run, cells, str(len(result.problems) or ""), f"{result.where}/report/index.html")
-    if done:
+    if analysed:
         out.print(rows)
-    out.print(f"→ {len(done)} of {len(results)} runs analysed in {duration(seconds)}", markup=False)
+    out.print(f"→ {len(analysed)} of {len(results)} runs analysed in {duration(seconds)}", markup=False)
