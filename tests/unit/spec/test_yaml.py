@@ -92,7 +92,7 @@ def test_paths_read_like_code() -> None:
         (b"a: &b 1\n", "x.yaml:1: '&b': anchors and aliases are not allowed"),
         (b"a: !!int 1\n", "tags are not allowed"),
         (b"a: " + b"[" * 100_000, "x.yaml:1: more than 20 levels deep"),
-        (b"a: 'x\n", "x.yaml:2: not YAML: found unexpected end of stream (while scanning a quoted scalar, begun"),
+        (b"a: 'x\n", "x.yaml:2: not YAML: found unexpected end of stream (while scanning a quoted scalar, which"),
         (b"a: @x\n", "x.yaml:1: not YAML: found character '@'"),
         (b"--- 1\n--- 2\n", "x.yaml:2: a second document"),
         (b'a: "\\ud800"', "x.yaml:1: '\\ud800': half of a surrogate pair is no character"),
