@@ -15,12 +15,10 @@ from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.report.write import write_report
 from mplab.analysis.results.reported import read_summary
 from mplab.analysis.scores.changes import extended
-from mplab.analysis.scores.plugins import ScoringPlugin, load
-from mplab.analysis.scores.registry import register
+from mplab.analysis.scores.plugins import ScoringPlugin, load, register
 from mplab.analysis.scores.scoring import CellScores, score_cell
 from mplab.analysis.scores.shares import interface_shares
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 
 STEPS = ("tables", "scores", "statistics", "figures", "report")
 

@@ -1,6 +1,6 @@
 """The metrics of all scenarios together."""
 
-from mplab.analysis.scores.registry import load_registry
+from mplab.analysis.scores.plugins import load_registry
 
 
 def test_every_metric_of_every_scenario_has_a_source_and_one_meaning() -> None:

@@ -10,7 +10,7 @@ from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.record.decode import AnalysisProblem
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import did_you_mean
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import FIGURES

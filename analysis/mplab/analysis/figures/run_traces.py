@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from mplab.analysis.errors import FigureError
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import label_sort_key
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.changes import Change, read_changes

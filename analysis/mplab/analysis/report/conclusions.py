@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mplab.analysis.report.headline import HeadlineAnswer, answers
 from mplab.analysis.report.view import warnings
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.verdicts.budgets import Kept, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mplab.analysis.report.contrast_rows import CONTRASTS_COLUMNS, QUANTILES_COLUMNS, contrast_lines, quantile_lines
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.verdicts.claims import Outcome
 
 Table = tuple[Sequence[str], list[tuple[object, ...]]]

@@ -8,8 +8,7 @@ import numpy as np
 
 from mplab.analysis.figures.style import MAX_FACETS
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.text import percent, plural, quantity, signed_share
 from mplab.format.experiment import Transport
 

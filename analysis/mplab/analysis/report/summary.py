@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from mplab.analysis.report.conclusions import Conclusions
 from mplab.analysis.report.contrast_rows import contrast_content
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Comparison, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import number, percent
 from mplab.analysis.verdicts.budgets import Kept
 from mplab.analysis.verdicts.claims import Outcome

@@ -14,8 +14,7 @@ from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows
 from mplab.analysis.report.headline import signed_g
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Comparison, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, p_text, percent, plural, signed
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.format.experiment import Transport

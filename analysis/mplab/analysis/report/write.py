@@ -15,7 +15,7 @@ from mplab.analysis.report.contrast_rows import PAGE_COLUMNS
 from mplab.analysis.report.glossary import STATISTICS
 from mplab.analysis.report.htmlpage import page_css, page_environment
 from mplab.analysis.report.summary import summary_content
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
 
 OUTCOME_WORDS = {

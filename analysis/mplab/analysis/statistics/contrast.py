@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+import numpy as np
+from scipy import stats
+
 from mplab.analysis.statistics.distribution import QuantileShift, kolmogorov_smirnov, quantile_shifts
 from mplab.analysis.statistics.effects import Interval, cliffs_delta, magnitude
 from mplab.analysis.statistics.paired import (
@@ -18,6 +20,22 @@ from mplab.analysis.statistics.paired import (
 )
 from mplab.analysis.statistics.power import METHOD, needed_pairs
 from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spread
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
+    found = np.asarray(values, dtype=float)
+    order = np.argsort(found, kind="stable")
+    steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
+    adjusted = np.empty_like(found)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in adjusted]
+
+
+def benjamini_hochberg(values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values that control the false discovery rate (Benjamini & Hochberg 1995)."""
+    return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []
+
 
 SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
 MOST_NEEDED = 999

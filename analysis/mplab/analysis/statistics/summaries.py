@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import NamedTuple
 
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import Labels, LabelsKey, label_sort_key
+from mplab.analysis.metric import Labels, LabelsKey, Metric, label_sort_key
+from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Run
 from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.scores.shares import InterfaceShare
 from mplab.analysis.statistics.contrast import Contrast, contrast, corrected
 from mplab.analysis.statistics.effects import (
     Description,
@@ -284,3 +285,25 @@ def _comparison(series: Series, base: Series, singles: Sequence[Series], metric:
         magnitude=magnitude(delta),
         p=mann_whitney_p(series.numbers, base.numbers),
     )
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A run with its statistics."""
+
+    run: Run
+    groups: tuple[Group, ...] = ()
+    shares: tuple[InterfaceShare, ...] = ()
+    problems: tuple[AnalysisProblem, ...] = ()
+
+    def panels(self) -> list[tuple[Group, ...]]:
+        """Return the groups by scenario, link and metric: a panel is the content of one figure or table."""
+        panels: dict[tuple[str, str, str], list[Group]] = {}
+        for group in self.groups:
+            panels.setdefault((group.scenario, group.link, group.metric.name), []).append(group)
+        return [tuple(groups) for groups in panels.values()]
+
+    @property
+    def several_links(self) -> bool:
+        """Return whether there are several link conditions, so that titles must name them."""
+        return len(self.run.manifest.experiment.links) > 1 or len({group.link for group in self.groups}) > 1

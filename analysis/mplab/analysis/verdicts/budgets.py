@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mplab.analysis.errors import BudgetError
-from mplab.analysis.metric import Metric
-from mplab.analysis.scores.quantities import in_unit, units_like
+from mplab.analysis.metric import Metric, in_unit, units_like
 from mplab.analysis.statistics.effects import Interval, median_interval, seed_of
 from mplab.analysis.statistics.summaries import Group
 from mplab.format.experiment import Budget, Limit

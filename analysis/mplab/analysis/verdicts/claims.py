@@ -6,8 +6,7 @@ from statistics import median
 from typing import Literal
 
 from mplab.analysis.statistics.effects import Interval, gain, gain_interval, seed_of
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.format.experiment import Claim
 
 Verdict = Literal["as claimed", "more", "less", "not seen"]

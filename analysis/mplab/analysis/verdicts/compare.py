@@ -9,11 +9,10 @@ import polars as pl
 from scipy import stats
 
 from mplab.analysis.errors import NotAnalysedError
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.record.run import Run
 from mplab.analysis.results.frames import SEPARATOR, Results
-from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+from mplab.analysis.statistics.contrast import benjamini_hochberg, holm
 from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, cliffs_delta
 from mplab.analysis.statistics.power import LEVEL, needed_each
 from mplab.analysis.statistics.unpaired import rank_sum_test, shift, shift_interval

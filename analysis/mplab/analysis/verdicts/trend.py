@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.results.frames import Results
 from mplab.analysis.statistics.changepoint import ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of

@@ -12,8 +12,7 @@ from mplab.analysis.pipeline import summary_json
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 from mplab.analysis.verdicts.claims import Outcome, judge, outcomes
 from tests.unit.analysis.synthetic import Synthetic
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mplab.analysis.record.run import read_run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.scenarios.base.figures.waveform import COLUMNS, draw, envelope
 from mplab.scenarios.base.scoring.sound import Melody, playback
 from tests.unit.analysis import traces as made_up

@@ -20,8 +20,7 @@ from mplab.analysis.figures.style import (
     name_rows,
     panel_title,
 )
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 

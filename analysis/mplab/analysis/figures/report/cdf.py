@@ -19,8 +19,7 @@ from mplab.analysis.figures.style import (
     panel_title,
     share_axis,
 )
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 

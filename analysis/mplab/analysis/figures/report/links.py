@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
 from mplab.analysis.record.links import QUANTITIES, Measurement, measurements, tolerance_of
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.format.link import INTERFACE_TITLES
 
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")

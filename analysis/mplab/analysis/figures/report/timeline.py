@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.record.run import Run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.format.runevents import CellFinished, CellStarted
 
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")

@@ -22,7 +22,7 @@ from mplab.analysis.figures.traces import bytes_over_time
 from mplab.analysis.figures.traces.bytes_over_time import FacetData, colours_of, story_of
 from mplab.analysis.files import inside
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 from mplab.scenarios.base.scoring.sound import Playback, listen
