@@ -1,4 +1,4 @@
-"""Metrics that a scenario's ``scores.py`` declares, and values that it returns."""
+"""Metrics that a scenario's ``scores.py`` declares, and values that it returns; units, and order of labels."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

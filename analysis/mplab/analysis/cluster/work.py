@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from distributed import get_worker
 
-from mplab.analysis.cluster.publish import publish
 from mplab.analysis.cluster.same import differences, fingerprint
-from mplab.analysis.cluster.store import MANIFEST, Entry, Store
+from mplab.analysis.cluster.store import MANIFEST, Entry, Store, publish
 from mplab.analysis.errors import AnalysisError, ClusterError, NotARunError
 from mplab.analysis.pipeline import CellResult, analyze_cell, analyze_rest
 from mplab.analysis.record.decode import LOOPBACK_CAPTURE

@@ -6,8 +6,7 @@ mptcptrace reads only Multipath TCP version 0 (RFC 6824) with data sequence numb
 import re
 from collections.abc import Collection, Mapping
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Sides
-from mplab.analysis.crosscheck.shared import number
+from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Sides, number
 
 NAME = "mptcptrace"
 INSTALL = "it has no package: build it from its source (https://bitbucket.org/bhesmans/mptcptrace) and put it into PATH"

@@ -8,8 +8,17 @@ import io
 import ipaddress
 from collections.abc import Iterable
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Pair, Sides
-from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, number, rst_payload
+from mplab.analysis.crosscheck.model import (
+    DUPLICATE_PACKETS,
+    ComparedField,
+    Definition,
+    Endpoint,
+    FlowRecord,
+    Pair,
+    Sides,
+    number,
+    rst_payload,
+)
 
 NAME = "tcptrace"
 INSTALL = "Debian, Ubuntu: `apt install tcptrace`"

@@ -4,8 +4,15 @@ import io
 
 import polars as pl
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, FlowRecord, Sides, Value
-from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, rst_payload
+from mplab.analysis.crosscheck.model import (
+    DUPLICATE_PACKETS,
+    ComparedField,
+    Definition,
+    FlowRecord,
+    Sides,
+    Value,
+    rst_payload,
+)
 
 NAME = "tshark"
 INSTALL = "Debian, Ubuntu: `apt install tshark`"

@@ -1,15 +1,18 @@
-"""Load the registered figures, and draw those of a report or those that `mplab figures` names."""
+"""Load the registered figures; draw those of a report, or write those that `mplab figures` names into a folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from mplab.analysis.errors import FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
-from mplab.analysis.figures.run_traces import Traces, traces_of
+from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import Drawing
+from mplab.analysis.files import csv_text, write_text
 from mplab.analysis.record.decode import AnalysisProblem
+from mplab.analysis.record.run import read_run
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import did_you_mean
 from mplab.base.errors import LabNotReadyError
@@ -142,3 +145,39 @@ def _problem(missing: LeftOut) -> AnalysisProblem:
 
 def _place(named: NamedFigure[Figure]) -> tuple[int, str]:
     return named.figure.order, named.name
+
+
+def load(path: Path, cells: Sequence[str] = ()) -> Traces:
+    """Read the traces of a run directory, or of a folder of tables that ``mptrace FILE… -o FOLDER`` wrote.
+
+    Raises:
+        NotARunError: the path is neither a run directory nor a folder of tables.
+        FigureError: one of ``cells`` is not the name of an ok cell.
+    """
+    if (path / "connections.parquet").is_file():
+        return traces_in(path)
+    return traces_of(read_run(path), cells)
+
+
+def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
+    """Draw the figures of these names, or all of them, into ``folder``.
+
+    Return the paths of the SVG files, and the figures that were left out.
+
+    Raises:
+        FigureError: a figure does not exist, or cannot be used.
+        OSError: a file cannot be written.
+    """
+    written: list[Path] = []
+    left_out: list[LeftOut] = []
+    if not names:
+        left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
+    for made in draw(traces, figures(names)):
+        if isinstance(made, Drawing):
+            path = folder / f"{made.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
+            write_text(path, made.svg)
+            write_text(path.with_suffix(".csv"), csv_text(made.columns, made.rows))
+            written.append(path)
+        else:
+            left_out.append(made)
+    return written, left_out

@@ -1,4 +1,8 @@
-"""Read the tables of a cell or of a folder as polars frames, each on first use."""
+"""Read the tables of a cell or of a folder as polars frames, each on first use; upgrade those of an older mptrace.
+
+Schema 1 had only ``connections`` and ``subflows``, with the counts of each direction as columns of ``subflows``.
+Columns that schema 1 lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

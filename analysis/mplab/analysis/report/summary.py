@@ -1,15 +1,48 @@
-"""Make ``report/summary.json``, the statistics for programs, and their short form for a terminal."""
+"""Draw conclusions from a run's statistics; write both to ``report/summary.json``, and in short form to a terminal."""
 
 from dataclasses import asdict, dataclass
 
-from mplab.analysis.report.conclusions import Conclusions
 from mplab.analysis.report.contrast_rows import contrast_content
+from mplab.analysis.report.headline import HeadlineAnswer, answers
+from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import number, percent
-from mplab.analysis.verdicts.budgets import Kept
-from mplab.analysis.verdicts.claims import Outcome
+from mplab.analysis.verdicts.budgets import Kept, judge_limits, measured_in
+from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.format.record import json_of
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """Conclusions from an `Analysis`.
+
+    Attributes:
+        warnings: facts that the reader must know before the numbers.
+        answers: one for each headline metric, scenario and link condition.
+        claims: one for each claim of the experiment.
+        budgets: one for each limit of a budget and each series to which it applies.
+    """
+
+    warnings: tuple[str, ...]
+    answers: tuple[HeadlineAnswer, ...]
+    claims: tuple[Outcome, ...]
+    budgets: tuple[Kept, ...]
+
+
+def conclude(analysis: Analysis) -> Conclusions:
+    """Compute the conclusions.
+
+    Raises:
+        BudgetError: a limit cannot be converted to its metric's unit.
+    """
+    experiment = analysis.run.manifest.experiment
+    return Conclusions(
+        warnings=tuple(warnings(analysis)),
+        answers=tuple(answers(analysis)),
+        claims=tuple(outcomes(analysis)),
+        budgets=tuple(judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)),
+    )
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
-from mplab.analysis.report.conclusions import Conclusions, conclude
 from mplab.analysis.report.contrast_rows import PAGE_COLUMNS
 from mplab.analysis.report.glossary import STATISTICS
 from mplab.analysis.report.htmlpage import page_css, page_environment
-from mplab.analysis.report.summary import summary_content
+from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
 

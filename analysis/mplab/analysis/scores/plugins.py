@@ -1,4 +1,4 @@
-"""Load a scenario's module ``scores`` by the scenario's name."""
+"""Load the modules ``scores`` of scenarios, and collect their metrics: each name must have one meaning."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

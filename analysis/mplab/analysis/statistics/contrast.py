@@ -1,4 +1,4 @@
-"""Compare two transports block by block, and define the fields of a comparison in the report."""
+"""Compare two transports block by block, correct the p-values of a family, and define the fields of a comparison."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

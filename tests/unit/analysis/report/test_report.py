@@ -11,7 +11,7 @@ import pytest
 
 from mplab.analysis.errors import NotAnalysedError
 from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
-from mplab.analysis.report import conclusions
+from mplab.analysis.report import summary as report_summary
 from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -372,6 +372,6 @@ def test_page_and_summary_are_made_from_the_same_conclusions(
 
     parts = ("warnings", "answers", "outcomes", "judge_limits")
     for name in parts:
-        monkeypatch.setattr(conclusions, name, count(name, getattr(conclusions, name)))
+        monkeypatch.setattr(report_summary, name, count(name, getattr(report_summary, name)))
     analyze(synthetic(repetitions=1, labels=ONE_SIZE).build())
     assert sorted(computed) == sorted(parts)

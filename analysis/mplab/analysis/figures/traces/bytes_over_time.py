@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from mplab.analysis.figures.connections import with_network
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CellTrace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces, with_network
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
