@@ -121,10 +121,10 @@ def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace,
 
 
 def test_scenario_and_origin_agree(download: SimpleNamespace) -> None:
-    assert {f"{name}.lab" for name in get_args(download.content.Server)} == {FILE_HOST, *APP_HOSTS}
-    assert set(SIZES_BYTES) == download.content.WHOLE_FILES_BYTES
-    assert download.content.MAX_SIZE_BYTES == STREAM_BYTES
-    assert download.content.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
+    assert {f"{name}.lab" for name in get_args(download.curl.Server)} == {FILE_HOST, *APP_HOSTS}
+    assert set(SIZES_BYTES) == download.curl.WHOLE_FILES_BYTES
+    assert download.curl.MAX_SIZE_BYTES == STREAM_BYTES
+    assert download.curl.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
 
 
 def test_default_parameters_fit_into_the_default_cell_timeout(download: SimpleNamespace) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mplab.scenarios.base.smoothness import disturbances
+from mplab.scenarios.base.playback import disturbances
 
 
 def played(*, dropped: int = 0, gap_s: float = 0.25, buffer_s: float = 0.0) -> list[dict[str, Any]]:

@@ -15,6 +15,8 @@ Sides = tuple[Value, Value]
 Endpoint = tuple[str, int]
 
 WAYS = ("up", "down")
+NOTHING = frozenset({"", "NA"})
+"""Notations of a missing value."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +145,6 @@ class CrossCheckReport:
 def _end(endpoint: Endpoint) -> str:
     address, port = endpoint
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-NOTHING = frozenset({"", "NA"})
-"""Notations of a missing value."""
 
 
 def number(text: str) -> Value:

@@ -12,6 +12,8 @@ from mplab.analysis.errors import CaptureError, ToolMissingError
 TIMEOUT_S = 3600.0
 MAX_MESSAGE_CHARACTERS = 400
 WIRESHARK = "it comes with Wireshark (Debian, Ubuntu: `apt install tshark`)"
+COOKED = {"linux-sll": 16, "linux-sll2": 20}
+"""Link types that are converted to raw IP → bytes before the IP header."""
 
 
 def find_program(name: str, install: str) -> str:
@@ -53,10 +55,6 @@ def run_program(
         words = " ".join(" ".join(lines).split())[-MAX_MESSAGE_CHARACTERS:]
         raise CaptureError(f"{name} ended with exit code {done.returncode}: {words or 'it said nothing'}")
     return done.stdout
-
-
-COOKED = {"linux-sll": 16, "linux-sll2": 20}
-"""Link types that are converted to raw IP → bytes before the IP header."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ from mplab.analysis.statistics.paired import (
 from mplab.analysis.statistics.power import METHOD, needed_pairs
 from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spread
 
+SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
+MOST_NEEDED = 999
+"""Largest number of needed repetitions that the report shows."""
+
 
 def holm(values: Sequence[float]) -> list[float]:
     """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
@@ -35,11 +39,6 @@ def holm(values: Sequence[float]) -> list[float]:
 def benjamini_hochberg(values: Sequence[float]) -> list[float]:
     """Return adjusted p-values that control the false discovery rate (Benjamini & Hochberg 1995)."""
     return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []
-
-
-SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
-MOST_NEEDED = 999
-"""Largest number of needed repetitions that the report shows."""
 
 
 @dataclass(frozen=True)

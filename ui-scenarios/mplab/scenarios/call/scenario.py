@@ -18,7 +18,7 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from . import page, quality, stalls
-from .clock import Clock
+from .quality import Clock
 from .speech import Speech, Utterance
 
 APP = load_app(Path(__file__).parent)

@@ -15,7 +15,7 @@ from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 from . import curl
-from .content import MAX_SIZE_BYTES, Server, stream_sha256
+from .curl import MAX_SIZE_BYTES, Server, stream_sha256
 
 MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3)."""

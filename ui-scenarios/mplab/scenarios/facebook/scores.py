@@ -2,37 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_metric = partial(Metric, source="baerts2015 §4.3", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "response_time_mean",
-        "Response time, mean over actions",
-        "s",
-        "lower",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric("response_time", "Response time", "s", "lower", ("action",), source="baerts2015 §4.3", limits=NOT_NEGATIVE),
-    Metric(
-        "time_to_texts",
-        "Time until the new stories can be read",
-        "s",
-        "lower",
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "actions_done",
-        "Actions done within the time",
-        "%",
-        "higher",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=(0.0, 100.0),
-    ),
+    _metric("response_time_mean", "Response time, mean over actions", "s", "lower", headline=True),
+    _metric("response_time", "Response time", "s", "lower", ("action",)),
+    _metric("time_to_texts", "Time until the new stories can be read", "s", "lower"),
+    _metric("actions_done", "Actions done within the time", "%", "higher", headline=True, limits=(0.0, 100.0)),
     LOOK_RESOLUTION,
 )
 

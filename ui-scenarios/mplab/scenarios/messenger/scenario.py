@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,6 @@ from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
-from .clean import check_clean
 from .messages import Kind, MessengerReport, PlannedMessage, observations, unshown
 
 APP = load_app(Path(__file__).parent)
@@ -29,6 +28,19 @@ MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3), unless the messages need more."""
 MIN_PHOTO_BYTES, MAX_PHOTO_BYTES = 1000, 10_000_000
 _REPORT_SCRIPT = "return messenger.report();"
+_STORAGE_SCRIPT = """
+const count = (name, promise) => promise.then(found => [name, found.length]);
+const resources = performance.getEntriesByType('resource').filter(entry => entry.name.startsWith('http'));
+return Promise.all([
+  count('cookies', Promise.resolve(document.cookie.split(';').filter(Boolean))),
+  count('local_storage', Promise.resolve(Object.keys(localStorage))),
+  count('session_storage', Promise.resolve(Object.keys(sessionStorage))),
+  count('databases', indexedDB.databases()),
+  count('caches', caches.keys()),
+  count('service_workers', navigator.serviceWorker.getRegistrations()),
+  count('from_cache', Promise.resolve(resources.filter(entry => entry.transferSize === 0))),
+]).then(Object.fromEntries);
+"""
 _TEXT = "Hello, this is a test"
 _OPEN_S, _SIGN_IN_S, _CONTACT_S, _SHOW_S = 40.0, 20.0, 10.0, 5.0
 _START_S, _END_S = 4.0, 1.0
@@ -241,3 +253,16 @@ def _last_report(ui: BrowserUi) -> MessengerReport | None:
 
 
 SCENARIO = MessengerScenario()
+
+
+def check_clean(ui: BrowserUi) -> Mapping[str, int]:
+    """Return the number of items in each kind of storage of the open page; all are 0.
+
+    Raises:
+        StepError: some storage has items.
+    """
+    found: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
+    left = [f"{name}: {count}" for name, count in found.items() if count]
+    if left:
+        raise StepError(f"messenger: the app does not begin clean: {', '.join(left)}")
+    return found

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -22,9 +22,38 @@ from mplab.scenarios.base.pages.loaded import (
     loaded_objects,
     page_fields,
 )
-from mplab.scenarios.base.pages.sites import SLUGS, Slug
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
+
+Slug = Literal[
+    "news-1",
+    "univ",
+    "ad",
+    "news-2",
+    "tech",
+    "video",
+    "football",
+    "shopn-1",
+    "radio",
+    "wiki",
+    "search",
+    "ent",
+    "image",
+    "sport",
+    "social",
+    "movie",
+    "weather",
+    "re",
+    "airline",
+    "shopn-2",
+    "gov",
+    "travel",
+    "dict",
+    "finance",
+    "market",
+]
+SLUGS: tuple[Slug, ...] = get_args(Slug)
+
 
 BLANK_PAGE = "data:,"
 PAGE_TIMEOUT_S = 60.0

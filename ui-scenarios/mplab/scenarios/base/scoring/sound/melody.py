@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mplab.analysis.metric import Observation
-from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Recording
-from mplab.scenarios.base.scoring.sound.silence import Pause
+from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Pause, Recording
 
 SKIP_S = 0.1
 """Smallest jump in the melody that counts as a skip, s: the ends of a pause are too inexact for smaller ones."""
@@ -108,7 +107,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
     Args:
         recording: the recorded sound.
         melody: the melody, which repeats endlessly.
-        silent: all pauses of the recording, silences and glitches (`silence.pauses`).
+        silent: all pauses of the recording, silences and glitches (`recording.pauses`).
     """
     heard = _tones(recording, melody.tones_hz)
     sent = melody.frames()
