@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
 from mplab.analysis.figures.catalog import draw_all
@@ -48,12 +47,7 @@ class CellResult:
     scores: CellScores | None = None
 
 
-def analyze(
-    run_dir: Path,
-    *,
-    progress: Listener | None = None,
-    mptrace: Path | None = None,
-) -> None:
+def analyze(run_dir: Path, *, progress: Listener | None = None, mptrace: Path | None = None) -> None:
     """Make tables, scores, figures and report of a complete or incomplete run; the same run gives the same bytes.
 
     Args:
@@ -135,11 +129,6 @@ def summary(run_dir: Path) -> list[SummaryRow]:
     """
     run = read_run(run_dir)
     return summary_rows(read_summary(run.directory))
-
-
-def summary_json(run_dir: Path) -> dict[str, Any]:
-    """Return the content of ``report/summary.json``; raises as `mplab.analysis.results.reported.read_summary`."""
-    return read_summary(Path(run_dir)).model_dump(mode="json")
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:

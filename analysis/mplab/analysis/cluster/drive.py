@@ -70,13 +70,7 @@ class Drive:
         tell: called with the progress after each step.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        runs: Sequence[tuple[Store, str]],
-        *,
-        tell: Listener | None = None,
-    ) -> None:
+    def __init__(self, client: Client, runs: Sequence[tuple[Store, str]], *, tell: Listener | None = None) -> None:
         self._client = client
         self._runs = runs
         self._tell: Listener = tell or (lambda _: None)

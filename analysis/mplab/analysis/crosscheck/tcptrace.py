@@ -111,9 +111,7 @@ SYN_FIN_AGAIN = Definition(
     "of a byte; mptrace counts payload alone.",
     lambda pair: 0 < pair.their("rexmt_data_pkts") - pair.our("retransmitted_segments") == _again(pair),
 )
-DATA_WITH_RST = rst_payload(
-    lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"),
-)
+DATA_WITH_RST = rst_payload(lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"))
 PSH_WITHOUT_DATA = Definition(
     "tcptrace-psh-with-data",
     "tcptrace counts PSH on segments with payload, mptrace on all: a FIN may bear it alone.",

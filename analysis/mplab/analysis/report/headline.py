@@ -71,11 +71,6 @@ def small_sample_warning(n: int) -> str:
     )
 
 
-def signed_g(value: float) -> str:
-    """Return G with two decimals and a true minus sign."""
-    return signed_share(value)
-
-
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
     found = [small_sample_warning(min(group.smallest_n for group in panel))]
     lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
@@ -131,11 +126,11 @@ def _certainty(group: Group, multipath: Series) -> str:
     comparison = multipath.comparison
     if comparison is None or comparison.gain is None:
         return "."
-    g, n = f"G = {signed_g(comparison.gain)}", f"n = {_sizes(group)}"
+    g, n = f"G = {signed_share(comparison.gain)}", f"n = {_sizes(group)}"
     interval = comparison.gain_interval
     if interval is None:
         return f" ({g}, no interval, {n})."
-    limits = f"95 % interval {signed_g(interval.low)} to {signed_g(interval.high)}"
+    limits = f"95 % interval {signed_share(interval.low)} to {signed_share(interval.high)}"
     verdict = " The interval includes 0: no difference is shown." if 0 in interval else ""
     return f" ({g}, {limits}, {n}).{verdict}"
 
@@ -189,7 +184,7 @@ def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     if gains:
         low, middle, high = (float(q) for q in np.quantile(gains, (0.25, 0.5, 0.75)))
         spread = (
-            f" G per {what}: median {signed_g(middle)}, middle half {signed_g(low)} to {signed_g(high)} "
+            f" G per {what}: median {signed_share(middle)}, middle half {signed_share(low)} to {signed_share(high)} "
             f"({plural(len(gains), 'value')})."
         )
     leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict, dataclass
 
-from mplab.analysis.report.contrast_rows import contrast_content
+from mplab.analysis.report.data import contrast_content
 from mplab.analysis.report.headline import HeadlineAnswer, answers
 from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
-from mplab.analysis.text import number, percent
+from mplab.analysis.text import number, percent, spread
 from mplab.analysis.verdicts.budgets import Kept, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.format.record import json_of
@@ -153,7 +153,7 @@ def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
         transport=series.transport,
         n=series.n,
         median=number(series.median),
-        interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
+        interval=spread(*interval) if interval else "",
         gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
         headline=group.headline,
         best=group.best == series.transport,

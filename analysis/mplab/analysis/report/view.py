@@ -10,12 +10,23 @@ import numpy as np
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows
-from mplab.analysis.report.headline import signed_g
+from mplab.analysis.report.data import ContrastRow, contrast_rows
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
 from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
-from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, p_text, percent, plural, signed
+from mplab.analysis.text import (
+    DASH,
+    THIN_SPACE,
+    duration,
+    listed,
+    number,
+    p_text,
+    percent,
+    plural,
+    signed,
+    signed_share,
+    spread,
+)
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.format.experiment import Transport
 from mplab.format.link import interface_title
@@ -296,38 +307,30 @@ def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
         median=number(d.median if d else None),
         quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
         interval=_limits(d.interval) if d else DASH,
-        difference=_shift(contrast) if contrast else _reference(group, series),
+        difference=_shift(contrast) if contrast else "reference" if series.transport.label == group.baseline else DASH,
         gain=_gain(compared) if compared else "",
-        effect=_effect(compared) if compared else "",
+        effect=f"{signed_share(compared.cliffs_delta)} {compared.magnitude}" if compared else "",
         p=p_text(contrast.p_holm) if contrast else "",
     )
-
-
-def _reference(group: Group, series: Series) -> str:
-    return "reference" if series.transport.label == group.baseline else DASH
 
 
 def _limits(interval: Interval | None) -> str:
     if interval is None:
         return f"n < {MIN_FOR_INTERVAL}"
-    return f"{number(interval.low)} … {number(interval.high)}"
+    return spread(interval.low, interval.high)
 
 
 def _gain(compared: Comparison) -> str:
     if compared.gain is None:
         return DASH
     interval = compared.gain_interval
-    limits = f" [{signed_g(interval.low)}, {signed_g(interval.high)}]" if interval else ""
-    return signed_g(compared.gain) + limits
+    limits = f" [{signed_share(interval.low)}, {signed_share(interval.high)}]" if interval else ""
+    return signed_share(compared.gain) + limits
 
 
 def _shift(contrast: Contrast) -> str:
     interval = contrast.interval
     return signed(contrast.shift) + (f" [{number(interval.low)}, {number(interval.high)}]" if interval else "")
-
-
-def _effect(compared: Comparison) -> str:
-    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}"
 
 
 def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
@@ -342,7 +345,7 @@ def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
         quantity=f"{first.quantity} ({unit})",
         asked=number(first.asked),
         median=number(float(np.median(values))),
-        extremes=f"{number(min(values))} … {number(max(values))}",
+        extremes=spread(min(values), max(values)),
         within=f"{inside} of {len(found)}",
         good=inside == len(found),
     )

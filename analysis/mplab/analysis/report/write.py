@@ -10,7 +10,7 @@ from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
-from mplab.analysis.report.contrast_rows import PAGE_COLUMNS
+from mplab.analysis.report.data import PAGE_COLUMNS
 from mplab.analysis.report.glossary import STATISTICS
 from mplab.analysis.report.htmlpage import page_css, page_environment
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content

@@ -286,10 +286,6 @@ def _text(found: object) -> str | None:
     return None if found is None or found == "" else str(found)
 
 
-def _truth(found: object) -> bool | None:
-    return found if isinstance(found, bool) else None
-
-
 def _time(text: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(text)

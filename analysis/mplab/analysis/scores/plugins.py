@@ -85,16 +85,6 @@ def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
     return found
 
 
-def load_registry() -> dict[str, RegisteredMetric]:
-    """Return the metrics of every registered scenario, by their names.
-
-    Raises:
-        MetricConflictError: see `register`.
-        ScenarioMissingError: a scenario's ``scores`` cannot be used.
-    """
-    return register(load(name) for name in SCENARIOS)
-
-
 def _differences(one: Metric, other: Metric) -> str:
     """Return the differences of two metrics with one name, as text; "" when there are none."""
     parts = (

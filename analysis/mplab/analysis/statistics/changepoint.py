@@ -58,11 +58,7 @@ def _split(sample: Sample, start: int, end: int, rng: np.random.Generator, level
     if p > level:
         return []
     index = start + FEWEST + best
-    return [
-        *_split(sample, start, index, rng, level),
-        (index, p),
-        *_split(sample, index, end, rng, level),
-    ]
+    return [*_split(sample, start, index, rng, level), (index, p), *_split(sample, index, end, rng, level)]
 
 
 def _scores(rows: Sample) -> Sample:

@@ -26,6 +26,9 @@ from mplab.analysis.statistics.effects import (
 )
 from mplab.format.experiment import Transport
 
+HEAD_COLUMNS = ("scenario", "link", "metric", "unit", "labels")
+"""First columns of the report's CSV files, see `Group.head`."""
+
 
 @dataclass(frozen=True)
 class CellValue:
@@ -99,6 +102,11 @@ class Group:
     def label_text(self) -> str:
         """Return ``1 MB``, with several labels ``1 MB · down``, and "" without labels."""
         return " · ".join(value for _, value in self.labels)
+
+    @property
+    def head(self) -> tuple[str, str, str, str, str]:
+        """Return the values of `HEAD_COLUMNS`."""
+        return (self.scenario, self.link, self.metric.name, self.metric.unit, self.label_text)
 
     @property
     def measured(self) -> tuple[Series, ...]:
@@ -211,10 +219,7 @@ def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Gro
     best, base = _best(series, metric), _best(singles, metric)
     if base is not None:
         series = [
-            replace(
-                s,
-                comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")),
-            )
+            replace(s, comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")))
             if s.values and s is not base
             else s
             for s in series

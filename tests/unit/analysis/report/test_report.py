@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotAnalysedError
-from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
+from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
 from mplab.analysis.report import summary as report_summary
-from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
+from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic, summary_json
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 ONE_SIZE = ["1 MB"]

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import ScenarioMissingError
-from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import read_scores, score_cell
 from mplab.base.plugins import SCENARIOS
 from tests.foreign import Foreign
-from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
+from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, summary_json
 
 HEAD = (
     "from mplab.analysis.metric import Metric, Value\n"

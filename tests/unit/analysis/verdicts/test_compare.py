@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.analysis.errors import BudgetError, NotAnalysedError
-from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results, load
@@ -17,7 +17,7 @@ from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare,
 from mplab.analysis.verdicts.gate import GateCheck, change_text, checks
 from mplab.analysis.verdicts.trend import experiments, histories, shifts
 from tests.unit.analysis.report.test_report import Page
-from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
+from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic, summary_json
 
 Nights = Callable[..., list[Run]]
 AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}}

@@ -31,17 +31,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
             svg=_svg(analysis, found),
             columns=COLUMNS,
             rows=[
-                (
-                    m.cell,
-                    m.outcome,
-                    m.link,
-                    m.interface,
-                    m.quantity,
-                    m.asked,
-                    m.measured,
-                    m.deviation,
-                    m.where,
-                )
+                (m.cell, m.outcome, m.link, m.interface, m.quantity, m.asked, m.measured, m.deviation, m.where)
                 for m in found
             ],
         )
@@ -68,14 +58,7 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
             name_rows(axes, names, grid=True)
         interfaces = dict.fromkeys(interface for _, interface in rows)
         handles: list[Line2D | Patch] = [
-            Line2D(
-                [],
-                [],
-                marker="o",
-                linestyle="none",
-                color=interface_colour(i),
-                label=INTERFACE_TITLES.get(i, i),
-            )
+            Line2D([], [], marker="o", linestyle="none", color=interface_colour(i), label=INTERFACE_TITLES.get(i, i))
             for i in interfaces
         ]
         canvas.legend(

@@ -11,10 +11,7 @@ from mplab.analysis.figures.shapes.common import Axis
 def values(traces: Traces) -> pl.DataFrame:
     """Return the durations, s, of connections with `LONG_BYTES` or more whose start was captured."""
     return traces.applications.pooled(
-        "connections",
-        "connection_id",
-        pl.col("duration_s").alias("value"),
-        where=OPENED & (BYTES >= LONG_BYTES),
+        "connections", "connection_id", pl.col("duration_s").alias("value"), where=OPENED & (BYTES >= LONG_BYTES)
     )
 
 
