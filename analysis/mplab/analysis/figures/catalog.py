@@ -14,9 +14,9 @@ from mplab.analysis.files import csv_text, write_text
 from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import read_run
 from mplab.analysis.statistics.summaries import Analysis
-from mplab.analysis.text import did_you_mean
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import FIGURES
+from mplab.base.suggest import did_you_mean
 
 OBJECT = "FIGURE"
 Kind_co = TypeVar("Kind_co", bound=Figure, covariant=True)

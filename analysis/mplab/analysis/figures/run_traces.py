@@ -16,7 +16,7 @@ from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.changes import Change, read_changes
 from mplab.analysis.scores.scoring import read_cell_scores
-from mplab.analysis.text import did_you_mean
+from mplab.base.suggest import did_you_mean
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import Transport
 from mplab.format.link import LinkCondition

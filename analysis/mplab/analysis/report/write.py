@@ -11,8 +11,7 @@ from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
 from mplab.analysis.report.data import PAGE_COLUMNS
-from mplab.analysis.report.glossary import STATISTICS
-from mplab.analysis.report.htmlpage import page_css, page_environment
+from mplab.analysis.report.htmlpage import GLOSSARY, page_css, page_environment
 from mplab.analysis.report.summary import Conclusions, conclude, summary_content
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
@@ -98,7 +97,7 @@ def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) 
         cell_warnings=view.cell_warnings(run),
         problems=analysis.problems,
         data_stems=data.STEMS,
-        statistics=STATISTICS,
+        statistics=GLOSSARY,
         contrast_columns=PAGE_COLUMNS,
         metrics=_glossary(analysis),
     )
