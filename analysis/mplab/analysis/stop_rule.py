@@ -77,7 +77,7 @@ class Enough:
         kinds = "differences" if self.rule.of == DIFFERENCES else "medians"
         return (
             f"{self.rule.metric}: the widest interval of {len(self.widths)} {kinds} is {found} ({widest.what}, "
-            f"n = {widest.n}), asked was ± {self.rule.within_percent:g} %"
+            f"n = {widest.n}); requested: ± {self.rule.within_percent:g} %"
         )
 
     def to_json(self) -> dict[str, object]:
@@ -124,7 +124,7 @@ def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> s
         known = sorted({metric.name for label in about for metric in metrics[label]})
         return f"unknown metric {rule.metric!r}. Allowed: {', '.join(known)}"
     if rule.of == DIFFERENCES and found[0].better == "neither":
-        return f"{rule.metric} has no better side, so that no transport is set beside another: 'of: medians' is needed"
+        return f"{rule.metric} has no better side, so transports are not compared. Use 'of: medians'"
     return ""
 
 

@@ -280,7 +280,7 @@ def test_too_many_stalls_make_the_cell_invalid(call: SimpleNamespace) -> None:
     call.scenario.judge_stalls([True, False])
     call.scenario.judge_stalls([])
     with pytest.raises(
-        CheckError, match=r"^in 2 of 3 utterances a browser or the host stood still for more than 50 ms \(50% are"
+        CheckError, match=r"^in 2 of 3 utterances a browser or the host was blocked for more than 50 ms \(allowed: 50%"
     ):
         call.scenario.judge_stalls([True, False, True])
 
@@ -289,9 +289,9 @@ def test_the_control_call_judges_the_host(call: SimpleNamespace) -> None:
     mos = call.quality.Mos
     call.scenario.judge_control(0.0, mos(4.2, 4.3))
     call.scenario.judge_control(0.0, None)
-    with pytest.raises(CheckError, match=r"^the control call over open links: 30\.0% of its sound was made up"):
+    with pytest.raises(CheckError, match=r"^the control call over open links: 30\.0% of its sound was concealed"):
         call.scenario.judge_control(0.3, None)
-    with pytest.raises(CheckError, match=r"its MOS is 2\.10 .* the host is too busy for calls$"):
+    with pytest.raises(CheckError, match=r"its wide-band MOS is 2\.10 .* the host is too busy for calls$"):
         call.scenario.judge_control(0.0, mos(2.4, 2.1))
 
 
@@ -304,7 +304,7 @@ def test_only_relays_by_tcp_will_do(call: SimpleNamespace) -> None:
     assert used == [pair]
     call.scenario.check_candidates("1", {"phone": used, "desktop": used})
     direct = [{"local": {"candidateType": "host", "protocol": "udp"}, "remote": {"candidateType": "host"}}]
-    with pytest.raises(StepError, match=r"call 1: the phone was connected by \('host', None, 'host'\), a relay by TCP"):
+    with pytest.raises(StepError, match=r"call 1: the phone used \('host', None, 'host'\); relays over TCP"):
         call.scenario.check_candidates("1", {"desktop": used, "phone": [*used, *direct]})
     with pytest.raises(StepError, match="the desktop does not say"):
         call.scenario.check_candidates("1", {"desktop": [], "phone": used})

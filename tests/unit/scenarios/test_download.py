@@ -64,9 +64,13 @@ def test_observations(download: SimpleNamespace, make_cell: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("stdout", "stderr", "message"),
     [
-        (digest(1000), report(999), "download of 1 kB: 999 bytes came, 1000 were asked for"),
+        (digest(1000), report(999), "download of 1 kB: 999 bytes came, 1000 were requested"),
         (digest(1000), report(1000, status="404"), "download of 1 kB: HTTP status 404, 200 or 206 is needed"),
-        ("0" * 64 + "  -\n", report(1000), "download of 1 kB: 1000 bytes came, but not those that dl.lab has"),
+        (
+            "0" * 64 + "  -\n",
+            report(1000),
+            "download of 1 kB: 1000 bytes came, with another SHA-256 than those of dl.lab",
+        ),
         (
             digest(0),
             "curl: (28) Operation timed out after 5000 milliseconds\n" + report(400, exit=28),

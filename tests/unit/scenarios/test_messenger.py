@@ -208,7 +208,7 @@ class Memory:
 
 def test_an_app_that_does_not_begin_clean(messenger: SimpleNamespace) -> None:
     assert messenger.scenario.check_clean(Memory(cookies=0, caches=0)) == {"cookies": 0, "caches": 0}
-    with pytest.raises(StepError, match="does not begin clean: cookies: 1, caches: 2"):
+    with pytest.raises(StepError, match="has stored data before its start: cookies: 1, caches: 2"):
         messenger.scenario.check_clean(Memory(cookies=1, databases=0, caches=2))
 
 

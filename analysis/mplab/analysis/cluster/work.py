@@ -139,7 +139,7 @@ def _folder(job: AnalysisJob) -> Iterator[Path]:
     """
     worker = get_worker()
     if other := differences(job.code, fingerprint()):
-        raise ClusterError(f"the worker {worker.address} is another mplab: {other}")
+        raise ClusterError(f"the worker {worker.address} has other versions than the client: {other}")
     with _one, tempfile.TemporaryDirectory(dir=worker.local_directory, prefix="run-") as folder:
         root = Path(folder, job.run)
         root.mkdir()

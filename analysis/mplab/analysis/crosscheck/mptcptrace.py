@@ -69,7 +69,7 @@ SUBFLOWS = Definition(
 LAST_ACK = Definition(
     "mptcptrace-last-acknowledgement",
     "seqAcked is the last data acknowledgement less the initial number: it counts the number before the first byte "
-    "and DATA_FIN (up to 2 more), not what was never acknowledged, and starts anew at 4 GiB.",
+    "and DATA_FIN (up to 2 more), not what was never acknowledged, and wraps at 4 GiB.",
     lambda pair: pair.their("seqAcked") - pair.our("mptcp_bytes") % WRAP <= BEYOND_DATA,
 )
 SAME_START = Definition(

@@ -53,7 +53,7 @@ def run_program(
     if done.returncode != 0:
         lines = (line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("Running as"))
         words = " ".join(" ".join(lines).split())[-MAX_MESSAGE_CHARACTERS:]
-        raise CaptureError(f"{name} ended with exit code {done.returncode}: {words or 'it said nothing'}")
+        raise CaptureError(f"{name} ended with exit code {done.returncode}: {words or 'no message'}")
     return done.stdout
 
 

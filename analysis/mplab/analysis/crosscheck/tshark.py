@@ -218,7 +218,7 @@ SUBFLOWS = Definition(
 )
 TIMES = Definition(
     "tshark-below-by-time",
-    "tshark marks retransmissions, reordering and keep-alives by rules of time and sequence number, and says that it "
+    "tshark marks retransmissions, reordering and keep-alives by rules of time and sequence number, and reports "
     "missed segments (lost_segment); mptrace compares bytes. Both may differ by the segments that tshark missed, and "
     "by a quarter of those sent again.",
     lambda pair: (
@@ -233,19 +233,19 @@ DUPLICATE_ACKS = Definition(
 )
 ACK_RTT = Definition(
     "tshark-ack-rtt",
-    "tshark's round trips include those of SYN, SYN/ACK and FIN; mptrace's are of payload alone.",
+    "tshark's round trips include those of SYN, SYN/ACK and FIN; mptrace's are only of payload.",
     lambda pair: pair.their("rtt_min_ms") < pair.our("rtt_min_ms"),
 )
 ACK_RTT_HOLE = Definition(
     "tshark-ack-rtt-of-holes",
     "When a segment fills a hole, its acknowledgement covers later ones that came before. tshark takes the time since "
-    "the segment that it ends at; mptrace since the one that came last, which is what was answered.",
+    "the segment at its end; mptrace since the segment that came last, which it answers.",
     lambda pair: pair.our("again_segments") > 0,
 )
 STREAMS = Definition(
     "tshark-initial-rtt",
-    "tshark takes the time from SYN to the first ACK of the client, also when the SYN came twice; mptrace then says "
-    "nothing.",
+    "tshark takes the time from SYN to the first ACK of the client, also when the SYN came twice; mptrace then has "
+    "no value.",
     lambda pair: pair.our("syn_retries") > 0 or pair.our("syn_ack_retries") > 0,
 )
 RST_SACK = Definition(

@@ -190,7 +190,7 @@ def _decode(program: Path, folder: Path, job: DecodeJob) -> str:
     written = any(fresh.glob("*.parquet")) if job.name == "both ends" else _whole(fresh)
     if done.returncode not in {0, 1} or not written:
         shutil.rmtree(fresh, ignore_errors=True)
-        return f"mptrace ended with exit code {done.returncode} and no tables: {words or 'it said nothing'}"
+        return f"mptrace ended with exit code {done.returncode} and no tables: {words or 'no message'}"
     fresh.rename(job.target)
     return f"the captures are readable in part only: {words}" if done.returncode == 1 else ""
 

@@ -30,7 +30,7 @@ GLOSSARY = (
     (
         "n",
         "Repetitions that count: one value per ok cell. When a cell has several values for one metric with the same "
-        "labels, their median is its value. “4 of 5” says that one ok cell lacks the value.",
+        "labels, their median is its value. “4 of 5”: one ok cell has no value.",
         "",
     ),
     (
@@ -40,30 +40,30 @@ GLOSSARY = (
     ),
     (
         "95 % interval",
-        "Percentile bootstrap of the median: 9999 resamples, seeded from the run's seed, so that it comes out the same "
-        "each time. None for n < 3. For n < 6 even the whole range of the values covers the true median with less "
-        "than 95 % (1 − 2 · 0.5ⁿ), so read it as a hint.",
+        "Percentile bootstrap of the median: 9999 resamples, seeded from the run's seed, so that it is the same each "
+        "time. None for n < 3. For n < 6, even the range of all values covers the true median with less than 95 % "
+        "(1 − 2 · 0.5ⁿ): read the interval as a hint.",
         "Efron & Tibshirani 1993, ch. 13",
     ),
     (
         "Reference",
-        "The best single path: the one with the best median among the transports that use one path. It is picked from "
-        "the same values that it is compared with, which flatters it a little.",
+        "The best single path: the one with the best median among the transports that use one path. It is "
+        "selected by the same values that it is compared with, which favours it a little.",
         "",
     ),
     (
         "Δ by block",
-        "How far a transport is from the reference: the median of the averages of all pairs of the blocks' "
-        "differences. In a block both met the same losses at nearly the same time. Its interval holds the shifts that "
-        "the signed-rank test does not reject; with 3 to 5 blocks, where there is none, a BCa bootstrap interval, "
-        "which covers the truth in about 88 of 100 cases, not in 95: a hint.",
+        "Distance of a transport from the reference: the median of the averages of all pairs of the blocks' "
+        "differences. In a block, both met the same losses at nearly the same time. The interval contains the shifts "
+        "that the signed-rank test does not reject. With 3 to 5 blocks, it is a BCa bootstrap interval, which covers "
+        "the true shift in about 88 of 100 cases instead of 95: a hint.",
         "Hodges & Lehmann 1963; Hollander & Wolfe 1999 §3; Efron & Tibshirani 1993 §14.3",
     ),
     (
         "G",
-        "What multipath gains: (best single path − multipath) / best single path, from medians; where more is better, "
-        "(multipath − best) / best. G = 0.20: 20 % saved; below 0: multipath is worse. In each resample of its "
-        "interval the best single path is chosen anew.",
+        "Gain of multipath: (best single path − multipath) / best single path, from medians; if more is better, "
+        "(multipath − best) / best. G = 0.20: 20 % saved; below 0: multipath is worse. Each resample of the interval "
+        "selects the best single path again.",
         "han2015 §4",
     ),
     (
@@ -76,9 +76,9 @@ GLOSSARY = (
         "p",
         "Of the two-sided Wilcoxon signed-rank test over the blocks, exact where n is small, corrected by Holm's "
         "method for all contrasts of this page: of the headline metrics together, of the others together. With n "
-        "blocks it cannot be less than 2 · 0.5ⁿ even alone: 0.0625 for n = 5. A large p does not say that two "
-        "transports are alike. “p alone” is not corrected; “p BH” is Benjamini and Hochberg's: among those below 5 % "
-        "some 5 % are false.",
+        "blocks, even the uncorrected p is at least 2 · 0.5ⁿ: 0.0625 for n = 5. A large p does not show that two "
+        "transports are alike. “p alone” is not corrected; “p BH” is corrected by Benjamini and Hochberg's method: "
+        "about 5 % of the contrasts below 5 % are false.",
         "Wilcoxon 1945; Holm 1979; Benjamini & Hochberg 1995",
     ),
     *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),
@@ -90,8 +90,8 @@ GLOSSARY = (
     ),
     (
         "Invalid, failed",
-        "Invalid: the measured link or the proven transport was not what was asked. Failed: a step went wrong. Both "
-        "are kept and listed, and never averaged.",
+        "Invalid: the measured link or the proven transport was not the requested one. Failed: a step failed. Both are "
+        "kept and listed, and never averaged.",
         "",
     ),
 )

@@ -263,7 +263,7 @@ def warnings(analysis: Analysis) -> list[str]:
     overloaded = sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok)
     if overloaded:
         found.append(
-            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, counted all the same: "
+            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, and are counted: "
             "see Flagged, under Cells."
         )
     if analysis.problems:

@@ -18,8 +18,8 @@ from mplab.analysis.text import duration, plural
 
 OUTCOME_WORDS = {
     "ok": "counted",
-    "invalid": "the link or the transport was not what was asked",
-    "failed": "could not be completed",
+    "invalid": "the link or the transport was not the requested one",
+    "failed": "not completed",
     "partial": "cut off",
     "missing": "not run yet",
 }

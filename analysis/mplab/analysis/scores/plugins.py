@@ -38,7 +38,7 @@ def load(name: str) -> ScoringPlugin:
     """
     if name not in SCENARIOS:
         known = ", ".join(SCENARIOS) or "none"
-        raise ScenarioMissingError(f"scenario {name!r}: none of this name is registered; there is: {known}")
+        raise ScenarioMissingError(f"scenario {name!r}: not registered. Registered: {known}")
     plugin = SCENARIOS[name]
     try:
         metrics, score = (plugin.load(attribute, MODULE) for attribute in ("METRICS", "score"))
@@ -48,7 +48,7 @@ def load(name: str) -> ScoringPlugin:
     if not isinstance(metrics, tuple | list) or not all(isinstance(metric, Metric) for metric in metrics):
         raise ScenarioMissingError(f"{where}: METRICS is not a tuple of mplab.analysis.metric.Metric")
     if not callable(score):
-        raise ScenarioMissingError(f"{where}: there is no function score(observations, tables, folder)")
+        raise ScenarioMissingError(f"{where}: it has no function score(observations, tables, folder)")
     return ScoringPlugin(name, tuple(metrics), cast("Score", score))
 
 

@@ -229,7 +229,7 @@ CONTRAST_FIELDS = (
         Word(
             "KS",
             "The greatest distance between the two cumulative distributions, 0 to 1, and the p of its test, not "
-            "corrected. Beside it the shifts at five quantiles: where only the last grows, the slow tail is longer.",
+            "corrected. The next column has the shifts at five quantiles; a large last one shows a longer tail.",
             "Kolmogorov 1933; Smirnov 1939; Doksum 1974",
         ),
     ),
@@ -249,9 +249,9 @@ CONTRAST_FIELDS = (
         PageColumn("needed", lambda c: _needed_text(c.needed)),
         Word(
             "Needed",
-            "Repetitions with which an effect as large as this one is seen with 80 % at the level of 5 %, by the "
-            "normal approximation, not corrected for many contrasts. What was seen in few blocks may be far from the "
-            "truth, and this number with it: it plans the next run.",
+            "Repetitions that detect an effect of this size with a power of 80 % at the level of 5 %, by the normal "
+            "approximation, not corrected for many contrasts. With few blocks, the effect can be far from the true "
+            "one, and so can this number: use it to plan the next run.",
             "Noether 1987",
         ),
     ),

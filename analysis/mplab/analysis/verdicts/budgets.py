@@ -92,7 +92,7 @@ def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: 
         own = [one for one in measured if is_about(budget, one)]
         found += [_judge(budget, limit, one, seed, most=most) for one in own for limit, most in limits]
         if limits and not own:
-            found.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: nothing was measured of it"))
+            found.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
     return found
 
 
@@ -116,7 +116,7 @@ def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool
     certain = bool(ends) and all((end <= bound if most else end >= bound) is good for end in ends)
     unit = f" {one.metric.unit}".rstrip()
     asked = f"{'at most' if most else 'at least'} {bound:g}{unit}"
-    text = f"{budget.statistic} {value:.4g}{unit}, allowed is {asked} (n = {len(one.values)})"
+    text = f"{budget.statistic} {value:.4g}{unit}, allowed: {asked} (n = {len(one.values)})"
     return Kept(budget, one.name, "kept" if good else "broken", text, value, bound, one.metric.unit, certain)
 
 
@@ -144,5 +144,5 @@ def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str
             except BudgetError as error:
                 return str(error)
     if budget.no_worse_than_percent is not None and metric.better == "neither":
-        return f"'no_worse_than' needs a better side, which {metric.name} has not"
+        return f"'no_worse_than' needs a metric with a better side; {metric.name} has none"
     return ""

@@ -273,7 +273,7 @@ def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
             if new[name] != old[name]:
                 told.setdefault(name, []).append(other.manifest.run_id)
     for name, runs in sorted(told.items()):
-        yield f"{name} is not the same as in {', '.join(runs)}"
+        yield f"{name} differs from {', '.join(runs)}"
 
 
 def _asked(experiment: Experiment) -> dict[str, object]:

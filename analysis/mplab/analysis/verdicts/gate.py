@@ -47,7 +47,7 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
         judged |= {change.key for change in own}
         found += [_no_worse(budget, change) for change in own]
         if not own:
-            text = "nothing was measured of it, neither before nor now"
+            text = "not measured in the baseline, nor in this run"
             found.append(GateCheck("no worse than", budget.metric, "failed", text))
     rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
@@ -114,7 +114,7 @@ def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
     metrics are not judged.
     """
     allowed = (budget.no_worse_than_percent or 0.0) / 100
-    text = f"{change_text(change)}; allowed is {percent(allowed)} worse"
+    text = f"{change_text(change)}; allowed: {percent(allowed)} worse"
     state: State = "passed"
     if change.verdict == "gone":
         state = "failed"

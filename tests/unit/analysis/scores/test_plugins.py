@@ -39,7 +39,7 @@ def test_scores_are_given_the_cells_folder(foreign: Foreign, tmp_path: Path) -> 
     ("body", "problem"),
     [
         ("METRICS = 3\ndef score(o, t, folder):\n    return []\n", "METRICS is not a tuple"),
-        ("METRICS = ()\nscore = 3", "there is no function score"),
+        ("METRICS = ()\nscore = 3", "it has no function score"),
         ("METRICS = ()", "has no score"),
         ("def score(o, t, folder):\n    return []\n", "has no METRICS"),
         ("import no_such_module", "cannot be imported: ModuleNotFoundError"),
@@ -95,11 +95,11 @@ def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Syntheti
 @pytest.mark.parametrize(
     ("result", "problem"),
     [
-        ("[Value('x', 1.0)]", "the value of x belongs to no metric"),
-        ("[Value('m', 1.0)]", "has the labels [], METRICS says ['k']"),
+        ("[Value('x', 1.0)]", "METRICS has no metric x"),
+        ("[Value('m', 1.0)]", "has the labels [], METRICS declares ['k']"),
         ("[Value('m', float('nan'), {'k': 'x'})]", "a value of m is nan"),
-        ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s: possible are 0 … 60"),
-        ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s: possible are 0 … 60"),
+        ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s. Allowed: 0 … 60"),
+        ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s. Allowed: 0 … 60"),
         ("1 / 0", "ZeroDivisionError"),
     ],
 )

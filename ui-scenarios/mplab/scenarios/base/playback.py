@@ -40,14 +40,16 @@ class PlaybackParameters(Parameters):
     highest: str
 
     watch: Annotated[DurationS, Field(ge=1)] = Field(
-        25.0, description="How long the user watches each clip, from its first picture on, unless it ends before."
+        25.0, description="Time for which the user watches each clip, from its first picture on; less if the clip ends."
     )
-    patience: Annotated[DurationS, Field(ge=1)] = Field(10.0, description="How long the user waits for the picture.")
+    patience: Annotated[DurationS, Field(ge=1)] = Field(
+        10.0, description="Maximum time that the user waits for the picture."
+    )
     pause: DurationS = Field(1.0, description="Rest in the list before each clip.")
     adaptation: Literal["capacity", "buffer", "dynamic"] = Field(
         "capacity",
-        description="What chooses the quality: the throughput of the last segments (CBA), the buffer (BOLA), or "
-        "what dash.js does by itself.",
+        description="Rule that selects the quality: throughput of the last segments (CBA), buffer (BOLA), or "
+        "the default of dash.js.",
     )
 
     @field_validator("clips")
@@ -123,7 +125,7 @@ class _Session(Session[PlaybackParameters]):
                     self._observe(visit, clip)
                 raise
             if not self._observe(visit, clip):
-                raise StepError(f"{self.scenario.name}: {clip}: the player tells of no segment")
+                raise StepError(f"{self.scenario.name}: {clip}: the player reported no segment")
 
     def _watch(self, clip: str) -> None:
         ui, elements, name = self.ui, self.scenario.app.elements, self.scenario.name
@@ -146,8 +148,8 @@ class _Session(Session[PlaybackParameters]):
 
     def _status(self) -> str:
         with contextlib.suppress(StepError):
-            return f"the player says {self.ui.read(self.scenario.app.elements['status'])!r}"
-        return "the player says nothing"
+            return f"the player reports {self.ui.read(self.scenario.app.elements['status'])!r}"
+        return "the player reports no status"
 
     def _observe(self, visit: int, clip: str) -> int:
         """Observe the player's new records; warn if they show a slow host. Return how many of them are segments."""
@@ -190,7 +192,7 @@ def _gaps(samples: Sequence[Record]) -> list[str]:
     longest_s = max((after["at"] - before["at"] for before, after in pairwise(samples)), default=0.0)
     if longest_s <= MAX_CLOCK_GAP_S:
         return []
-    return [f"the host was busy: the page stood still for {longest_s:.1f} s (more than {MAX_CLOCK_GAP_S:g} s)"]
+    return [f"the host was busy: the page was blocked for {longest_s:.1f} s (more than {MAX_CLOCK_GAP_S:g} s)"]
 
 
 def _stalls(records: Sequence[Record]) -> list[str]:

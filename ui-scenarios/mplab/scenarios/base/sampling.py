@@ -133,7 +133,7 @@ class Sampled:
             StepError: there is no sample.
         """
         if not self.looks:
-            raise StepError("nothing was looked at")
+            raise StepError("there is no sample of the screen")
         first = self.looks[0].t
         playing = self._plays_from(spinner, started)
         stalls = [spell for spell in self.spells(spinner) if playing is not None and spell.began >= playing]

@@ -120,11 +120,11 @@ def sound(ui: BrowserUi, track: Track) -> Sound:
     """
     about: _About | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
     if not about or not about["samples"]:
-        raise StepError(f"call: no sound: nothing came from the track of what is {track}")
+        raise StepError(f"call: no sound: the track {track!r} has no samples")
     pieces = [base64.b64decode(ui.evaluate(f"return call.{track}.piece({index});")) for index in range(about["pieces"])]
     data = b"".join(pieces)
     if len(data) != 2 * about["kept"]:
-        raise StepError(f"call: {len(data) // 2} of {about['kept']} samples of what was {track} could be read")
+        raise StepError(f"call: {len(data) // 2} of {about['kept']} samples of the track {track!r} were read")
     return Sound(data, about["rate"], about["clock"], about["gaps"])
 
 

@@ -34,10 +34,12 @@ class FlowGroup(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    flows: int = Field(ge=1, le=1000, description="How many files.")
-    concurrent: int = Field(1, ge=1, le=100, description="How many at a time.")
-    size: Size = Field(description="Of each file.")
-    every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
+    flows: int = Field(ge=1, le=1000, description="Number of files.")
+    concurrent: int = Field(1, ge=1, le=100, description="Number of concurrent files.")
+    size: Size = Field(description="Size of each file.")
+    every: DurationS = Field(
+        0.0, le=600, description="Time from the start of a file to that of the next; 0 s: all at once."
+    )
 
     @model_validator(mode="after")
     def _one_at_a_time(self) -> "FlowGroup":
@@ -66,11 +68,13 @@ class DownloadParameters(Parameters):
     """Parameters of the scenario `download`."""
 
     sizes: tuple[Size, ...] = Field(
-        (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
+        (10_000, 100_000, 1_000_000, 10_000_000),
+        max_length=_MAX_RESULTS,
+        description="Sizes of the files, one file each.",
     )
     bundles: tuple[FlowGroup, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
-    pause: DurationS = Field(0.2, description="Between two files or bundles.")
-    server: Server = Field("dl", description="By which of its names the server is asked.")
+    pause: DurationS = Field(0.2, description="Rest between two files or bundles.")
+    server: Server = Field("dl", description="Name by which the app addresses the server.")
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "DownloadParameters":
@@ -158,7 +162,7 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     _check(transfer, size, f"download of {label}", problem)
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
-        raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
+        raise StepError(f"download of {label}: {size} bytes came, with another SHA-256 than those of {server}.lab")
     context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
@@ -197,7 +201,7 @@ def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
     if transfer.status not in {200, 206}:
         raise StepError(f"{what}: HTTP status {transfer.status}, 200 or 206 is needed")
     if transfer.bytes != size:
-        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were asked for")
+        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were requested")
 
 
 SCENARIO = DownloadScenario()

@@ -45,11 +45,11 @@ _PHOTO_BOUNDS = between("photo", MIN_PNG_BYTES, LARGEST_PHOTO_BYTES, "a photo ha
 class FacebookParameters(Parameters):
     """Parameters of the scenario `facebook`."""
 
-    rounds: int = Field(3, ge=1, le=20, description="How often everything is done.")
-    stories: int = Field(10, ge=1, le=50, description="New stories at each refresh.")
+    rounds: int = Field(3, ge=1, le=20, description="Number of rounds of all actions.")
+    stories: int = Field(10, ge=1, le=50, description="Number of new stories at each refresh.")
     photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(160_000, description="Size of each photo.")
-    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Before each tap that starts something.")
-    limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Of the test.")
+    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest before each tap that starts an action.")
+    limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Maximum duration of the test.")
 
 
 class FacebookScenario(Scenario[FacebookParameters]):

@@ -32,11 +32,11 @@ class IperfParameters(Parameters):
     """Parameters of the scenario `iperf`."""
 
     directions: tuple[Direction, ...] = Field(
-        ("up", "down"), min_length=1, description="From the phone, to the phone; one test each, in this order."
+        ("up", "down"), min_length=1, description="Directions, one test each, in this order; up: from the phone."
     )
-    duration: DurationS = Field(10.0, ge=1, le=50, description="Of each test.")
-    parallel: int = Field(1, ge=1, le=32, description="Connections at a time.")
-    pause: DurationS = Field(1.0, description="Between two tests.")
+    duration: DurationS = Field(10.0, ge=1, le=50, description="Duration of each test.")
+    parallel: int = Field(1, ge=1, le=32, description="Number of concurrent connections.")
+    pause: DurationS = Field(1.0, description="Rest between two tests.")
 
     @field_validator("directions")
     @classmethod

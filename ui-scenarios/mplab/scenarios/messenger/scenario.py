@@ -59,12 +59,12 @@ _PHOTO_BOUNDS = between(
 class MessengerParameters(Parameters):
     """Parameters of the scenario `messenger`."""
 
-    rounds: int = Field(3, ge=0, le=50, description="How often a text, a smiley and a photo are sent.")
+    rounds: int = Field(3, ge=0, le=50, description="Number of rounds: a text, a smiley and a photo.")
     photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(50_000, description="Size of each photo.")
-    pause: DurationS = Field(1.0, le=60, description="From a message's delivery to the next one.")
-    periodic: int = Field(3, ge=0, le=1000, description="Texts at a steady pace, after the rounds.")
-    period: DurationS = Field(30.0, ge=1, le=600, description="From one of them to the next.")
-    patience: DurationS = Field(15.0, ge=1, le=60, description="How long a message's delivery is waited for.")
+    pause: DurationS = Field(1.0, le=60, description="Time from a message's delivery to the next message.")
+    periodic: int = Field(3, ge=0, le=1000, description="Number of texts at a steady pace, after the rounds.")
+    period: DurationS = Field(30.0, ge=1, le=600, description="Time from one periodic text to the next.")
+    patience: DurationS = Field(15.0, ge=1, le=60, description="Maximum time to wait for a message's delivery.")
 
     @model_validator(mode="after")
     def _something_to_send(self) -> "MessengerParameters":
@@ -219,8 +219,8 @@ class _Session(Session[MessengerParameters]):
             status, other = self.phone.read(APP.elements["connection"]), self.peer.read(APP.elements["connection"])
             if other != _ONLINE:
                 raise StepError(
-                    f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone, which "
-                    f"has a wire to the service, has lost it (its state: {other}; the phone's: {status})"
+                    f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone "
+                    f"lost its wired connection to the service (its state: {other}; the phone's: {status})"
                 ) from error
 
     def _receiver_report(self) -> MessengerReport:
@@ -264,5 +264,5 @@ def check_clean(ui: BrowserUi) -> Mapping[str, int]:
     found: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
     left = [f"{name}: {count}" for name, count in found.items() if count]
     if left:
-        raise StepError(f"messenger: the app does not begin clean: {', '.join(left)}")
+        raise StepError(f"messenger: the app has stored data before its start: {', '.join(left)}")
     return found

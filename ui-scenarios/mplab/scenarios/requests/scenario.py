@@ -28,14 +28,18 @@ _IDLE = between("idle", 0.05, 60, "at most 60 s: the server closes connections a
 class RequestsParameters(Parameters):
     """Parameters of the scenario `requests`."""
 
-    requests: int = Field(20, ge=1, le=MAX_REQUESTS, description="Of a round.")
-    period: Annotated[DurationS, _PERIOD] = Field(0.5, description="From the start of a request to that of the next.")
-    rounds: int = Field(2, ge=1, le=100, description="With an idle time between two.")
-    idle: Annotated[DurationS, _IDLE] = Field(
-        10.0, description="From a round's last request to the next round, rounded up to whole periods."
+    requests: int = Field(20, ge=1, le=MAX_REQUESTS, description="Number of requests of a round.")
+    period: Annotated[DurationS, _PERIOD] = Field(
+        0.5, description="Time from the start of a request to that of the next."
     )
-    connections: Literal["kept", "new"] = Field("kept", description="One for all requests, or one for each.")
-    request: Annotated[SizeBytes, _REQUEST] = Field(500, description="Size of a request, all of its header.")
+    rounds: int = Field(2, ge=1, le=100, description="Number of rounds, with an idle time between two.")
+    idle: Annotated[DurationS, _IDLE] = Field(
+        10.0, description="Time from a round's last request to the next round, rounded up to whole periods."
+    )
+    connections: Literal["kept", "new"] = Field(
+        "kept", description="Use one connection for all requests (kept), or a new one for each."
+    )
+    request: Annotated[SizeBytes, _REQUEST] = Field(500, description="Size of a request with its whole header.")
     response: Annotated[SizeBytes, _RESPONSE] = Field(2000, description="Size of an answer's body.")
     deadline: DurationS = Field(0.3, gt=0, description="An answer that takes longer is late.")
     patience: DurationS = Field(2.0, gt=0, le=60, description="The app gives up a request after this time.")
@@ -133,7 +137,7 @@ def _check(request: curl.Request, parameters: RequestsParameters, complaint: str
     if request.response_bytes != parameters.response:
         raise StepError(f"{what}: {request.response_bytes} bytes came, {parameters.response} were requested")
     if parameters.connections == "new" and not request.connections:
-        raise StepError(f"{what}: it had no connection of its own")
+        raise StepError(f"{what}: it used the connection of another request")
 
 
 SCENARIO = RequestsScenario()

@@ -32,8 +32,10 @@ class UdpJitterParameters(Parameters):
     """Parameters of the scenario `udp-jitter`."""
 
     size: Annotated[SizeBytes, _SIZE_BOUNDS] = Field(100, description="Payload of a datagram.")
-    period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(0.01, description="Between two datagrams of one direction.")
-    duration: DurationS = Field(10.0, description="Of the sending.")
+    period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(
+        0.01, description="Time between two datagrams of one direction."
+    )
+    duration: DurationS = Field(10.0, description="Time for which datagrams are sent.")
 
     @model_validator(mode="after")
     def _some_probes(self) -> "UdpJitterParameters":

@@ -12,7 +12,7 @@ from mplab.analysis.metric import Labels
 from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import slug
 
-TITLE = "What multipath gains over the best single path"
+TITLE = "Gain of multipath over the best single path"
 READING = "Right of the line multipath is better; an interval across it shows no difference."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
 

@@ -14,7 +14,7 @@ from mplab.analysis.statistics.summaries import Analysis
 from mplab.format.link import INTERFACE_TITLES
 
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
-TITLE = "Links: measured against asked"
+TITLE = "Links: measured compared with requested"
 POINT_SPREAD = 0.25
 
 

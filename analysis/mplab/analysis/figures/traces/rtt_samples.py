@@ -32,7 +32,7 @@ FIGURE = TraceFigure(
         paper="",
         axis=Axis("Round trip from the phone to the proxy and back", "ms", "log"),
         share="Share of samples",
-        caption="Samples of what the phone sent on every subflow; thinned samples count for those they stand for.",
+        caption="Data from the phone on every subflow; thinned samples count for all those that they replace.",
         values=values,
         nothing="no round trip was measured",
     ),

@@ -69,7 +69,7 @@ class _Session(Session[ListeningParameters]):
 
         seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{scenario.name}: nothing was seen but dialogs")
+            raise StepError(f"{scenario.name}: only dialogs were on the screen")
         found = motion(seen, spinner=LOADING in elements)
         last = seen.looks[-1].shown
         context.observe(

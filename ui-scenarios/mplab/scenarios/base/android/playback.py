@@ -78,7 +78,7 @@ class _Session(Session[PlaybackParameters]):
         longest_s = parameters.patience + parameters.watch + DEFAULT_EVERY_S
         seen = sample(ui, visit.elements(*NAMES), for_s=longest_s, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{name}: {clip}: nothing was seen but dialogs")
+            raise StepError(f"{name}: {clip}: only dialogs were on the screen")
         found = motion(seen, spinner=True)
         last = seen.looks[-1].shown
         self._observe(found, number, clip, over=ENDED if ENDED in last else "left")

@@ -56,15 +56,15 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a figure per scenario and link; nothing for scenarios that record no sound."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
-        title = f"{scenario} · {link} · What was heard and carried"
+        title = f"{scenario} · {link} · Sound and bytes"
         cells = ", ".join(row.cell.id for row in heard)
         yield Drawing(
             stem=stem,
             section="traces",
             title=title,
-            caption=f"What the phone's sound card played from the tap on, in each transport's first ok cell: {cells}. "
+            caption=f"Sound of the phone's sound card from the tap on, in each transport's first ok cell: {cells}. "
             "Below it the payload that each network had carried by then, with crosses where data was sent again, "
-            "triangles where the app asked for the stream, and bands where a path could not be used.",
+            "triangles where the app requested the stream, and bands where a path could not be used.",
             svg=_svg(stem, title, heard),
             columns=COLUMNS,
             rows=[
@@ -176,7 +176,7 @@ def _legend(heard: Sequence[CellSound]) -> Iterator[Line2D | Patch]:
     if any(row.playback.skips for row in heard):
         yield Line2D([], [], color=SKIP, linestyle="--", linewidth=1.2, label="Skip")
     if any(row.requests_s and row.story for row in heard):
-        yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream asked for")
+        yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream requested")
 
 
-FIGURE = RunFigure(order=45, title="What was heard and carried", draw=draw)
+FIGURE = RunFigure(order=45, title="Sound of a recording, and the bytes that carried it", draw=draw)
