@@ -98,9 +98,9 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
         kept = [e for e in entries if not (captured and PurePosixPath(e.path).is_relative_to(place / FOLDER))]
         job.store.bring(job.run, [Entry(MANIFEST), *kept], root)
         run = read_run(root)
-        found = next(one for one in run.cells if one.id == name)
+        own_cell = next(candidate for candidate in run.cells if candidate.id == name)
         try:
-            result = analyze_cell(run, found)
+            result = analyze_cell(run, own_cell)
         except AnalysisError as error:
             return _words(error, job, root)
         files = ["scores.json"] if result.scores is not None else []
@@ -127,7 +127,9 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
         except AnalysisError as error:
             return AnalysedRun(job.run, job.where, error=_words(error, job, root))
         publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])
-    return AnalysedRun(job.run, job.where, run.counts, tuple(f"{one.cell}: {one.message}" for one in problems))
+    return AnalysedRun(
+        job.run, job.where, run.counts, tuple(f"{problem.cell}: {problem.message}" for problem in problems)
+    )
 
 
 @contextmanager

@@ -51,9 +51,7 @@ def definitions() -> dict[str, list[Definition]]:
         "tcptrace": tcptrace.FIELDS,
         "mptcptrace": mptcptrace.FIELDS,
     }
-    return {
-        tool: list(dict.fromkeys(d for field in found for d in field.definitions)) for tool, found in fields.items()
-    }
+    return {tool: list(dict.fromkeys(d for field in own for d in field.definitions)) for tool, own in fields.items()}
 
 
 def _check_tshark(
@@ -125,9 +123,9 @@ NS = 1e9
 
 def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Return a record per subflow: ``sides`` has columns of ``directions`` (level tcp), ``whole`` of ``subflows``."""
-    found = _directions(tables["directions"], "tcp")
+    sides_of = _directions(tables["directions"], "tcp")
     return [
-        _record(row, found.get((row["connection_id"], row["subflow_id"]), {}))
+        _record(row, sides_of.get((row["connection_id"], row["subflow_id"]), {}))
         for row in tables["subflows"].iter_rows(named=True)
     ]
 
@@ -135,10 +133,10 @@ def subflow_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
 def connection_records(tables: Mapping[str, pl.DataFrame]) -> list[FlowRecord]:
     """Return a record per connection of kind mptcp that did not fall back, with the ends of its first subflow."""
     frame = tables["connections"].filter((pl.col("kind") == "mptcp") & ~pl.col("fallback").fill_null(value=False))
-    found = _directions(tables["directions"], "mptcp")
+    sides_of = _directions(tables["directions"], "mptcp")
     records = []
     for row in frame.iter_rows(named=True):
-        sides = dict(found.get((row["connection_id"], -1), {}))
+        sides = dict(sides_of.get((row["connection_id"], -1), {}))
         sides["mptcp_bytes"] = (row["bytes_up"], row["bytes_down"])
         sides["mptcp_reinjected"] = (row["reinjected_up"], row["reinjected_down"])
         records.append(_record(row, sides))

@@ -41,14 +41,14 @@ def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()
 
 
 def _connections(printed: str) -> dict[int, list[Ends]]:
-    found: dict[int, list[Ends]] = {}
+    subflows_of: dict[int, list[Ends]] = {}
     current: list[Ends] = []
     for line in printed.splitlines():
         if connection := _CONNECTION.search(line):
-            current = found.setdefault(int(connection[2]), [])
+            current = subflows_of.setdefault(int(connection[2]), [])
         elif subflow := _SUBFLOW.search(line):
             current.append(((subflow[4], int(subflow[2])), (subflow[5], int(subflow[3]))))
-    return {identity: ends for identity, ends in found.items() if ends}
+    return {identity: ends for identity, ends in subflows_of.items() if ends}
 
 
 def _sides(text: str) -> dict[str, Sides]:

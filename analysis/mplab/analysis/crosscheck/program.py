@@ -22,10 +22,10 @@ def find_program(name: str, install: str) -> str:
     Raises:
         ToolMissingError: it is not installed; the message includes ``install``.
     """
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise ToolMissingError(f"{name} is not installed: {install}")
-    return found
+    return path
 
 
 def run_program(
@@ -38,7 +38,7 @@ def run_program(
     """
     name = Path(command[0]).name
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             cwd=folder,
             env={**os.environ, **(environment or {})},
@@ -50,11 +50,11 @@ def run_program(
         )
     except subprocess.TimeoutExpired as error:
         raise CaptureError(f"{name} did not end within {TIMEOUT_S:.0f} s") from error
-    if done.returncode != 0:
-        lines = (line for line in (done.stderr or done.stdout).splitlines() if not line.startswith("Running as"))
+    if result.returncode != 0:
+        lines = (line for line in (result.stderr or result.stdout).splitlines() if not line.startswith("Running as"))
         words = " ".join(" ".join(lines).split())[-MAX_MESSAGE_CHARACTERS:]
-        raise CaptureError(f"{name} ended with exit code {done.returncode}: {words or 'no message'}")
-    return done.stdout
+        raise CaptureError(f"{name} ended with exit code {result.returncode}: {words or 'no message'}")
+    return result.stdout
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def merged(files: Sequence[Path], folder: Path) -> Prepared:
     """
     if len(files) == 1:
         return Prepared(files[0])
-    made = folder / "merged.pcapng"
-    run_program([find_program("mergecap", WIRESHARK), "-w", str(made), *map(str, files)])
-    return Prepared(made, (f"{len(files)} captures were merged by time (mergecap)",))
+    target = folder / "merged.pcapng"
+    run_program([find_program("mergecap", WIRESHARK), "-w", str(target), *map(str, files)])
+    return Prepared(target, (f"{len(files)} captures were merged by time (mergecap)",))
 
 
 def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
@@ -86,16 +86,16 @@ def as_pcap(files: Sequence[Path], folder: Path) -> Prepared:
         CaptureError: a file cannot be read, or holds several link types or an unknown one.
         ToolMissingError: mergecap, capinfos or editcap is not installed.
     """
-    one = merged(files, folder)
-    link = link_type(one.path)
-    made = folder / "converted.pcap"
+    capture = merged(files, folder)
+    link = link_type(capture.path)
+    target = folder / "converted.pcap"
     convert = [find_program("editcap", WIRESHARK), "-F", "pcap"]
-    notes = [*one.notes, "the captures were converted to pcap, with times in microseconds (editcap)"]
+    notes = [*capture.notes, "the captures were converted to pcap, with times in microseconds (editcap)"]
     if link in COOKED:
         convert += ["-C", f"0:{COOKED[link]}", "-L", "-T", "rawip"]
         notes.append(f"link headers ({link}) were cut off: the tool knows bare IP, but not them")
-    run_program([*convert, str(one.path), str(made)])
-    return Prepared(made, tuple(notes))
+    run_program([*convert, str(capture.path), str(target)])
+    return Prepared(target, tuple(notes))
 
 
 def link_type(path: Path) -> str:

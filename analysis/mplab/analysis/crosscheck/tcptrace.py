@@ -67,8 +67,8 @@ def seconds(text: str) -> float:
 
 def _split(sides: dict[str, Sides], name: str, parts: Iterable[str]) -> None:
     both = [str(value).split("/") for value in sides[name]]
-    for place, part in enumerate(parts):
-        sides[part] = (int(both[0][place]), int(both[1][place]))
+    for index, part in enumerate(parts):
+        sides[part] = (int(both[0][index]), int(both[1][index]))
 
 
 def _turned(sides: Sides) -> Sides:

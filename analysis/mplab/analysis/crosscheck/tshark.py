@@ -145,13 +145,13 @@ def _record(row: dict[str, Value], sides: dict[str, Sides]) -> FlowRecord:
 
 def _by_stream(counted: pl.DataFrame, stream: str) -> dict[int, dict[str, Sides]]:
     names = [name for name in counted.columns if name not in {stream, "side"}]
-    found: dict[int, dict[str, Sides]] = {}
+    sides_of: dict[int, dict[str, Sides]] = {}
     for row in counted.iter_rows(named=True):
-        sides = found.setdefault(row[stream], dict.fromkeys(names, (None, None)))
+        sides = sides_of.setdefault(row[stream], dict.fromkeys(names, (None, None)))
         for name in names:
             a, b = sides[name]
             sides[name] = (row[name], b) if row["side"] == 0 else (a, row[name])
-    return found
+    return sides_of
 
 
 def _connections(packets: pl.DataFrame) -> list[FlowRecord]:

@@ -87,21 +87,21 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
     Raises:
         InputError: two distributions register the same name.
     """
-    found = catalog()
-    for problem in found.unusable.values():
+    figures_known = catalog()
+    for problem in figures_known.unusable.values():
         yield AnalysisProblem("report", problem)
-    for named in found.of_run:
+    for named in figures_known.of_run:
         try:
             yield from named.figure.draw(analysis)
         except Exception as error:  # noqa: BLE001, RUF100 - one figure's mistake must not hide the others
             yield _problem(_failed(named.name, error))
     experiment = analysis.run.manifest.experiment.name
-    shown = [named for named in found.of_traces if named.figure.is_shown(named.name, experiment)]
-    for made in draw(traces_of(analysis.run), shown):
-        if isinstance(made, Drawing):
-            yield made
-        elif made.failed:
-            yield _problem(made)
+    shown = [named for named in figures_known.of_traces if named.figure.is_shown(named.name, experiment)]
+    for output in draw(traces_of(analysis.run), shown):
+        if isinstance(output, Drawing):
+            yield output
+        elif output.failed:
+            yield _problem(output)
 
 
 def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
@@ -111,11 +111,11 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
         FigureError: a figure does not exist (the message lists those that do), or cannot be used.
         InputError: two distributions register the same name.
     """
-    found = catalog()
-    known = {named.name: named for named in found.of_traces}
+    registered = catalog()
+    known = {named.name: named for named in registered.of_traces}
     for name in names:
-        if name in found.unusable:
-            raise FigureError(found.unusable[name])
+        if name in registered.unusable:
+            raise FigureError(registered.unusable[name])
         if name not in known:
             raise FigureError(f"no figure is called {name!r}.{did_you_mean(name, known)} Figures: {', '.join(known)}")
     return [known[name] for name in names or known]
@@ -172,12 +172,12 @@ def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[l
     left_out: list[LeftOut] = []
     if not names:
         left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
-    for made in draw(traces, figures(names)):
-        if isinstance(made, Drawing):
-            path = folder / f"{made.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
-            write_text(path, made.svg)
-            write_text(path.with_suffix(".csv"), csv_text(made.columns, made.rows))
+    for output in draw(traces, figures(names)):
+        if isinstance(output, Drawing):
+            path = folder / f"{output.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
+            write_text(path, output.svg)
+            write_text(path.with_suffix(".csv"), csv_text(output.columns, output.rows))
             written.append(path)
         else:
-            left_out.append(made)
+            left_out.append(output)
     return written, left_out

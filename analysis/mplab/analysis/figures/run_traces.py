@@ -110,8 +110,8 @@ class Traces:
 
     def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
         """Return the concatenated results of ``frame`` for each trace, with `LABELS`."""
-        found = [
-            made.select(
+        frames = [
+            rows.select(
                 pl.lit(trace.name).alias("cell"),
                 pl.lit(trace.scenario).alias("scenario"),
                 pl.lit(trace.link).alias("link"),
@@ -119,9 +119,9 @@ class Traces:
                 pl.all(),
             )
             for trace in self.traces
-            if not (made := frame(trace)).is_empty()
+            if not (rows := frame(trace)).is_empty()
         ]
-        return pl.concat(found) if found else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
+        return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
 
     @cached_property
     def applications(self) -> "Traces":
@@ -145,10 +145,10 @@ class Traces:
 
     def one_per_transport(self) -> list[CellTrace]:
         """Return the first cell of each scenario, link and transport, as an example."""
-        found: dict[tuple[str, str, str], CellTrace] = {}
+        first_of: dict[tuple[str, str, str], CellTrace] = {}
         for trace in self.traces:
-            found.setdefault((trace.scenario, trace.link, trace.transport), trace)
-        return list(found.values())
+            first_of.setdefault((trace.scenario, trace.link, trace.transport), trace)
+        return list(first_of.values())
 
 
 def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:

@@ -78,8 +78,8 @@ class Run:
     @property
     def counts(self) -> dict[str, int]:
         """Return the number of cells by outcome, zero included."""
-        found = Counter(cell.outcome for cell in self.cells)
-        return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
+        counter = Counter(cell.outcome for cell in self.cells)
+        return {outcome: counter[outcome] for outcome in (*OUTCOMES, *sorted(set(counter) - set(OUTCOMES)))}
 
     @cached_property
     def story(self) -> tuple[RunEvent, ...]:
@@ -116,10 +116,10 @@ class Run:
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """Return (transport, reason) of the transports that the lab could not offer."""
-        found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
+        pairs = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
         for event in self.events_of(RunPlanned):
-            found += [(one.transport, one.reason) for one in event.skipped]
-        return tuple(dict.fromkeys(found))
+            pairs += [(entry.transport, entry.reason) for entry in event.skipped]
+        return tuple(dict.fromkeys(pairs))
 
     def events_of(self, kind: type[Kind]) -> list[Kind]:
         """Return the events of one model, in order."""
@@ -225,7 +225,7 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":
         return f"key '{where}' is missing"
-    found = repr(first["input"])
-    found = found if len(found) <= _MOST_FOUND else f"{found[:_MOST_FOUND]}…"
+    value = repr(first["input"])
+    value = value if len(value) <= _MOST_FOUND else f"{value[:_MOST_FOUND]}…"
     text = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {text}: found {found}" if where else text
+    return f"{where}: {text}: found {value}" if where else text

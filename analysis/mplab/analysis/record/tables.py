@@ -26,8 +26,8 @@ NETWORKS = {"wlan": "wifi", "rmnet": "cellular", "lo": "loopback"}
 
 def upgrade(name: str, old: Old) -> pl.DataFrame:
     """Return a table of schema 1 with the present columns; tables that schema 1 lacked are empty."""
-    made = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
-    return conform(name, made(old) if made else pl.DataFrame())
+    convert = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
+    return conform(name, convert(old) if convert else pl.DataFrame())
 
 
 def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -56,10 +56,10 @@ def _subflows(old: Old) -> pl.DataFrame:
 
 
 def _networks(interface: pl.Expr) -> pl.Expr:
-    found = pl.lit("")
+    expression = pl.lit("")
     for prefix, network in NETWORKS.items():
-        found = pl.when(interface.str.starts_with(prefix)).then(pl.lit(network)).otherwise(found)
-    return found
+        expression = pl.when(interface.str.starts_with(prefix)).then(pl.lit(network)).otherwise(expression)
+    return expression
 
 
 def _directions(old: Old) -> pl.DataFrame:
@@ -149,12 +149,12 @@ class Tables(Mapping[str, pl.DataFrame]):
         if path is None:
             return VERSION
         try:
-            found = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
+            version = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
         except (pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise _damaged(path, error) from error
-        if found > VERSION:
-            raise TablesError(f"{path}: schema {found}; this mplab reads up to {VERSION}: make the tables again")
-        return found
+        if version > VERSION:
+            raise TablesError(f"{path}: schema {version}; this mplab reads up to {VERSION}: make the tables again")
+        return version
 
     def _parquet(self, name: str) -> pl.DataFrame:
         path = self._path(name)

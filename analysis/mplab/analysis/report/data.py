@@ -136,9 +136,9 @@ def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
 
 def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
     for outcome in outcomes:
-        for found in outcome.findings:
-            group = found.group
-            limits = (found.interval.low, found.interval.high) if found.interval else (None, None)
+        for finding in outcome.findings:
+            group = finding.group
+            limits = (finding.interval.low, finding.interval.high) if finding.interval else (None, None)
             yield (
                 outcome.claim.text,
                 group.scenario,
@@ -146,13 +146,13 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
                 group.metric.name,
                 group.label_text,
                 outcome.claim.transport,
-                found.baseline.transport.label,
-                found.gain,
+                finding.baseline.transport.label,
+                finding.gain,
                 *limits,
                 outcome.claimed.low,
                 outcome.claimed.high,
-                found.verdict,
-                "yes" if found.certain else "no",
+                finding.verdict,
+                "yes" if finding.certain else "no",
             )
 
 
@@ -166,32 +166,32 @@ class ContrastRow:
     cells: tuple[tuple[str, str], ...]
 
 
-def contrast_content(one: Contrast) -> dict[str, object]:
+def contrast_content(contrast: Contrast) -> dict[str, object]:
     """Return a contrast in the form of ``summary.json``."""
-    values = {field.name: field.value(one) for field in CONTRAST_FIELDS}
+    values = {field.name: field.value(contrast) for field in CONTRAST_FIELDS}
     shown = {name: ends(value) if isinstance(value, Interval) else value for name, value in values.items()}
-    return {"transport": one.transport, "reference": one.reference, **shown}
+    return {"transport": contrast.transport, "reference": contrast.reference, **shown}
 
 
 def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of ``contrasts.csv``."""
     for group in groups:
         headline = "yes" if group.metric.headline else "no"
-        for one in group.contrasts:
-            numbers = [value for field in CONTRAST_FIELDS for value in _csv_values(field, one)]
-            yield (*group.head, headline, one.transport, one.reference, *numbers)
+        for contrast in group.contrasts:
+            numbers = [value for field in CONTRAST_FIELDS for value in _csv_values(field, contrast)]
+            yield (*group.head, headline, contrast.transport, contrast.reference, *numbers)
 
 
 def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
     """Yield the rows of ``quantiles.csv``."""
     for group in groups:
-        for one in group.contrasts:
-            for at in one.quantiles:
+        for contrast in group.contrasts:
+            for at in contrast.quantiles:
                 limits = ends(at.interval) or (None, None)
                 yield (
                     *group.head,
-                    one.transport,
-                    one.reference,
+                    contrast.transport,
+                    contrast.reference,
                     at.quantile,
                     at.value,
                     at.reference,
@@ -205,17 +205,17 @@ def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
     rows = []
     for group in panel:
         known = {series.transport.label: series.transport for series in group.series}
-        for one in group.contrasts:
-            cells = tuple((column.text(one), column.note(one)) for column in PAGE_COLUMNS)
-            rows.append(ContrastRow(group.label_text, known[one.transport], known[one.reference], cells))
+        for contrast in group.contrasts:
+            cells = tuple((column.text(contrast), column.note(contrast)) for column in PAGE_COLUMNS)
+            rows.append(ContrastRow(group.label_text, known[contrast.transport], known[contrast.reference], cells))
     return tuple(rows)
 
 
-def _csv_values(field: ContrastField, one: Contrast) -> Sequence[object]:
+def _csv_values(field: ContrastField, contrast: Contrast) -> Sequence[object]:
     """Return a value for each of the field's columns."""
     if not field.csv:
         return ()
-    value = field.value(one)
+    value = field.value(contrast)
     if isinstance(value, Interval):
         return (value.low, value.high)
     return (value,) if len(field.csv) == 1 else (None, None)

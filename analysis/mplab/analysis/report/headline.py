@@ -47,7 +47,7 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
 
     A metric with a better side of which only one transport has values is left out.
     """
-    found = []
+    result = []
     for panel in analysis.panels():
         first = panel[0]
         if not first.metric.headline:
@@ -55,8 +55,8 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
         many = len(panel) > MAX_FACETS and first.metric.better != "neither"
         verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
         if any(verdict.doubt != ALONE for verdict in verdicts):
-            found.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
-    return found
+            result.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+    return result
 
 
 def small_sample_warning(n: int) -> str:
@@ -72,11 +72,11 @@ def small_sample_warning(n: int) -> str:
 
 
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
-    found = [small_sample_warning(min(group.smallest_n for group in panel))]
+    sentences = [small_sample_warning(min(group.smallest_n for group in panel))]
     lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
     if lacking:
-        found.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
-    return tuple(warning for warning in found if warning)
+        sentences.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
+    return tuple(warning for warning in sentences if warning)
 
 
 def _verdict(group: Group) -> HeadlineVerdict:
@@ -171,7 +171,7 @@ def _best_multipath(group: Group) -> Series | None:
 def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     wins = Counter(group.best for group in panel if group.best is not None)
     titles = {s.transport.label: s.transport for group in panel for s in group.measured}
-    what = ", ".join(name for name, _ in panel[0].labels)
+    label_names = ", ".join(name for name, _ in panel[0].labels)
     ranked = sorted(wins.items(), key=lambda pair: (-pair[1], str(pair[0])))
     parts = [f"{titles[str(label)].title} for {count}" for label, count in ranked]
     parts[0] = f"{parts[0]} of {len(panel)}"
@@ -184,12 +184,14 @@ def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     if gains:
         low, middle, high = (float(q) for q in np.quantile(gains, (0.25, 0.5, 0.75)))
         spread = (
-            f" G per {what}: median {signed_share(middle)}, middle half {signed_share(low)} to {signed_share(high)} "
-            f"({plural(len(gains), 'value')})."
+            f" G per {label_names}: median {signed_share(middle)}, middle half {signed_share(low)} to "
+            f"{signed_share(high)} ({plural(len(gains), 'value')})."
         )
     leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
     doubt = "" if leader else UNCLEAR
-    return HeadlineVerdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}", doubt)
+    return HeadlineVerdict(
+        f"per {label_names}", leader, f"Best median per {label_names}: {', '.join(parts)}.{spread}", doubt
+    )
 
 
 def _median(group: Group, series: Series) -> str:

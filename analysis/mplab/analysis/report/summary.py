@@ -66,7 +66,7 @@ class SummaryRow:
     best: bool
 
 
-def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
+def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, object]:
     """Return the content of ``summary.json``; see docs/report.md."""
     run = analysis.run
     return {
@@ -76,7 +76,7 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]
         "finished": run.finished,
         "complete": run.complete,
         "cells": run.counts,
-        "warnings": found.warnings,
+        "warnings": conclusions.warnings,
         "answers": [
             {
                 "scenario": answer.scenario,
@@ -86,11 +86,11 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]
                 "winner": verdict.winner.label if verdict.winner else None,
                 "sentence": verdict.sentence,
             }
-            for answer in found.answers
+            for answer in conclusions.answers
             for verdict in answer.verdicts
         ],
-        "claims": [_claim(outcome) for outcome in found.claims],
-        "budgets": [_kept(kept) for kept in found.budgets],
+        "claims": [_claim(outcome) for outcome in conclusions.claims],
+        "budgets": [_kept(kept) for kept in conclusions.budgets],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [

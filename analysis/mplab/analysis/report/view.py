@@ -171,7 +171,7 @@ def link_rows(run: Run) -> list[LinkRow]:
     def key(m: Measurement) -> tuple[str, str, str]:
         return (m.link, m.interface, m.quantity)
 
-    return [_link_row(run, list(found)) for _, found in groupby(measurements(run), key=key)]
+    return [_link_row(run, list(rows)) for _, rows in groupby(measurements(run), key=key)]
 
 
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -217,12 +217,12 @@ def cells_not_ok(run: Run) -> list[Cell]:
 
 def retries(run: Run) -> list[tuple[str, int, str]]:
     """Return (cell, attempt, reason) of every attempt that was retried."""
-    found = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
+    attempts = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
     for cell in run.cells:
         if cell.record is not None:
             last = cell.record.attempt
-            found += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
-    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in found}
+            attempts += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
+    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in attempts}
     return [unique[key] for key in sorted(unique)]
 
 
@@ -235,40 +235,44 @@ def _without_root(run: Run) -> list[str]:
     """Return a sentence for each phone without root: the settings that were not controlled."""
     phones = [cell.record.phone for cell in run.cells if cell.record is not None]
     lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
-    seen = {name: [str(one) for one in what] for name, what in lacking if isinstance(what, list) and what}
-    return [f"{name} was used without root. Not controlled: {'; '.join(what)}." for name, what in seen.items()]
+    seen = {
+        name: [str(setting) for setting in settings]
+        for name, settings in lacking
+        if isinstance(settings, list) and settings
+    }
+    return [f"{name} was used without root. Not controlled: {'; '.join(settings)}." for name, settings in seen.items()]
 
 
 def warnings(analysis: Analysis) -> list[str]:
     """Return the facts that the reader must know before the numbers."""
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
-    found = []
+    sentences = []
     if (cut := run.cut) is not None:
         left_out = plural(len(cut.cells), "cell")
-        found.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
+        sentences.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
     elif counts["missing"] or counts["partial"]:
         state = "This run has not finished" if not run.finished else "This run is not complete"
         left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]
-        found.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
+        sentences.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
     if not counts["ok"]:
-        found.append("No cell is ok: there is nothing to average.")
+        sentences.append("No cell is ok: there is nothing to average.")
     bad = [f"{counts[o]} {o}" for o in ("invalid", "failed") if counts[o]]
     if bad:
         share = (counts["invalid"] + counts["failed"]) / planned
-        found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
-    found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
-    found += _without_root(run)
-    found += _other_controls(run)
+        sentences.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
+    sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    sentences += _without_root(run)
+    sentences += _other_controls(run)
     overloaded = sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok)
     if overloaded:
-        found.append(
+        sentences.append(
             f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, and are counted: "
             "see Flagged, under Cells."
         )
     if analysis.problems:
-        found.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
-    return found
+        sentences.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
+    return sentences
 
 
 def _metric_table(panel: Sequence[Group]) -> MetricTable:
@@ -333,12 +337,12 @@ def _shift(contrast: Contrast) -> str:
     return signed(contrast.shift) + (f" [{number(interval.low)}, {number(interval.high)}]" if interval else "")
 
 
-def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
-    first = found[0]
+def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
+    first = rows[0]
     unit = "ms" if first.kind == "rtt" else "kbit/s"
-    values = [m.measured for m in found]
+    values = [m.measured for m in rows]
     tolerance = tolerance_of(run, first.kind)
-    inside = sum(abs(m.deviation) <= tolerance for m in found)
+    inside = sum(abs(m.deviation) <= tolerance for m in rows)
     return LinkRow(
         link=first.link,
         interface=interface_title(first.interface),
@@ -346,21 +350,21 @@ def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
         asked=number(first.asked),
         median=number(float(np.median(values))),
         extremes=spread(min(values), max(values)),
-        within=f"{inside} of {len(found)}",
-        good=inside == len(found),
+        within=f"{inside} of {len(rows)}",
+        good=inside == len(rows),
     )
 
 
 def _controls(run: Run) -> list[str]:
-    found: dict[str, set[str]] = {}
+    by_node: dict[str, set[str]] = {}
     for cell in run.cells:
         if cell.record is not None:
             for node, name in cell.record.congestion_control.known().items():
-                found.setdefault(node, set()).add(name)
-    names = sorted({name for values in found.values() for name in values})
+                by_node.setdefault(node, set()).add(name)
+    names = sorted({name for values in by_node.values() for name in values})
     if len(names) == 1:
-        return [f"{names[0]} ({listed(list(found))})"]
-    return [f"{node}: {'/'.join(sorted(values))}" for node, values in found.items()]
+        return [f"{names[0]} ({listed(list(by_node))})"]
+    return [f"{node}: {'/'.join(sorted(values))}" for node, values in by_node.items()]
 
 
 def _other_controls(run: Run) -> list[str]:

@@ -70,10 +70,10 @@ def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
         MetricConflictError: two metrics of one name differ in title, unit, direction, source or limits, or one
             scenario declares a name twice.
     """
-    found: dict[str, RegisteredMetric] = {}
+    registry: dict[str, RegisteredMetric] = {}
     for plugin in plugins:
         for metric in plugin.metrics:
-            known = found.setdefault(metric.name, RegisteredMetric(metric))
+            known = registry.setdefault(metric.name, RegisteredMetric(metric))
             if plugin.name in known.labels:
                 raise MetricConflictError(f"scenario {plugin.name}: METRICS has {metric.name} twice")
             if differences := _differences(known.metric, metric):
@@ -81,17 +81,17 @@ def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
                     f"metric {metric.name} means different things: {differences} "
                     f"({next(iter(known.labels))}, {plugin.name}); give one of them another name"
                 )
-            found[metric.name] = RegisteredMetric(known.metric, {**known.labels, plugin.name: metric.labels})
-    return found
+            registry[metric.name] = RegisteredMetric(known.metric, {**known.labels, plugin.name: metric.labels})
+    return registry
 
 
-def _differences(one: Metric, other: Metric) -> str:
+def _differences(metric: Metric, other: Metric) -> str:
     """Return the differences of two metrics with one name, as text; "" when there are none."""
     parts = (
-        ("title", one.title, other.title),
-        ("unit", one.unit, other.unit),
-        ("direction", one.better, other.better),
-        ("source", one.source, other.source),
-        ("limits", describe_limits(one), describe_limits(other)),
+        ("title", metric.title, other.title),
+        ("unit", metric.unit, other.unit),
+        ("direction", metric.better, other.better),
+        ("source", metric.source, other.source),
+        ("limits", describe_limits(metric), describe_limits(other)),
     )
-    return "; ".join(f"{what} {a!r} and {b!r}" for what, a, b in parts if a != b)
+    return "; ".join(f"{name} {a!r} and {b!r}" for name, a, b in parts if a != b)

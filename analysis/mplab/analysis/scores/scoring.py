@@ -149,8 +149,8 @@ def _wrong(value: Value, plugin: ScoringPlugin) -> str:
     if metric is None:
         return f"METRICS has no metric {value.metric}"
     if set(value.labels) != set(metric.labels):
-        found, declared = sorted(value.labels), sorted(metric.labels)
-        return f"a value of {value.metric} has the labels {found}; METRICS declares {declared}"
+        given_labels, declared = sorted(value.labels), sorted(metric.labels)
+        return f"a value of {value.metric} has the labels {given_labels}; METRICS declares {declared}"
     if not math.isfinite(value.value) or abs(value.value) > _MOST:
         return f"a value of {value.metric} is {value.value}"
     least, most = metric.limits

@@ -38,11 +38,11 @@ def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> l
     only that values without a change are exchangeable. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
-    found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
-    edges = [0, *(index for index, _ in found), len(sample)]
+    splits = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
+    edges = [0, *(index for index, _ in splits), len(sample)]
     return [
         ChangePoint(index, float(np.median(sample[start:index])), float(np.median(sample[index:end])), p)
-        for start, (index, p), end in zip(edges, found, edges[2:], strict=False)
+        for start, (index, p), end in zip(edges, splits, edges[2:], strict=False)
     ]
 
 

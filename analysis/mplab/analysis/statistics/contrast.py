@@ -28,10 +28,10 @@ MOST_NEEDED = 999
 
 def holm(values: Sequence[float]) -> list[float]:
     """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
-    found = np.asarray(values, dtype=float)
-    order = np.argsort(found, kind="stable")
-    steps = np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1))
-    adjusted = np.empty_like(found)
+    sample = np.asarray(values, dtype=float)
+    order = np.argsort(sample, kind="stable")
+    steps = np.maximum.accumulate(sample[order] * np.arange(len(sample), 0, -1))
+    adjusted = np.empty_like(sample)
     adjusted[order] = np.minimum(steps, 1.0)
     return [float(p) for p in adjusted]
 
@@ -108,32 +108,32 @@ def contrast(
     if not blocks:
         return None
     own, other = [sample[block] for block in blocks], [reference[block] for block in blocks]
-    found = differences(own, other)
+    diffs = differences(own, other)
     return Contrast(
         transport=labels[0],
         reference=labels[1],
         pairs=len(blocks),
-        shift=hodges_lehmann(found),
-        signed_rank=signed_rank_interval(found),
-        bootstrap=bca_interval(found, seed),
-        test=signed_rank_test(found),
-        dominance=dominance(found),
+        shift=hodges_lehmann(diffs),
+        signed_rank=signed_rank_interval(diffs),
+        bootstrap=bca_interval(diffs, seed),
+        test=signed_rank_test(diffs),
+        dominance=dominance(diffs),
         cliffs_delta=cliffs_delta(own, other),
         ks=kolmogorov_smirnov(own, other),
         quantiles=quantile_shifts(own, other, seed),
-        needed=needed_pairs(found),
+        needed=needed_pairs(diffs),
         ratio=geometric_ratio(own, other),
     )
 
 
 def corrected(family: Sequence[Contrast]) -> list[Contrast]:
     """Return the contrasts with their p-values corrected for the number of tests in the family."""
-    tested = [place for place, one in enumerate(family) if one.p is not None]
-    values = [one.p for one in family if one.p is not None]
-    found = list(family)
-    for place, strict, lenient in zip(tested, holm(values), benjamini_hochberg(values), strict=True):
-        found[place] = replace(found[place], p_holm=strict, p_bh=lenient)
-    return found
+    indices = [index for index, member in enumerate(family) if member.p is not None]
+    values = [member.p for member in family if member.p is not None]
+    result = list(family)
+    for index, strict, lenient in zip(indices, holm(values), benjamini_hochberg(values), strict=True):
+        result[index] = replace(result[index], p_holm=strict, p_bh=lenient)
+    return result
 
 
 @dataclass(frozen=True)

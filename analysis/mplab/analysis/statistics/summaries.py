@@ -149,20 +149,20 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
     """
     specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
     ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
-    found: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
+    values_of: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
     for cell_scores in scores:
         spec = specs.get(cell_scores.cell)
         if spec is None:
             continue
         for (metric_name, labels), value in _one_value_each(cell_scores).items():
             key = _Key(spec.scenario, spec.link, metric_name, labels)
-            one = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
-            found[key][spec.transport].append(one)
+            cell_value = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
+            values_of[key][spec.transport].append(cell_value)
     order = _Order(run, metrics)
     groups = []
-    for key in sorted((key for key in found if order.metric(key)), key=order.place):
+    for key in sorted((key for key in values_of if order.metric(key)), key=order.place):
         series = [
-            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], found[key])
+            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], values_of[key])
             for transport in run.transports
             if ok_cells[key.scenario, key.link, transport.label]
         ]
@@ -206,8 +206,8 @@ def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
     return {key: plain.median(values) for key, values in several.items()}
 
 
-def _series(run: Run, key: _Key, transport: Transport, cells: int, found: Mapping[str, list[CellValue]]) -> Series:
-    values = tuple(sorted(found.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
+def _series(run: Run, key: _Key, transport: Transport, cells: int, values_of: Mapping[str, list[CellValue]]) -> Series:
+    values = tuple(sorted(values_of.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
     if not values:
         return Series(transport, cells, (), None)
     seed = seed_of(run.manifest.experiment.seed, *key, transport.label)
@@ -246,21 +246,21 @@ def _contrasts(
     pairs = [(s, base) for s in measured if base is not None and s.transport.label != base.transport.label]
     several = [s for s in measured if not s.transport.single_path]
     pairs += [(later, earlier) for earlier, later in combinations(several, 2)]
-    for one, other in pairs:
-        labels = (one.transport.label, other.transport.label)
-        found = contrast(labels, one.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
-        if found is not None:
-            yield found
+    for sample, other in pairs:
+        labels = (sample.transport.label, other.transport.label)
+        compared = contrast(labels, sample.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
+        if compared is not None:
+            yield compared
 
 
 def _corrected(groups: list[Group]) -> list[Group]:
     """Correct the p-values of the contrasts in two families: of headline metrics, and of the others."""
     for headline in (True, False):
-        places = [place for place, group in enumerate(groups) if group.metric.headline is headline]
-        family = iter(corrected([one for place in places for one in groups[place].contrasts]))
-        for place in places:
-            own = tuple(islice(family, len(groups[place].contrasts)))
-            groups[place] = replace(groups[place], contrasts=own)
+        indices = [index for index, group in enumerate(groups) if group.metric.headline is headline]
+        family = iter(corrected([member for index in indices for member in groups[index].contrasts]))
+        for index in indices:
+            own = tuple(islice(family, len(groups[index].contrasts)))
+            groups[index] = replace(groups[index], contrasts=own)
     return groups
 
 

@@ -86,14 +86,14 @@ def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
     """
-    found: list[Kept] = []
+    judged: list[Kept] = []
     for budget in budgets:
         limits = [(limit, most) for limit, most in ((budget.at_most, True), (budget.at_least, False)) if limit]
-        own = [one for one in measured if is_about(budget, one)]
-        found += [_judge(budget, limit, one, seed, most=most) for one in own for limit, most in limits]
+        own = [series for series in measured if is_about(budget, series)]
+        judged += [_judge(budget, limit, series, seed, most=most) for series in own for limit, most in limits]
         if limits and not own:
-            found.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
-    return found
+            judged.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
+    return judged
 
 
 def limit_in_unit(limit: Limit, metric: Metric) -> float:
@@ -105,19 +105,19 @@ def limit_in_unit(limit: Limit, metric: Metric) -> float:
     return value
 
 
-def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool) -> Kept:
-    bound = limit_in_unit(limit, one.metric)
-    value = STATISTICS[budget.statistic](one.values, one.metric.better)
+def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: bool) -> Kept:
+    bound = limit_in_unit(limit, series.metric)
+    value = STATISTICS[budget.statistic](series.values, series.metric.better)
     good = value <= bound if most else value >= bound
     interval: Interval | None = None
     if budget.statistic == "median":
-        interval = median_interval(one.values, seed_of(seed, "budget", one.name))
+        interval = median_interval(series.values, seed_of(seed, "budget", series.name))
     ends = (interval.low, interval.high) if interval else ()
     certain = bool(ends) and all((end <= bound if most else end >= bound) is good for end in ends)
-    unit = f" {one.metric.unit}".rstrip()
-    asked = f"{'at most' if most else 'at least'} {bound:g}{unit}"
-    text = f"{budget.statistic} {value:.4g}{unit}, allowed: {asked} (n = {len(one.values)})"
-    return Kept(budget, one.name, "kept" if good else "broken", text, value, bound, one.metric.unit, certain)
+    unit = f" {series.metric.unit}".rstrip()
+    allowed = f"{'at most' if most else 'at least'} {bound:g}{unit}"
+    text = f"{budget.statistic} {value:.4g}{unit}, allowed: {allowed} (n = {len(series.values)})"
+    return Kept(budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain)
 
 
 def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:
@@ -128,12 +128,12 @@ def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str
         metrics: scenario label → metrics of the scenario.
     """
     about = [label for label in metrics if not budget.scenarios or label in budget.scenarios]
-    found = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]
-    if not found:
+    metrics_of_budget = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]
+    if not metrics_of_budget:
         known = sorted({metric.name for label in about for metric in metrics[label]})
         return f"unknown metric {budget.metric!r}. Allowed: {', '.join(known)}"
-    metric = found[0]
-    names = sorted({name for one in found for name in one.labels})
+    metric = metrics_of_budget[0]
+    names = sorted({name for other in metrics_of_budget for name in other.labels})
     for label in budget.labels:
         if label not in names:
             return f"labels: {metric.name} has no label {label!r}. Allowed: {', '.join(names) or 'none'}"

@@ -40,18 +40,18 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
     measured = [_measured(change) for change in compared.changes if change.after.values]
     limits = judge_limits(experiment.budgets, measured, experiment.seed)
     relative = [budget for budget in experiment.budgets if budget.no_worse_than_percent is not None]
-    found = [_of_limit(kept) for kept in limits]
+    budget_checks = [_of_limit(kept) for kept in limits]
     judged = set()
     for budget in relative:
         own = [change for change in compared.changes if is_about(budget, _measured(change))]
         judged |= {change.key for change in own}
-        found += [_no_worse(budget, change) for change in own]
+        budget_checks += [_no_worse(budget, change) for change in own]
         if not own:
             text = "not measured in the baseline, nor in this run"
-            found.append(GateCheck("no worse than", budget.metric, "failed", text))
+            budget_checks.append(GateCheck("no worse than", budget.metric, "failed", text))
     rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
-    return [*_series(compared), *found, *(_of_change(change) for change in rest), *levels]
+    return [*_series(compared), *budget_checks, *(_of_change(change) for change in rest), *levels]
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:

@@ -134,8 +134,8 @@ class _Session(Session[PlaybackParameters]):
         try:
             ui.wait(elements["started"], timeout_s=patience)
         except StepError as error:
-            said = self._status()
-            raise StepError(f"{name}: {clip}: no picture within {patience:g} s, {said}: {error}") from error
+            status_text = self._status()
+            raise StepError(f"{name}: {clip}: no picture within {patience:g} s, {status_text}: {error}") from error
         leave_at = time.monotonic() + self.parameters.watch
         while (left := leave_at - time.monotonic()) > 0:
             time.sleep(min(_LOOK_EVERY_S, left))

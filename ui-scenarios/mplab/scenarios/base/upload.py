@@ -212,8 +212,10 @@ class _Session(Session[UploadParameters]):
         name = self.scenario.name
         for block in result["blocks"]:
             if file.sha256.get(block["offset"]) != block["sha256"]:
-                what = f"the block at {block['offset']} ({block['bytes']} bytes)"
-                raise StepError(f"{name}: {file.path.name}: the server received other bytes than were sent in {what}")
+                block_text = f"the block at {block['offset']} ({block['bytes']} bytes)"
+                raise StepError(
+                    f"{name}: {file.path.name}: the server received other bytes than were sent in {block_text}"
+                )
         if result["state"] == "done" and len(result["blocks"]) != len(file.sha256):
             raise StepError(f"{name}: {len(result['blocks'])} of {len(file.sha256)} blocks have an answer")
 

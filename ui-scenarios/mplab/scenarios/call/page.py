@@ -61,8 +61,8 @@ class _About(TypedDict):
 
 def events(ui: BrowserUi) -> dict[str, float]:
     """Return state of the call → last time at which it was reached, unix seconds."""
-    found: dict[str, float] = ui.evaluate(_EVENTS)
-    return found
+    times: dict[str, float] = ui.evaluate(_EVENTS)
+    return times
 
 
 def statistics(ui: BrowserUi) -> list[Sample]:
@@ -72,8 +72,8 @@ def statistics(ui: BrowserUi) -> list[Sample]:
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
     """Return the heartbeats that came late, of the page and of the voice: due unix time, s, and delay, s."""
-    found: list[list[float]] = ui.evaluate(_BEATS)
-    return found
+    beats: list[list[float]] = ui.evaluate(_BEATS)
+    return beats
 
 
 def _flat(sample: Sample) -> Sample:

@@ -45,8 +45,8 @@ class Clock:
 
     def position_at(self, time: float) -> float:
         """Return the position, in seconds from the start of the recording, of the sample at a unix time, s."""
-        found: float = np.interp(time, np.maximum.accumulate(self._began + self._positions_s), self._positions_s)
-        return float(found)
+        position_s: float = np.interp(time, np.maximum.accumulate(self._began + self._positions_s), self._positions_s)
+        return float(position_s)
 
     def pauses(self) -> list[list[float]]:
         """Return the pauses of the track: start (unix seconds, within 0.2 s) and length (seconds)."""
@@ -186,13 +186,13 @@ def hear(
     length = round(PIECE_S * RATE_HZ)
     shifts, delays = [], []
     for first in range(start, end - length + 1, length):
-        said = said_at + (first - start) / RATE_HZ
-        expected = round(clock.position_at(said) * RATE_HZ)
+        said_at_piece = said_at + (first - start) / RATE_HZ
+        expected = round(clock.position_at(said_at_piece) * RATE_HZ)
         earliest, latest = expected - round(_EARLY_S * RATE_HZ), expected + round(LATEST_S * RATE_HZ)
-        place = find(reference[first : first + length], recording, first=earliest, last=latest)
-        if place.strength >= FOUND_STRENGTH:
-            shifts.append(place.index - first)
-            delays.append(clock.time_at(place.index / RATE_HZ) - said)
+        match = find(reference[first : first + length], recording, first=earliest, last=latest)
+        if match.strength >= FOUND_STRENGTH:
+            shifts.append(match.index - first)
+            delays.append(clock.time_at(match.index / RATE_HZ) - said_at_piece)
     # Not found: rate the sound at the position of an undelayed utterance.
     shift = round(float(np.median(shifts))) if shifts else round(clock.position_at(said_at) * RATE_HZ) - start
     degraded = cut(recording, start + shift, end - start)

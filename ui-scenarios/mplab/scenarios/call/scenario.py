@@ -283,10 +283,10 @@ class _Call:
         first = self._said[0]
         reference = quality.read_wav(self._speech.reference)
         start, end = (round(at * quality.RATE_HZ) for at in (first.start_s, first.end_s))
-        place = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
-        if place.strength < _SAID_STRENGTH:
+        match = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
+        if match.strength < _SAID_STRENGTH:
             raise CheckError(
-                f"call {self._name}: the desktop did not send the recorded speech (correlation {place.strength:.2f}, "
+                f"call {self._name}: the desktop did not send the recorded speech (correlation {match.strength:.2f}, "
                 f"{spoken.gaps} gaps): the host is too busy"
             )
         observe, call = self._context.observe, self._name
@@ -296,12 +296,12 @@ class _Call:
         observe("stalls", call=call, **late)
         late["phone"] += player.pauses()
         late["desktop"] += microphone.pauses()
-        offset_s = place.index / quality.RATE_HZ - first.start_s
+        offset_s = match.index / quality.RATE_HZ - first.start_s
         for utterance in self._said:
             said_at = round(microphone.time_at(offset_s + utterance.start_s), 6)
             item = {**asdict(utterance), "said_at": said_at}
             span = stalls.span_of(item)
-            item["stalls_ms"] = {who: stalls.worst_ms(found, span) for who, found in late.items()}
+            item["stalls_ms"] = {who: stalls.worst_ms(own_stalls, span) for who, own_stalls in late.items()}
             observe("utterance", call=call, **item, reference=REFERENCE)
             self._said_at[utterance.number] = said_at
             self.disturbed.append(stalls.is_disturbed(item))
@@ -334,9 +334,9 @@ def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]])
             raise StepError(f"call {call}: the {who} reports no candidate pair")
         for pair in used:
             local, remote = pair.get("local", {}), pair.get("remote", {})
-            found = (local.get("candidateType"), local.get("relayProtocol"), remote.get("candidateType"))
-            if found != ("relay", "tcp", "relay"):
-                raise StepError(f"call {call}: the {who} used {found}; relays over TCP are required")
+            kinds = (local.get("candidateType"), local.get("relayProtocol"), remote.get("candidateType"))
+            if kinds != ("relay", "tcp", "relay"):
+                raise StepError(f"call {call}: the {who} used {kinds}; relays over TCP are required")
 
 
 def concealed_share(inbound: Mapping[str, float]) -> float:

@@ -116,11 +116,11 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
     """Return the values of a cell: over all its calls, and for each utterance. Disturbed utterances are left out."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
-    said = [item for item in calls if item["event"] == "utterance"]
-    disturbed = [item for item in said if stalls.is_disturbed(item)]
+    utterances = [item for item in calls if item["event"] == "utterance"]
+    disturbed = [item for item in utterances if stalls.is_disturbed(item)]
     kept = [item for item in calls if item not in disturbed]
-    values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, said, disturbed)]
-    values += [Value("setup_time", fmean(found))] if (found := _of(calls, "call", "setup_s")) else []
+    values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, utterances, disturbed)]
+    values += [Value("setup_time", fmean(setups_s))] if (setups_s := _of(calls, "call", "setup_s")) else []
     values += [*_seen(calls), *look_resolution(calls)]
     rated = {value.metric: value.value for value in (*_heard(control, folder), *_measured(control, []))}
     names = {"control_mos_wide": "mos_wide", "control_concealment": "concealment"}
@@ -144,13 +144,15 @@ def _seen(calls: Sequence[Observation]) -> list[Value]:
     ]
 
 
-def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
+def _host(
+    calls: Sequence[Observation], utterances: Sequence[Observation], disturbed: Sequence[Observation]
+) -> list[Value]:
     """Return the host's stalls and the pauses of microphone and player."""
     values = []
-    if said:
-        worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in said)
+    if utterances:
+        worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in utterances)
         values += [
-            Value("utterances_disturbed", 100 * len(disturbed) / len(said)),
+            Value("utterances_disturbed", 100 * len(disturbed) / len(utterances)),
             Value("host_stall_worst", worst),
         ]
     for name, event in (("player_pauses", "heard"), ("caller_pauses", "spoken")):
@@ -178,8 +180,8 @@ def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
     for track in (item for item in observations if item["event"] == "heard"):
         recording = quality.read_wav(inside(folder, track["file"]))
         clock = Clock(track["clock"], track["rate_hz"])
-        said = [item for item in observations if item["event"] == "utterance" and item["call"] == track["call"]]
-        for utterance in said:
+        utterances = [item for item in observations if item["event"] == "utterance" and item["call"] == track["call"]]
+        for utterance in utterances:
             bounds_s = (utterance["start_s"], utterance["end_s"])
             reference = quality.read_wav(inside(folder, utterance["reference"]))
             heard = quality.hear(reference, recording, clock, bounds_s=bounds_s, said_at=utterance["said_at"])
@@ -232,8 +234,8 @@ def statistics_values(samples: Sequence[Observation], left_out: Mapping[str, Seq
             by_call.setdefault(str(sample["call"]), []).append(sample)
     seconds = [
         (before, after)
-        for call, found in by_call.items()
-        for before, after in pairwise(found)
+        for call, samples_of_call in by_call.items()
+        for before, after in pairwise(samples_of_call)
         if not _within(before["at"], after["at"], left_out.get(call, ()))
     ]
     return {**_shares(seconds), **_jitter(seconds, by_call)}
@@ -266,7 +268,7 @@ def _shares(seconds: _Seconds) -> dict[str, float]:
 
 
 def _jitter(seconds: _Seconds, by_call: Mapping[str, Sequence[Observation]]) -> dict[str, float]:
-    settled = {call: found[0]["at"] + _SETTLED_S for call, found in by_call.items()}
+    settled = {call: samples_of_call[0]["at"] + _SETTLED_S for call, samples_of_call in by_call.items()}
     jitter_ms = [
         1000 * after["inbound"]["jitter"] for _, after in seconds if after["at"] >= settled[str(after["call"])]
     ]

@@ -167,7 +167,7 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
 
 
 def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float) -> None:
-    what = f"bundle of {bundle.title}"
+    name = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
     program = context.phone.program(CURL)
@@ -175,9 +175,9 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:
-        _check(transfer, bundle.size, f"{what}: flow {transfer.flow}", problem)
+        _check(transfer, bundle.size, f"{name}: flow {transfer.flow}", problem)
     if sorted(transfer.flow for transfer in transfers) != list(range(1, bundle.flows + 1)):
-        raise StepError(f"{what}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
+        raise StepError(f"{name}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
     context.observe(
         "bundle",
         bundle=bundle.title,
@@ -195,13 +195,13 @@ def _way(context: Context) -> dict[str, bool]:
     return {"by_proxy": True} if context.app_proxy else {}
 
 
-def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
+def _check(transfer: curl.Transfer, size: int, name: str, problem: str) -> None:
     if transfer.exit_code != 0:
-        raise StepError(f"{what}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
+        raise StepError(f"{name}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
     if transfer.status not in {200, 206}:
-        raise StepError(f"{what}: HTTP status {transfer.status}, 200 or 206 is needed")
+        raise StepError(f"{name}: HTTP status {transfer.status}, 200 or 206 is needed")
     if transfer.bytes != size:
-        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were requested")
+        raise StepError(f"{name}: {transfer.bytes} bytes came, {size} were requested")
 
 
 SCENARIO = DownloadScenario()

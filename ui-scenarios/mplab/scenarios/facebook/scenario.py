@@ -170,13 +170,13 @@ class _Session(Session[FacebookParameters]):
         return True
 
     def _result(self, action: str, number: int) -> _Result:
-        found: list[_Result] = self.ui.evaluate(_RESULTS)
-        if len(found) != self.seen + 1 or found[-1]["name"] != action:
+        results: list[_Result] = self.ui.evaluate(_RESULTS)
+        if len(results) != self.seen + 1 or results[-1]["name"] != action:
             keep_screen(self.ui, self.context.cell_dir / "screenshots" / f"{action}-{number}.png")
-            problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in found]}"
+            problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in results]}"
             raise StepError(f"facebook: {action} (round {number}): the app says: {problem}")
         self.seen += 1
-        return {key: value for key, value in found[-1].items() if key != "name"}
+        return {key: value for key, value in results[-1].items() if key != "name"}
 
 
 def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:

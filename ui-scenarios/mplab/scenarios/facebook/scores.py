@@ -23,12 +23,12 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
     response time.
     """
     waited: dict[str, list[float]] = defaultdict(list)
-    texts, done, asked = [], 0, 0
+    texts, finished, planned = [], 0, 0
     for item in observations:
         if item["event"] == "plan":
-            asked = int(item["actions"])
+            planned = int(item["actions"])
         elif item["event"] == "action":
-            done += 1
+            finished += 1
             waited[item["action"]].append(float(item["response_time_s"]))
             if item["action"] == "refresh" and item["texts_s"] is not None:
                 texts.append(float(item["texts_s"]))
@@ -40,8 +40,8 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
         values.append(Value("response_time_mean", _mean(list(means.values()))))
     if texts:
         values.append(Value("time_to_texts", _mean(texts)))
-    if asked:
-        values.append(Value("actions_done", 100 * done / asked))
+    if planned:
+        values.append(Value("actions_done", 100 * finished / planned))
     return values + look_resolution(observations)
 
 

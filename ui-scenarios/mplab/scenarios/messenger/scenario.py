@@ -157,8 +157,8 @@ class _Session(Session[MessengerParameters]):
         self._start()
         self._send_rounds()
         self._send_periodic()
-        for found in observations(self.planned, self.phone.evaluate(_REPORT_SCRIPT), self._receiver_report()):
-            context.observe("message", **found)
+        for fields in observations(self.planned, self.phone.evaluate(_REPORT_SCRIPT), self._receiver_report()):
+            context.observe("message", **fields)
 
     def _start(self) -> None:
         facts, ui = self.context.service("xmpp"), self.phone
@@ -261,8 +261,8 @@ def check_clean(ui: BrowserUi) -> Mapping[str, int]:
     Raises:
         StepError: some storage has items.
     """
-    found: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
-    left = [f"{name}: {count}" for name, count in found.items() if count]
+    counts: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
+    left = [f"{name}: {number}" for name, number in counts.items() if number]
     if left:
         raise StepError(f"messenger: the app has stored data before its start: {', '.join(left)}")
-    return found
+    return counts

@@ -105,15 +105,15 @@ class _Session(Session[RequestsParameters]):
         context, parameters = self.context, self.parameters
         argv = curl.argv(parameters.plan(), curl=context.phone.program(CURL), proxy=context.app_proxy)
         answer = context.phone.shell(argv, timeout_s=context.time_limit_s, check=False)
-        found, complaint = curl.parse(answer.stderr)
+        requests, complaint = curl.parse(answer.stderr)
         wanted = parameters.rounds * parameters.requests
-        if len(found) != wanted:
+        if len(requests) != wanted:
             raise StepError(
-                f"requests: {len(found)} of {wanted} have a result: {complaint or answer.stderr.strip()[-200:]}"
+                f"requests: {len(requests)} of {wanted} have a result: {complaint or answer.stderr.strip()[-200:]}"
             )
-        for request in found:
+        for request in requests:
             _check(request, parameters, complaint)
-        if all(request.exit_code for request in found):
+        if all(request.exit_code for request in requests):
             raise StepError(f"requests: no request was answered: {complaint}")
         context.observe(
             "requests",
@@ -122,22 +122,22 @@ class _Session(Session[RequestsParameters]):
             idle_s=(parameters.idle_slots + 1) * parameters.period,
             deadline_s=parameters.deadline,
             patience_s=parameters.patience,
-            results=[request.model_dump() for request in found],
+            results=[request.model_dump() for request in requests],
         )
 
 
 def _check(request: curl.Request, parameters: RequestsParameters, complaint: str) -> None:
-    what = f"requests: round {request.round}, request {request.number}"
+    name = f"requests: round {request.round}, request {request.number}"
     if request.exit_code in _UNANSWERED:
         return
     if request.exit_code:
-        raise StepError(f"{what}: curl failed ({request.exit_code}): {complaint}")
+        raise StepError(f"{name}: curl failed ({request.exit_code}): {complaint}")
     if request.status != 206:
-        raise StepError(f"{what}: HTTP status {request.status}, 206 is needed")
+        raise StepError(f"{name}: HTTP status {request.status}, 206 is needed")
     if request.response_bytes != parameters.response:
-        raise StepError(f"{what}: {request.response_bytes} bytes came, {parameters.response} were requested")
+        raise StepError(f"{name}: {request.response_bytes} bytes came, {parameters.response} were requested")
     if parameters.connections == "new" and not request.connections:
-        raise StepError(f"{what}: it used the connection of another request")
+        raise StepError(f"{name}: it used the connection of another request")
 
 
 SCENARIO = RequestsScenario()

@@ -53,17 +53,17 @@ def _values(observation: Observation) -> Iterator[Value]:
 
 def _flow(observation: Observation) -> Iterator[Value]:
     for direction in DIRECTIONS:
-        found, labels = observation[direction], {"direction": direction}
-        yield Value("lost", found["lost_percent"], labels)
-        yield Value("duplicates", found["duplicates"], labels)
-        yield Value("reordered", found["reordered_percent"], labels)
-        yield Value("jitter", found["jitter_ms"], labels)
-        above, least = found["delay_variation_ms"], found["least_delay_ms"]
+        measured, labels = observation[direction], {"direction": direction}
+        yield Value("lost", measured["lost_percent"], labels)
+        yield Value("duplicates", measured["duplicates"], labels)
+        yield Value("reordered", measured["reordered_percent"], labels)
+        yield Value("jitter", measured["jitter_ms"], labels)
+        above, least = measured["delay_variation_ms"], measured["least_delay_ms"]
         yield Value("delay_spread", above["stdev"], labels)
         for key, quantile in QUANTILES.items():
             yield Value("one_way_delay", least + above[key], {**labels, "quantile": quantile})
-        yield Value("reordering_delay", found["reordering_delay_ms"]["mean"], labels)
-        yield Value("reordering_delay_95", found["reordering_delay_ms"]["p95"], labels)
+        yield Value("reordering_delay", measured["reordering_delay_ms"]["mean"], labels)
+        yield Value("reordering_delay_95", measured["reordering_delay_ms"]["p95"], labels)
     for key, quantile in QUANTILES.items():
         yield Value("round_trip", observation["rtt_ms"][key], {"quantile": quantile})
     yield Value("longest_silence", observation["longest_gap_ms"])

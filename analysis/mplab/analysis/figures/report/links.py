@@ -20,25 +20,25 @@ POINT_SPREAD = 0.25
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield the figure, or nothing when no cell has a probe."""
-    found = measurements(analysis.run)
-    if found:
+    rows = measurements(analysis.run)
+    if rows:
         yield Drawing(
             stem="links",
             section="links",
             title=TITLE,
             caption="A point is the probe before one cell; the band is the tolerance; a cross is a cell "
             "that is not ok.",
-            svg=_svg(analysis, found),
+            svg=_svg(analysis, rows),
             columns=COLUMNS,
             rows=[
                 (m.cell, m.outcome, m.link, m.interface, m.quantity, m.asked, m.measured, m.deviation, m.where)
-                for m in found
+                for m in rows
             ],
         )
 
 
-def _svg(analysis: Analysis, found: list[Measurement]) -> str:
-    rows = list(dict.fromkeys((m.link, m.interface) for m in found))
+def _svg(analysis: Analysis, probes: list[Measurement]) -> str:
+    rows = list(dict.fromkeys((m.link, m.interface) for m in probes))
     with Canvas(TITLE, 1.25 + 0.36 * len(rows)) as canvas:
         for axes, (title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
             tolerance = tolerance_of(analysis.run, kind)
@@ -46,7 +46,7 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
                 axes.axvspan(-tolerance, tolerance, color=BAND, linewidth=0, zorder=0)
             axes.axvline(0, color=QUIET, linewidth=1.0, zorder=1)
             for row, (link, interface) in enumerate(rows):
-                points = [m for m in found if (m.link, m.interface, m.quantity) == (link, interface, title)]
+                points = [m for m in probes if (m.link, m.interface, m.quantity) == (link, interface, title)]
                 _points(axes, row, points)
             axes.set_title(title)
             axes.set_xlabel("Deviation from asked")

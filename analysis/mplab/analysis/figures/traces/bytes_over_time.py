@@ -56,12 +56,12 @@ def _stepped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
         return {}
     timed = with_network(points, trace).select("network", "bytes", time=(pl.col("time_ns") - zero_ns) / NS)
     times = _grid(timed["time"], timed["time"], until_s)
-    found = {}
+    by_network = {}
     for network, own in _networks(timed):
         ordered = own.sort("time")
         totals = np.concatenate(([0.0], ordered["bytes"].cast(pl.Float64).cum_sum().to_numpy()))
-        found[network] = times, totals[np.searchsorted(ordered["time"].to_numpy(), times, side="right")]
-    return found
+        by_network[network] = times, totals[np.searchsorted(ordered["time"].to_numpy(), times, side="right")]
+    return by_network
 
 
 def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
@@ -76,11 +76,11 @@ def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
     )
     times = _grid(timed["start"], timed["end"], until_s)
     shortest = (times[-1] - times[0]) / MAX_STEPS / 2
-    found = {}
+    by_network = {}
     for network, own in _networks(timed):
         start, end, size = (own[name].cast(pl.Float64).to_numpy() for name in ("start", "end", "bytes"))
-        found[network] = times, _spread(times, start, np.maximum(end, start + shortest), size)
-    return found
+        by_network[network] = times, _spread(times, start, np.maximum(end, start + shortest), size)
+    return by_network
 
 
 def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
@@ -182,7 +182,7 @@ class FacetData:
     def handovers(self) -> list[Handover]:
         """Return the hand-overs that start before the end of the curves."""
         end_s = self.last_s + self.zero_ns / NS
-        return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
+        return [handover for handover in handovers(self.trace.changes, end_s) if handover.change.time_s < end_s]
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """Yield the rows of the CSV: the curves, retransmissions and reinjections, and the changes."""
@@ -200,8 +200,8 @@ class FacetData:
 def story_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
     """Return the facet of a cell, or None when its subflows carried nothing; arguments as for `curves`."""
     zero = begin_ns(trace) if zero_ns is None else zero_ns
-    made = curves(trace, zero, until_s)
-    return FacetData(trace, made, sent_again(trace, zero), zero) if made else None
+    by_network = curves(trace, zero, until_s)
+    return FacetData(trace, by_network, sent_again(trace, zero), zero) if by_network else None
 
 
 def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
@@ -217,12 +217,14 @@ def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
 
 def paint_changes(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
     """Draw outages as bands in the colour of their network, and other changes as lines."""
-    for found in story.handovers:
-        begin_s, end_s = story.since_begin_s(found.change.time_s), story.since_begin_s(found.end_s)
-        colour = colours[found.change.network]
-        if found.gone:
+    for handover in story.handovers:
+        begin_s, end_s = story.since_begin_s(handover.change.time_s), story.since_begin_s(handover.end_s)
+        colour = colours[handover.change.network]
+        if handover.gone:
             axes.axvspan(begin_s, end_s, color=colour, alpha=OUTAGE_ALPHA, linewidth=0)
-        axes.axvline(begin_s, color=colour if found.gone else INK, linewidth=0.8, linestyle="-" if found.gone else "--")
+        axes.axvline(
+            begin_s, color=colour if handover.gone else INK, linewidth=0.8, linestyle="-" if handover.gone else "--"
+        )
     for change in story.trace.changes:
         if not change.outage and 0 <= (time_s := story.since_begin_s(change.time_s)) <= story.last_s:
             axes.axvline(time_s, color=QUIET, linewidth=0.5, linestyle=":")
@@ -268,10 +270,10 @@ class BytesOverTime:
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """Yield a drawing per page of facets. Raises NoDataError when no subflow carried payload."""
-        found = [made for trace in traces.one_per_transport() if (made := story_of(trace)) is not None]
-        if not found:
+        stories = [story for trace in traces.one_per_transport() if (story := story_of(trace)) is not None]
+        if not stories:
             raise NoDataError("no subflow carried payload")
-        for stem, facets in paged(name, found):
+        for stem, facets in paged(name, stories):
             yield self._page(stem, facets, traces)
 
     def _page(self, stem: str, stories: Sequence[FacetData], traces: Traces) -> Drawing:

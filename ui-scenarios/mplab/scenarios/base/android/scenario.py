@@ -36,10 +36,10 @@ class Visit:
 
     def element(self, name: str) -> Selector:
         """Return the selector of an element. Raises StepError when the app's section has no element of this name."""
-        found = self.app.elements.get(name)
-        if found is None:
+        selector = self.app.elements.get(name)
+        if selector is None:
             raise StepError(f"{self.app.package}: its section in app.yaml has no element {name!r}")
-        return found
+        return selector
 
     def elements(self, *names: str) -> dict[str, Selector]:
         """Return name → selector of those elements in `names` that the app's section of ``app.yaml`` has."""

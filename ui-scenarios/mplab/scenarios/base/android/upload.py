@@ -75,12 +75,12 @@ class _Session(Session[UploadParameters]):
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
         for number, target in enumerate(self.targets, 1):
             time.sleep(parameters.think)
-            found = self._upload(number, Path(target).name, deadline)
+            result = self._upload(number, Path(target).name, deadline)
             context.observe(
-                "upload", file=number, name=Path(target).name, size_bytes=parameters.size, blocks=None, **found
+                "upload", file=number, name=Path(target).name, size_bytes=parameters.size, blocks=None, **result
             )
             left_s = deadline - time.monotonic()
-            if found["state"] != "done" or left_s < found["duration_s"] + parameters.think:
+            if result["state"] != "done" or left_s < result["duration_s"] + parameters.think:
                 return
 
     def observe_arrivals(self) -> None:

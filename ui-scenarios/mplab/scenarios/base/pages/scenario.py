@@ -148,8 +148,8 @@ class PagesScenario(Scenario[PagesParameters]):
         try:
             yield events
         finally:
-            for name, told in events.items():
-                self.store(context, name, told)
+            for name, load_events in events.items():
+                self.store(context, name, load_events)
 
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
@@ -181,13 +181,13 @@ class PagesScenario(Scenario[PagesParameters]):
             with contextlib.suppress(StepError):  # the first error is more specific
                 events[name] = ui.network_events()
             raise
-        told = events[name] = ui.network_events()
-        objects = loaded_objects(told)
+        load_events = events[name] = ui.network_events()
+        objects = loaded_objects(load_events)
         check_complete(page, timings["listed"], objects)
         check_protocol(page, objects, ALPN[parameters.http])
-        further = self.further_fields(page, told)
+        further = self.further_fields(page, load_events)
         fields = page_fields(
-            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(told)
+            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(load_events)
         )
         return {**fields, **further}
 

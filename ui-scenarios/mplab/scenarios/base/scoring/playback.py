@@ -144,14 +144,14 @@ class Clip:
     @property
     def shown(self) -> list[tuple[Segment, float]]:
         """Return the segments that were played, each with the length of its played part, seconds."""
-        found = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
-        return [(segment, seconds) for segment, seconds in found if seconds > 0]
+        parts = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
+        return [(segment, seconds) for segment, seconds in parts if seconds > 0]
 
     @property
     def switches(self) -> int:
         """Return the number of changes of quality between consecutive segments that were shown."""
         heights = [segment.height for segment, _ in self.shown]
-        return sum(one != other for one, other in pairwise(heights))
+        return sum(height != following for height, following in pairwise(heights))
 
 
 def clips_of(observations: Iterable[Observation]) -> list[Clip]:
@@ -160,8 +160,8 @@ def clips_of(observations: Iterable[Observation]) -> list[Clip]:
     for observation in observations:
         if "visit" in observation and "at" in observation:
             visits[int(observation["visit"])].append(observation)
-    found = [_clip(sorted(visits[visit], key=lambda record: float(record["at"]))) for visit in sorted(visits)]
-    return [clip for clip in found if clip is not None]
+    clips = [_clip(sorted(visits[visit], key=lambda record: float(record["at"]))) for visit in sorted(visits)]
+    return [clip for clip in clips if clip is not None]
 
 
 def _clip(records: Sequence[Observation]) -> Clip | None:
@@ -174,7 +174,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
     stalls = list(_stalls(records, begin, over))
     told = bool(_first(records, "segment"))
     offered = _first(records, "qualities")
-    heights = sorted({int(one["height"]) for one in offered["qualities"]}) if offered else []
+    heights = sorted({int(quality["height"]) for quality in offered["qualities"]}) if offered else []
     return Clip(
         name=str(tapped["clip"]),
         tapped=float(tapped["at"]),

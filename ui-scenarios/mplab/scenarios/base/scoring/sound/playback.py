@@ -163,32 +163,32 @@ def waits(observations: Sequence[Observation], sound: Observation) -> list[float
     return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
 
 
-def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
+def values(heard: Playback, waits_s: Sequence[float]) -> list[Value]:
     """Return a value of each of `METRICS` except `LOOK_RESOLUTION`.
 
     Args:
-        found: the audible playback.
+        heard: the audible playback.
         waits_s: times at which the player ran out of sound, s from the tap. A silence without such a time counts as
             stutter, which the host caused.
     """
     stutters = [
         pause.duration_s
-        for pause in found.silences
+        for pause in heard.silences
         if not any(pause.start_s - _NOTICE_S <= wait <= pause.end_s for wait in waits_s)
     ]
-    listened_s = found.recording.duration_s - found.first_sound_s
+    listened_s = heard.recording.duration_s - heard.first_sound_s
     return [
-        Value("time_to_first_sound", found.first_sound_s),
-        Value("silence_time", found.silence_s),
-        Value("silences", float(len(found.silences))),
-        Value("silence_longest", max((pause.duration_s for pause in found.silences), default=0.0)),
-        Value("silence_share", 100 * found.silence_s / listened_s),
-        Value("glitches", float(len(found.glitches))),
-        Value("skips", float(len(found.skips))),
-        Value("skipped_time", sum(skip.jump_s for skip in found.skips if skip.jump_s > 0)),
-        Value("repeated_time", -sum(skip.jump_s for skip in found.skips if skip.jump_s < 0)),
+        Value("time_to_first_sound", heard.first_sound_s),
+        Value("silence_time", heard.silence_s),
+        Value("silences", float(len(heard.silences))),
+        Value("silence_longest", max((pause.duration_s for pause in heard.silences), default=0.0)),
+        Value("silence_share", 100 * heard.silence_s / listened_s),
+        Value("glitches", float(len(heard.glitches))),
+        Value("skips", float(len(heard.skips))),
+        Value("skipped_time", sum(skip.jump_s for skip in heard.skips if skip.jump_s > 0)),
+        Value("repeated_time", -sum(skip.jump_s for skip in heard.skips if skip.jump_s < 0)),
         Value("stutter_time", sum(stutters)),
-        Value("recognised", 100 * found.recognised),
+        Value("recognised", 100 * heard.recognised),
     ]
 
 
@@ -224,10 +224,10 @@ def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
         ValueError: as `listen`, or the recording is outside of ``folder``.
         FileNotFoundError: the recording is missing.
     """
-    found = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
+    scores = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
     for item in observations:
         if item["event"] == "listened":
-            found += seen(item)
+            scores += seen(item)
         if item["event"] == "sound":
-            found += values(listen(item, inside(folder, item["file"])), waits(observations, item))
-    return found
+            scores += values(listen(item, inside(folder, item["file"])), waits(observations, item))
+    return scores

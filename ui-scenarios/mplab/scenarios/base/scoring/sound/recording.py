@@ -101,8 +101,8 @@ def pauses(recording: Recording, *, since_s: float = 0.0) -> list[Pause]:
     silent = recording.level_db() < THRESHOLD_DB
     first = round(since_s / FRAME_S)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], silent[first:], [False]]).astype(np.int8)))
-    found = [
+    all_pauses = [
         Pause(round(float(first + start) * FRAME_S, 6), round(float(first + end) * FRAME_S, 6))
         for start, end in zip(edges[::2], edges[1::2], strict=True)
     ]
-    return [pause for pause in found if pause.duration_s >= GLITCH_S - FRAME_S / 2]
+    return [pause for pause in all_pauses if pause.duration_s >= GLITCH_S - FRAME_S / 2]
