@@ -82,9 +82,9 @@ class Run:
         return {outcome: counter[outcome] for outcome in (*OUTCOMES, *sorted(set(counter) - set(OUTCOMES)))}
 
     @cached_property
-    def story(self) -> tuple[RunEvent, ...]:
+    def typed_events(self) -> tuple[RunEvent, ...]:
         """Return the events as models; those with a wrong field are left out."""
-        return tuple(_story(self.events))
+        return tuple(_typed(self.events))
 
     @property
     def finished(self) -> bool:
@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def _of_run(self) -> list[RunEvent]:
         """Return the events that concern the whole run: their names begin with ``run_``."""
-        return [event for event in self.story if event.event.startswith("run_")]
+        return [event for event in self.typed_events if event.event.startswith("run_")]
 
     @property
     def complete(self) -> bool:
@@ -110,7 +110,7 @@ class Run:
     @property
     def duration_s(self) -> float | None:
         """Return the time from the first to the last event, seconds; None without events."""
-        times = [event.t for event in self.story]
+        times = [event.t for event in self.typed_events]
         return max(times) - min(times) if times else None
 
     @property
@@ -123,10 +123,10 @@ class Run:
 
     def events_of(self, kind: type[Kind]) -> list[Kind]:
         """Return the events of one model, in order."""
-        return [event for event in self.story if isinstance(event, kind)]
+        return [event for event in self.typed_events if isinstance(event, kind)]
 
 
-def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
+def _typed(events: Iterable[Event]) -> Iterator[RunEvent]:
     for event in events:
         with suppress(InputError):
             yield RunEvent.parse(event)

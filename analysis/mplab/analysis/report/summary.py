@@ -8,7 +8,7 @@ from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
 from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import number, percent, spread
-from mplab.analysis.verdicts.budgets import Kept, judge_limits, measured_in
+from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.format.record import json_of
 
@@ -27,7 +27,7 @@ class Conclusions:
     warnings: tuple[str, ...]
     answers: tuple[HeadlineAnswer, ...]
     claims: tuple[Outcome, ...]
-    budgets: tuple[Kept, ...]
+    budgets: tuple[JudgedLimit, ...]
 
 
 def conclude(analysis: Analysis) -> Conclusions:
@@ -90,7 +90,7 @@ def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, o
             for verdict in answer.verdicts
         ],
         "claims": [_claim(outcome) for outcome in conclusions.claims],
-        "budgets": [_kept(kept) for kept in conclusions.budgets],
+        "budgets": [_limit(judged) for judged in conclusions.budgets],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -103,17 +103,17 @@ def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, o
     }
 
 
-def _kept(kept: Kept) -> dict[str, object]:
+def _limit(judged: JudgedLimit) -> dict[str, object]:
     return {
-        "metric": kept.budget.metric,
-        "about": kept.about,
-        "statistic": kept.budget.statistic,
-        "verdict": kept.verdict,
-        "certain": kept.certain,
-        "found": kept.found,
-        "limit": kept.limit,
-        "unit": kept.unit,
-        "text": kept.text,
+        "metric": judged.budget.metric,
+        "about": judged.about,
+        "statistic": judged.budget.statistic,
+        "verdict": judged.verdict,
+        "certain": judged.certain,
+        "found": judged.found,
+        "limit": judged.limit,
+        "unit": judged.unit,
+        "text": judged.text,
     }
 
 

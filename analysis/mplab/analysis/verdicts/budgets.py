@@ -42,7 +42,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Kept:
+class JudgedLimit:
     """A limit of a budget, compared with one measured series; ``found`` and ``limit`` are in ``unit``.
 
     ``certain``: both ends of the 95 % interval have the same verdict as the value. Only medians have an interval.
@@ -80,19 +80,19 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
     ]
 
 
-def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[Kept]:
+def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[JudgedLimit]:
     """Compare every limit with every series to which its budget applies; a limit without a series is broken.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
     """
-    judged: list[Kept] = []
+    judged: list[JudgedLimit] = []
     for budget in budgets:
         limits = [(limit, most) for limit, most in ((budget.at_most, True), (budget.at_least, False)) if limit]
         own = [series for series in measured if is_about(budget, series)]
         judged += [_judge(budget, limit, series, seed, most=most) for series in own for limit, most in limits]
         if limits and not own:
-            judged.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
+            judged.append(JudgedLimit(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
     return judged
 
 
@@ -105,7 +105,7 @@ def limit_in_unit(limit: Limit, metric: Metric) -> float:
     return value
 
 
-def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: bool) -> Kept:
+def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: bool) -> JudgedLimit:
     bound = limit_in_unit(limit, series.metric)
     value = STATISTICS[budget.statistic](series.values, series.metric.better)
     good = value <= bound if most else value >= bound
@@ -117,7 +117,9 @@ def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: b
     unit = f" {series.metric.unit}".rstrip()
     allowed = f"{'at most' if most else 'at least'} {bound:g}{unit}"
     text = f"{budget.statistic} {value:.4g}{unit}, allowed: {allowed} (n = {len(series.values)})"
-    return Kept(budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain)
+    return JudgedLimit(
+        budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain
+    )
 
 
 def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from mplab.analysis.results.frames import SEPARATOR
 from mplab.analysis.text import MINUS, percent
-from mplab.analysis.verdicts.budgets import Kept, Measured, is_about, judge_limits
+from mplab.analysis.verdicts.budgets import JudgedLimit, Measured, is_about, judge_limits
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.trend import History
 from mplab.format.experiment import Budget
@@ -40,7 +40,7 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
     measured = [_measured(change) for change in compared.changes if change.after.values]
     limits = judge_limits(experiment.budgets, measured, experiment.seed)
     relative = [budget for budget in experiment.budgets if budget.no_worse_than_percent is not None]
-    budget_checks = [_of_limit(kept) for kept in limits]
+    budget_checks = [_of_limit(judged) for judged in limits]
     judged = set()
     for budget in relative:
         own = [change for change in compared.changes if is_about(budget, _measured(change))]
@@ -103,8 +103,8 @@ def _measured(change: MetricChange) -> Measured:
     return Measured(key.scenario, key.link, key.transport, change.metric, labels, change.after.values)
 
 
-def _of_limit(kept: Kept) -> GateCheck:
-    return GateCheck("limit", kept.about, "passed" if kept.verdict == "kept" else "failed", kept.text)
+def _of_limit(judged: JudgedLimit) -> GateCheck:
+    return GateCheck("limit", judged.about, "passed" if judged.verdict == "kept" else "failed", judged.text)
 
 
 def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, told
+from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, printed_pairs
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError, open_bundle
 from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
@@ -180,7 +180,7 @@ def _show_results(second: SecondRun) -> None:
     out.print(rows)
     out.print()
     rows = table("result", "contrast", "then → now", "pairs")
-    for pair in told(agreed.contrasts):
+    for pair in printed_pairs(agreed.contrasts):
         sizes = ", ".join(str(found.pairs if found else 0) for found in (pair.before, pair.after))
         rows.add_row(pair.agreement, pair.name, pair.text, sizes, style=STYLES.get(pair.agreement, ""))
     out.print(rows)
