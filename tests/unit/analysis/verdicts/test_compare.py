@@ -171,7 +171,7 @@ def test_what_was_asked_otherwise_is_said(nights: Nights) -> None:
     content["experiment"]["congestion_control"] = "bbr"
     manifest.write_text(json.dumps(content))
     warnings = compare([before], read_run(after.directory)).warnings
-    assert [warning.split(" is not")[0] for warning in warnings] == ["congestion control", "link baseline"]
+    assert [warning.split(" differs from")[0] for warning in warnings] == ["congestion control", "link baseline"]
 
 
 def test_runs_without_a_common_series_fail_the_gate_and_say_so_first(nights: Nights) -> None:
