@@ -96,7 +96,7 @@ def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Syntheti
     ("result", "problem"),
     [
         ("[Value('x', 1.0)]", "METRICS has no metric x"),
-        ("[Value('m', 1.0)]", "has the labels [], METRICS declares ['k']"),
+        ("[Value('m', 1.0)]", "has the labels []; METRICS declares ['k']"),
         ("[Value('m', float('nan'), {'k': 'x'})]", "a value of m is nan"),
         ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s. Allowed: 0 … 60"),
         ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s. Allowed: 0 … 60"),
