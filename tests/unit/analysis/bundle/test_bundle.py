@@ -181,7 +181,7 @@ def outcome_of_a_run_that_was_cut(spec: Any) -> str:
 def test_an_incomplete_run_is_bundled_when_asked(answered: Analyzed, tmp_path: Path) -> None:
     run = answered(repetitions=2, labels=["1 MB"], outcome=outcome_of_a_run_that_was_cut)
     target = tmp_path / "b.tar.gz"
-    with pytest.raises(BundleError, match=r"2 of 6 cells are not finished: `mplab resume` finishes it, --partial"):
+    with pytest.raises(BundleError, match=r"2 of 6 cells are not finished\. `mplab resume` finishes it; --partial"):
         write_bundle(run, target, OPTIONS)
     assert not target.exists()
     found = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
