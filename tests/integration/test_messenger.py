@@ -100,7 +100,7 @@ def test_a_server_that_dies_is_named_and_the_cell_made_again(
     assert found["outcome"] == "ok"
     reason = found["attempts"][0]["reason"]
     assert reason.startswith("xmpp: prosody has ended (-9)")
-    assert "was not delivered: the second phone, which has a wire to the service, has lost it" in reason
+    assert "was not delivered: the second phone lost its wired connection to the service" in reason
     for folder in ("screenshots", "screenshots-peer"):
         assert {"end.png", "end.html"} <= {path.name for path in (directory / folder).iterdir()}
     assert {"console-phone.jsonl", "console-peer.jsonl"} <= {path.name for path in (directory / "logs").iterdir()}

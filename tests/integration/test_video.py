@@ -74,7 +74,7 @@ def test_a_clip_that_never_begins_fails_with_evidence(mplab: Mplab, tmp_path: Pa
     mplab("run", str(path), "--no-report")
     ((identity, cell),) = cells(only_run(tmp_path)).items()
     assert cell["outcome"] == "failed"
-    assert "youtube: clip-1: no picture within 1 s, the player says 'loading'" in cell["reasons"][0]
+    assert "youtube: clip-1: no picture within 1 s, the player reports 'loading'" in cell["reasons"][0]
     directory = only_run(tmp_path) / "cells" / identity
     assert list(directory.glob("screenshots/*.png"))
     events = [json.loads(line)["event"] for line in (directory / "scenario.jsonl").read_text().splitlines()]

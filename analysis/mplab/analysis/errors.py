@@ -1,24 +1,4 @@
-"""Exceptions of the analysis, with the exit codes of the command line.
-
-::
-
-    AnalysisError               exit code
-    ├── NotARunError            2   the path is not a run directory, or its manifest cannot be read
-    ├── NotAnalysedError        2   the run has no report yet
-    ├── ProgramMissingError     2   mptrace is not built, or is not at the configured path
-    ├── ScenarioMissingError    2   a scenario is not registered, or its scores.py cannot be used
-    ├── MetricConflictError     2   two scenarios give a metric of one name different meanings
-    ├── TablesError             2   tables, scores or a summary are damaged, or from a newer version
-    ├── BudgetError             2   a limit has a unit that cannot be converted to its metric's
-    ├── QueryError              2   an SQL statement that the index cannot answer
-    ├── FigureError             2   a figure or a cell to draw does not exist, or a figure cannot be used
-    ├── BundleError             2   a run cannot be bundled, or a bundle is damaged or unreadable
-    ├── CaptureError            2   a capture cannot be read or converted for another tool
-    ├── StoreError              2   a folder of runs cannot be read or written
-    ├── AddressError            2   a cluster's address is wrong, or an option is not allowed for it
-    ├── ToolMissingError        3   the tool to compare with is not installed
-    └── ClusterError            3   the cluster cannot be reached, is lost, or has other versions
-"""
+"""Exceptions of the analysis. ``exit_code``, the exit code of the command line, is 2 unless a class has another one."""
 
 from pathlib import Path
 from typing import ClassVar

@@ -7,9 +7,10 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from mplab.analysis.text import UNPRINTABLE, printable
 
@@ -20,19 +21,26 @@ SIGNIFICANT_DIGITS = 9
 """Digits kept of a computed float: finer than the resolution of a clock, coarser than rounding noise."""
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` to a temporary file and rename it to ``path``; a missing folder is created."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a temporary file to write; rename it to ``path`` at the end, or remove it after an error."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
         temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace ``path`` by a file with ``content``, see `replacing`; a missing folder is created."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content)
 
 
 def write_text(path: Path, content: str) -> None:

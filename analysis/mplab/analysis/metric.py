@@ -1,5 +1,6 @@
-"""Metrics that a scenario's ``scores.py`` declares, and values that it returns."""
+"""Metrics that a scenario's ``scores.py`` declares, and values that it returns; units, and order of labels."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -11,6 +12,15 @@ Limits: TypeAlias = tuple[float | None, float | None]
 """Smallest and largest possible value; None: no limit."""
 
 NOT_NEGATIVE: Limits = (0.0, None)
+Labels = tuple[tuple[str, str], ...]
+LabelsKey = tuple[tuple[str, float, tuple[tuple[bool, int, str], ...]], ...]
+_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGT]i?)?[A-Za-z/%]*")
+_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_UNIT_KINDS = (
+    {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0},
+    {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    {"B": 1.0, "bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+)
 
 
 @dataclass(frozen=True)
@@ -85,3 +95,33 @@ def interface_bytes(observation: Observation) -> Iterator[Value]:
         for interface, carried in observation["interfaces"].items():
             if metric := _INTERFACES.get(interface):
                 yield Value(metric, (carried["bytes_up"] + carried["bytes_down"]) / 1000)
+
+
+def label_sort_key(labels: Labels) -> LabelsKey:
+    """Return a sort key: quantities by size (10 kB before 1 MB), then words, with numbers by value (a2 before a10)."""
+    return tuple((name, _quantity(value), _natural(value)) for name, value in labels)
+
+
+def _quantity(text: str) -> float:
+    match = _QUANTITY.fullmatch(text.strip())
+    return float(match[1]) * _PREFIX[match[2] or ""] if match else float("inf")
+
+
+def _natural(text: str) -> tuple[tuple[bool, int, str], ...]:
+    parts = re.findall(r"[0-9]+|[^0-9]+", text)
+    return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
+
+
+def in_unit(value: float, unit: str, wanted: str) -> float | None:
+    """Return ``value`` in another unit; None when the units are of different kinds."""
+    if unit == wanted:
+        return value
+    for kind in _UNIT_KINDS:
+        if unit in kind and wanted in kind:
+            return value * kind[unit] / kind[wanted]
+    return None
+
+
+def units_like(unit: str) -> list[str]:
+    """Return all units of the same kind, including ``unit`` itself."""
+    return next((list(kind) for kind in _UNIT_KINDS if unit in kind), [unit] if unit else [])

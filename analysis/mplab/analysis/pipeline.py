@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
 from mplab.analysis.figures.catalog import draw_all
@@ -15,12 +14,10 @@ from mplab.analysis.report.summary import SummaryRow, summary_rows
 from mplab.analysis.report.write import write_report
 from mplab.analysis.results.reported import read_summary
 from mplab.analysis.scores.changes import extended
-from mplab.analysis.scores.plugins import ScoringPlugin, load
-from mplab.analysis.scores.registry import register
+from mplab.analysis.scores.plugins import ScoringPlugin, load, register
 from mplab.analysis.scores.scoring import CellScores, score_cell
 from mplab.analysis.scores.shares import interface_shares
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 
 STEPS = ("tables", "scores", "statistics", "figures", "report")
 
@@ -50,12 +47,7 @@ class CellResult:
     scores: CellScores | None = None
 
 
-def analyze(
-    run_dir: Path,
-    *,
-    progress: Listener | None = None,
-    mptrace: Path | None = None,
-) -> None:
+def analyze(run_dir: Path, *, progress: Listener | None = None, mptrace: Path | None = None) -> None:
     """Make tables, scores, figures and report of a complete or incomplete run; the same run gives the same bytes.
 
     Args:
@@ -71,10 +63,10 @@ def analyze(
         BudgetError: a limit of a budget cannot be converted to its metric's unit.
         InputError: two distributions register a scenario or a figure with the same name.
     """
-    tell: Listener = progress or (lambda _: None)
+    report_progress: Listener = progress or (lambda _: None)
     check_folders(run_dir)
     run = read_run(run_dir)
-    _conclude(_analysis(run, tell, mptrace), tell)
+    _conclude(_analysis(run, report_progress, mptrace), report_progress)
 
 
 def analyze_cell(run: Run, cell: Cell, *, mptrace: Path | None = None) -> CellResult:
@@ -111,19 +103,19 @@ def analyze_rest(run: Run, results: Sequence[CellResult]) -> tuple[AnalysisProbl
     return _conclude(analysis, lambda _: None)
 
 
-def _conclude(analysis: Analysis, tell: Listener) -> tuple[AnalysisProblem, ...]:
+def _conclude(analysis: Analysis, report_progress: Listener) -> tuple[AnalysisProblem, ...]:
     """Draw the figures, write the report, and return the problems that the report lists."""
     drawings: list[Drawing] = []
     problems: list[AnalysisProblem] = []
-    for made in draw_all(analysis):
-        if isinstance(made, AnalysisProblem):
-            problems.append(made)
+    for drawing in draw_all(analysis):
+        if isinstance(drawing, AnalysisProblem):
+            problems.append(drawing)
         else:
-            drawings.append(made)
-            tell(Progress("figures", len(drawings), len(drawings)))
+            drawings.append(drawing)
+            report_progress(Progress("figures", len(drawings), len(drawings)))
     analysis = replace(analysis, problems=(*analysis.problems, *problems))
     write_report(analysis, drawings)
-    tell(Progress("report", 1, 1))
+    report_progress(Progress("report", 1, 1))
     return analysis.problems
 
 
@@ -137,11 +129,6 @@ def summary(run_dir: Path) -> list[SummaryRow]:
     """
     run = read_run(run_dir)
     return summary_rows(read_summary(run.directory))
-
-
-def summary_json(run_dir: Path) -> dict[str, Any]:
-    """Return the content of ``report/summary.json``; raises as `mplab.analysis.results.reported.read_summary`."""
-    return read_summary(Path(run_dir)).model_dump(mode="json")
 
 
 def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Sequence[Metric]]:
@@ -164,12 +151,12 @@ def score_run(run: Run) -> list[CellScores]:
     return [score_cell(cell, plugins[cell.spec.scenario]) for cell in run.cells if cell.ok and cell.spec is not None]
 
 
-def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
+def _analysis(run: Run, report_progress: Listener, mptrace: Path | None) -> Analysis:
     decoded: list[str] = []
 
     def cell_decoded(cell: object) -> None:
         decoded.append(str(cell))
-        tell(Progress("tables", len(decoded), len(run.cells)))
+        report_progress(Progress("tables", len(decoded), len(run.cells)))
 
     problems = make_tables(run.cells, mptrace, same_clock=run.manifest.same_clock, done=cell_decoded)
     plugins = plugins_of(run)
@@ -177,9 +164,9 @@ def _analysis(run: Run, tell: Listener, mptrace: Path | None) -> Analysis:
     for cell in run.cells:
         if cell.ok and cell.spec is not None:
             scores.append(score_cell(cell, plugins[cell.spec.scenario]))
-            tell(Progress("scores", len(scores), run.counts["ok"]))
+            report_progress(Progress("scores", len(scores), run.counts["ok"]))
     analysis = _summarised(run, plugins, problems, scores)
-    tell(Progress("statistics", 1, 1))
+    report_progress(Progress("statistics", 1, 1))
     return analysis
 
 

@@ -62,7 +62,7 @@ class Enough:
         return (
             not self.missing
             and bool(self.widths)
-            and all(one.percent is not None and one.percent <= most for one in self.widths)
+            and all(width.percent is not None and width.percent <= most for width in self.widths)
         )
 
     @property
@@ -73,16 +73,20 @@ class Enough:
         if not self.widths:
             return f"no values of {self.rule.metric}"
         widest = self.widths[0]
-        found = "no interval yet" if widest.percent is None else f"± {widest.percent:.3g} %"
+        measured = "no interval yet" if widest.percent is None else f"± {widest.percent:.3g} %"
         kinds = "differences" if self.rule.of == DIFFERENCES else "medians"
         return (
-            f"{self.rule.metric}: the widest interval of {len(self.widths)} {kinds} is {found} ({widest.what}, "
-            f"n = {widest.n}), asked was ± {self.rule.within_percent:g} %"
+            f"{self.rule.metric}: the widest interval of {len(self.widths)} {kinds} is {measured} ({widest.what}, "
+            f"n = {widest.n}); requested: ± {self.rule.within_percent:g} %"
         )
 
     def to_json(self) -> dict[str, object]:
         """Return the fields for the events of a run."""
-        return {"enough": self.enough, "widths": [asdict(one) for one in self.widths], "missing": list(self.missing)}
+        return {
+            "enough": self.enough,
+            "widths": [asdict(width) for width in self.widths],
+            "missing": list(self.missing),
+        }
 
 
 def look(run: Run, rule: IntervalRule) -> Enough:
@@ -96,7 +100,7 @@ def look(run: Run, rule: IntervalRule) -> Enough:
         As `mplab.analysis.pipeline.analyze`.
     """
     plugins = plugins_of(run)
-    metrics = metrics_of({one.label: one.name for one in run.manifest.experiment.scenarios})
+    metrics = metrics_of({scenario.label: scenario.name for scenario in run.manifest.experiment.scenarios})
     groups = summarise(run, metrics, list(_scores(run, plugins)))
     return judge(groups, rule, list(_planned(run, rule, metrics)))
 
@@ -112,19 +116,19 @@ def judge(groups: Sequence[Group], rule: IntervalRule, planned: Sequence[tuple[s
     own = [group for group in groups if group.metric.name == rule.metric and rule.is_about(group.scenario, group.link)]
     seen = {(group.scenario, group.link, series.transport.label) for group in own for series in group.measured}
     widths = [width for group in own for width in _widths(group, rule)]
-    widths.sort(key=lambda one: -math.inf if one.percent is None else -one.percent)
-    return Enough(rule, tuple(widths), tuple(" · ".join(one) for one in planned if one not in seen))
+    widths.sort(key=lambda width: -math.inf if width.percent is None else -width.percent)
+    return Enough(rule, tuple(widths), tuple(" · ".join(width) for width in planned if width not in seen))
 
 
 def check_rule(rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> str:
     """Return an error message if a rule cannot apply to ``metrics`` (scenario label → metrics), else ""."""
     about = [label for label in metrics if not rule.scenarios or label in rule.scenarios]
-    found = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
-    if not found:
+    metrics_of_rule = [metric for label in about for metric in metrics[label] if metric.name == rule.metric]
+    if not metrics_of_rule:
         known = sorted({metric.name for label in about for metric in metrics[label]})
         return f"unknown metric {rule.metric!r}. Allowed: {', '.join(known)}"
-    if rule.of == DIFFERENCES and found[0].better == "neither":
-        return f"{rule.metric} has no better side, so that no transport is set beside another: 'of: medians' is needed"
+    if rule.of == DIFFERENCES and metrics_of_rule[0].better == "neither":
+        return f"{rule.metric} has no better side, so transports are not compared. Use 'of: medians'"
     return ""
 
 
@@ -140,9 +144,9 @@ def _scores(run: Run, plugins: Mapping[str, ScoringPlugin]) -> Iterator[CellScor
 
 def _planned(run: Run, rule: IntervalRule, metrics: Mapping[str, Sequence[Metric]]) -> Iterator[tuple[str, str, str]]:
     """Yield scenario, link and transport of every combination to which the rule applies."""
-    measuring = {label for label, found in metrics.items() if any(one.name == rule.metric for one in found)}
+    measuring = {label for label, declared in metrics.items() if any(spec.name == rule.metric for spec in declared)}
     specs = [cell.spec for cell in run.cells if cell.spec is not None]
-    for scenario, link, transport in dict.fromkeys((one.scenario, one.link, one.transport) for one in specs):
+    for scenario, link, transport in dict.fromkeys((spec.scenario, spec.link, spec.transport) for spec in specs):
         if scenario in measuring and rule.is_about(scenario, link):
             yield scenario, link, transport
 
@@ -154,14 +158,14 @@ def _widths(group: Group, rule: IntervalRule) -> Iterator[Width]:
             interval = series.description.interval if series.description is not None else None
             yield _width(f"{head}: {series.transport.label}", len(series.values), interval, series)
         return
-    for one in group.contrasts:
-        what = f"{head}: {one.transport} − {one.reference}"
-        yield _width(what, one.pairs, one.interval, group.of(one.reference))
+    for contrast in group.contrasts:
+        name = f"{head}: {contrast.transport} − {contrast.reference}"
+        yield _width(name, contrast.pairs, contrast.interval, group.of(contrast.reference))
 
 
-def _width(what: str, n: int, interval: Interval | None, beside: Series | None) -> Width:
-    if interval is None or beside is None:
-        return Width(what, n)
-    median, half = abs(float(np.median(beside.numbers))), (interval.high - interval.low) / 2
+def _width(name: str, n: int, interval: Interval | None, reference: Series | None) -> Width:
+    if interval is None or reference is None:
+        return Width(name, n)
+    median, half = abs(float(np.median(reference.numbers))), (interval.high - interval.low) / 2
     percent = 0.0 if half == 0 else 100 * half / median if median > 0 else None
-    return Width(what, n, interval.low, interval.high, percent)
+    return Width(name, n, interval.low, interval.high, percent)

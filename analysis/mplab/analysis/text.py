@@ -1,8 +1,6 @@
 """Format numbers and words for people."""
 
-import difflib
 import re
-from collections.abc import Iterable
 
 MINUS = "\N{MINUS SIGN}"
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -110,12 +108,6 @@ def data(size_bytes: float) -> str:
 def slug(*parts: str) -> str:
     """Return the stem of a file name: lower-case letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(part for part in parts if part).lower()).strip("-")
-
-
-def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'cdf'?``, or "" when no allowed name is similar."""
-    near = difflib.get_close_matches(found, list(allowed), n=1, cutoff=0.6)
-    return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def plural(count: int, word: str) -> str:

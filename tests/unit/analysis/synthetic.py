@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mplab.analysis.results.reported import read_summary
 from tests.foreign import installed
 from tests.unit.analysis.traces import Trace
 
@@ -201,6 +202,11 @@ class Synthetic:
         }
         (folder / "cell.json").write_text(json.dumps(record))
         write_tables(folder / "tables", spec["transport"], rng)
+
+
+def summary_json(run_dir: Path) -> dict[str, Any]:
+    """Return the content of ``report/summary.json``."""
+    return read_summary(run_dir).model_dump(mode="json")
 
 
 @contextmanager

@@ -44,7 +44,7 @@ def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: 
     for within, enough in ((percents[0] * 1.001, True), (percents[0] * 0.999, False)):
         again = look(run, rule(of=of, within_percent=within))
         assert again.enough is enough, "the widest one decides"
-    assert f"is ± {percents[0]:.3g} % ({wide.widths[0].what}, n = 8), asked was ± 30 %" in wide.text
+    assert f"is ± {percents[0]:.3g} % ({wide.widths[0].what}, n = 8); requested: ± 30 %" in wide.text
 
 
 def test_widths_are_those_of_the_paired_differences(synthetic: Make) -> None:
@@ -150,7 +150,7 @@ FLOWS = Metric("flows", "Flows", "", "neither")
         (rule(metric="flows", of=MEDIANS), ""),
         (
             rule(metric="flows"),
-            "flows has no better side, so that no transport is set beside another: 'of: medians' is needed",
+            "flows has no better side, so transports are not compared. Use 'of: medians'",
         ),
     ],
 )

@@ -17,13 +17,13 @@ from mplab.analysis.errors import AnalysisError, NotARunError, TablesError
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.files import csv_text, inside, parse_json
-from mplab.analysis.pipeline import analyze, summary, summary_json
+from mplab.analysis.pipeline import analyze, summary
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.results.columns import RESULT_TABLES
 from mplab.analysis.results.frames import Results, load
 from mplab.analysis.results.index import NAME, query, update
 from mplab.analysis.verdicts.compare import compare
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, summary_json
 
 Builder = Callable[..., Synthetic]
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b31m\ud800\u202e"

@@ -96,8 +96,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 def summary(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let the analysis make a report with two budgets, one of them broken; return the list of calls."""
     done: list[str] = []
-    limits = [{"about": "web", "text": "3 s, allowed is at most 2 s", "verdict": "broken"}]
-    limits.append({"about": "download", "text": "1 s, allowed is at most 2 s", "verdict": "kept"})
+    limits = [{"about": "web", "text": "3 s, allowed: at most 2 s", "verdict": "broken"}]
+    limits.append({"about": "download", "text": "1 s, allowed: at most 2 s", "verdict": "kept"})
     content = {"answers": [{"sentence": "mptcp was best."}], "warnings": ["few cells"], "budgets": limits}
 
     def analyze(run: Path, _progress: object) -> None:
@@ -255,7 +255,7 @@ def test_a_report_gives_answers_and_broken_budgets(desk: Desk, summary: list[str
     assert result.summary is not None
     assert result.summary.answers == ("mptcp was best.",)
     assert result.summary.warnings == ("few cells",)
-    assert result.broken_budgets == ("web: 3 s, allowed is at most 2 s",)
+    assert result.broken_budgets == ("web: 3 s, allowed: at most 2 s",)
     assert result.progress.good
     assert not result.good
     assert result.report == result.path / "report" / "index.html"

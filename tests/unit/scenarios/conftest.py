@@ -18,7 +18,7 @@ def _modules(name: str, *parts: str) -> SimpleNamespace:
 @pytest.fixture
 def download() -> SimpleNamespace:
     """The folder ``ui-scenarios/mplab/scenarios/download``."""
-    return _modules("download", "scenario", "scores", "curl", "content")
+    return _modules("download", "scenario", "scores", "curl")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def udp_jitter() -> SimpleNamespace:
 @pytest.fixture
 def call() -> SimpleNamespace:
     """The folder ``ui-scenarios/mplab/scenarios/call``."""
-    return _modules("call", "scenario", "scores", "page", "packets", "quality", "clock", "speech", "stalls")
+    return _modules("call", "scenario", "scores", "page", "quality", "speech", "stalls")
 
 
 @pytest.fixture

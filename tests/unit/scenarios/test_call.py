@@ -214,13 +214,13 @@ def test_what_get_stats_says_while_the_host_stalled_does_not_count(call: SimpleN
         {**item, "inbound": {**item["inbound"], "concealedSamples": 60_000 + 480 * n}}
         for n, item in enumerate(statistics()[3:], 1)
     ]
-    all_of_it = call.packets.measured(samples, {})
+    all_of_it = call.scores.statistics_values(samples, {})
     assert all_of_it["concealment"] > 25
     assert all_of_it["voice_jitter_worst"] == 500
-    kept = call.packets.measured(samples, {"1": [(BEGAN + 2.5, BEGAN + 2.6)]})
+    kept = call.scores.statistics_values(samples, {"1": [(BEGAN + 2.5, BEGAN + 2.6)]})
     assert kept["concealment"] == pytest.approx(1)
     assert kept["voice_jitter_worst"] == pytest.approx(4)
-    assert call.packets.measured(samples, {"1": [(BEGAN, BEGAN + 9)]}) == {}
+    assert call.scores.statistics_values(samples, {"1": [(BEGAN, BEGAN + 9)]}) == {}
 
 
 def test_the_control_call_is_scored_apart(call: SimpleNamespace, tmp_path: Path) -> None:
@@ -232,13 +232,13 @@ def test_the_control_call_is_scored_apart(call: SimpleNamespace, tmp_path: Path)
 
 def test_a_clock_is_not_fooled_by_late_pairs_and_tells_pauses(call: SimpleNamespace) -> None:
     pairs = clock(20 * RATE, BEGAN)
-    steady = call.clock.Clock(pairs, RATE)
+    steady = call.quality.Clock(pairs, RATE)
     assert steady.time_at(7.3) == pytest.approx(BEGAN + 7.3, abs=0.002)
     assert steady.position_at(BEGAN + 12) == pytest.approx(12, abs=0.01)
     assert steady.pause_s < 0.01
-    late = call.clock.Clock([[at, time + (0.8 if at == 10 * RATE else 0)] for at, time in pairs], RATE)
+    late = call.quality.Clock([[at, time + (0.8 if at == 10 * RATE else 0)] for at, time in pairs], RATE)
     assert late.time_at(10.0) == pytest.approx(BEGAN + 10, abs=0.002)
-    paused = call.clock.Clock([[at, time + (0.5 if at > 10 * RATE else 0)] for at, time in pairs], RATE)
+    paused = call.quality.Clock([[at, time + (0.5 if at > 10 * RATE else 0)] for at, time in pairs], RATE)
     assert paused.pause_s == pytest.approx(0.5, abs=0.01)
     assert paused.time_at(15.0) == pytest.approx(BEGAN + 15.5, abs=0.002)
 
@@ -254,8 +254,8 @@ def test_a_stall_is_heard_for_a_while(call: SimpleNamespace) -> None:
 
 def test_pauses_of_a_clock_are_stalls(call: SimpleNamespace) -> None:
     pairs = clock(40 * RATE, BEGAN)
-    assert call.clock.Clock(pairs, RATE).pauses() == []
-    paused = call.clock.Clock([[at, time + (0.2 if at > 20 * RATE else 0)] for at, time in pairs], RATE)
+    assert call.quality.Clock(pairs, RATE).pauses() == []
+    paused = call.quality.Clock([[at, time + (0.2 if at > 20 * RATE else 0)] for at, time in pairs], RATE)
     ((began, length),) = paused.pauses()
     assert began == pytest.approx(BEGAN + 20, abs=0.3)
     assert length == pytest.approx(0.2, abs=0.005)
@@ -280,7 +280,7 @@ def test_too_many_stalls_make_the_cell_invalid(call: SimpleNamespace) -> None:
     call.scenario.judge_stalls([True, False])
     call.scenario.judge_stalls([])
     with pytest.raises(
-        CheckError, match=r"^in 2 of 3 utterances a browser or the host stood still for more than 50 ms \(50% are"
+        CheckError, match=r"^in 2 of 3 utterances a browser or the host was blocked for more than 50 ms \(allowed: 50%"
     ):
         call.scenario.judge_stalls([True, False, True])
 
@@ -289,9 +289,9 @@ def test_the_control_call_judges_the_host(call: SimpleNamespace) -> None:
     mos = call.quality.Mos
     call.scenario.judge_control(0.0, mos(4.2, 4.3))
     call.scenario.judge_control(0.0, None)
-    with pytest.raises(CheckError, match=r"^the control call over open links: 30\.0% of its sound was made up"):
+    with pytest.raises(CheckError, match=r"^the control call over open links: 30\.0% of its sound was concealed"):
         call.scenario.judge_control(0.3, None)
-    with pytest.raises(CheckError, match=r"its MOS is 2\.10 .* the host is too busy for calls$"):
+    with pytest.raises(CheckError, match=r"its wide-band MOS is 2\.10 .* the host is too busy for calls$"):
         call.scenario.judge_control(0.0, mos(2.4, 2.1))
 
 
@@ -304,9 +304,9 @@ def test_only_relays_by_tcp_will_do(call: SimpleNamespace) -> None:
     assert used == [pair]
     call.scenario.check_candidates("1", {"phone": used, "desktop": used})
     direct = [{"local": {"candidateType": "host", "protocol": "udp"}, "remote": {"candidateType": "host"}}]
-    with pytest.raises(StepError, match=r"call 1: the phone was connected by \('host', None, 'host'\), a relay by TCP"):
+    with pytest.raises(StepError, match=r"call 1: the phone used \('host', None, 'host'\); relays over TCP"):
         call.scenario.check_candidates("1", {"desktop": used, "phone": [*used, *direct]})
-    with pytest.raises(StepError, match="the desktop does not say"):
+    with pytest.raises(StepError, match="the desktop reports no candidate pair"):
         call.scenario.check_candidates("1", {"desktop": [], "phone": used})
 
 

@@ -64,9 +64,13 @@ def test_observations(download: SimpleNamespace, make_cell: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("stdout", "stderr", "message"),
     [
-        (digest(1000), report(999), "download of 1 kB: 999 bytes came, 1000 were asked for"),
+        (digest(1000), report(999), "download of 1 kB: 999 bytes came, 1000 were requested"),
         (digest(1000), report(1000, status="404"), "download of 1 kB: HTTP status 404, 200 or 206 is needed"),
-        ("0" * 64 + "  -\n", report(1000), "download of 1 kB: 1000 bytes came, but not those that dl.lab has"),
+        (
+            "0" * 64 + "  -\n",
+            report(1000),
+            "download of 1 kB: 1000 bytes came, with another SHA-256 than those of dl.lab",
+        ),
         (
             digest(0),
             "curl: (28) Operation timed out after 5000 milliseconds\n" + report(400, exit=28),
@@ -121,10 +125,10 @@ def test_flows_may_come_one_after_the_other_at_a_pace(download: SimpleNamespace,
 
 
 def test_scenario_and_origin_agree(download: SimpleNamespace) -> None:
-    assert {f"{name}.lab" for name in get_args(download.content.Server)} == {FILE_HOST, *APP_HOSTS}
-    assert set(SIZES_BYTES) == download.content.WHOLE_FILES_BYTES
-    assert download.content.MAX_SIZE_BYTES == STREAM_BYTES
-    assert download.content.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
+    assert {f"{name}.lab" for name in get_args(download.curl.Server)} == {FILE_HOST, *APP_HOSTS}
+    assert set(SIZES_BYTES) == download.curl.WHOLE_FILES_BYTES
+    assert download.curl.MAX_SIZE_BYTES == STREAM_BYTES
+    assert download.curl.stream_sha256(12_345) == hashlib.sha256(stream_bytes(12_345)).hexdigest()
 
 
 def test_default_parameters_fit_into_the_default_cell_timeout(download: SimpleNamespace) -> None:

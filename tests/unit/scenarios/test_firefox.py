@@ -80,8 +80,8 @@ def test_a_load_tells_its_connections_and_leaves_what_the_browser_said(
 @pytest.mark.parametrize(
     ("protocol", "reused", "message"),
     [
-        ("h2", {"0", "1", "2"}, "firefox: wiki: no connection was made for the page: it does not begin clean"),
-        ("http/1.1", set(), "firefox: wiki: 3 objects came by http/1.1, h2 was asked for"),
+        ("h2", {"0", "1", "2"}, "firefox: wiki: the page opened no connection: the browser had kept one"),
+        ("http/1.1", set(), "firefox: wiki: 3 objects came by http/1.1, h2 was requested"),
     ],
 )
 def test_a_load_that_does_not_count(

@@ -20,7 +20,7 @@ PHOTO_SHA256 = "ab" * 32
 def messenger() -> SimpleNamespace:
     """The folder ``ui-scenarios/mplab/scenarios/messenger``."""
     load_scenario("messenger")
-    parts = ("scenario", "scores", "messages", "clean")
+    parts = ("scenario", "scores", "messages")
     return SimpleNamespace(**{part: importlib.import_module(f"mplab.scenarios.messenger.{part}") for part in parts})
 
 
@@ -207,9 +207,9 @@ class Memory:
 
 
 def test_an_app_that_does_not_begin_clean(messenger: SimpleNamespace) -> None:
-    assert messenger.clean.check_clean(Memory(cookies=0, caches=0)) == {"cookies": 0, "caches": 0}
-    with pytest.raises(StepError, match="does not begin clean: cookies: 1, caches: 2"):
-        messenger.clean.check_clean(Memory(cookies=1, databases=0, caches=2))
+    assert messenger.scenario.check_clean(Memory(cookies=0, caches=0)) == {"cookies": 0, "caches": 0}
+    with pytest.raises(StepError, match="has stored data before its start: cookies: 1, caches: 2"):
+        messenger.scenario.check_clean(Memory(cookies=1, databases=0, caches=2))
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_never_playing_is_neither_start_nor_stall() -> None:
 def test_resolution_is_that_of_the_slowest_look() -> None:
     times = (0.0, 0.5, 2.5, 3.0)
     assert Sampled(tuple(ScreenSample(t, 0.1, {}) for t in times), 0.5).resolution_s == 2.0
-    with pytest.raises(StepError, match="nothing was looked at"):
+    with pytest.raises(StepError, match="there is no sample of the screen"):
         Sampled((), 0.5).fields("loading")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mplab.scenarios.base.smoothness import disturbances
+from mplab.scenarios.base.playback import disturbances
 
 
 def played(*, dropped: int = 0, gap_s: float = 0.25, buffer_s: float = 0.0) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def test_a_network_that_stalls_is_no_disturbance() -> None:
     ("given", "text"),
     [
         ({"dropped": 11}, "5.5 % of the frames came too late for the screen (more than 5 %)"),
-        ({"gap_s": 1.2}, "the page stood still for 1.2 s (more than 1 s)"),
+        ({"gap_s": 1.2}, "the page was blocked for 1.2 s (more than 1 s)"),
         ({"buffer_s": 1.0}, "the player stopped 1 times with 1 s or more in its buffer"),
     ],
 )

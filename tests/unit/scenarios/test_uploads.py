@@ -143,7 +143,7 @@ def test_an_upload_that_does_not_fit_is_cancelled_and_scored(
 
 def test_the_server_has_something_else(drive: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
     cell = make_cell(ui=StoreUi(spoil=True), facts=FACTS)
-    with pytest.raises(StepError, match="the server has something else in the block at 0"):
+    with pytest.raises(StepError, match="the server received other bytes than were sent in the block at 0"):
         visit(drive.scenario.SCENARIO, cell)
     assert cell.observations == []
 

@@ -114,14 +114,14 @@ def test_a_player_that_gives_up(scenario: Any, play: Callable[..., Any]) -> None
 
 
 def test_a_clip_that_does_not_begin(scenario: Any, play: Callable[..., Any]) -> None:
-    message = r"clip-1: no picture within 10 s, the player says 'loading': .*see screenshots/step-03\.png"
+    message = r"clip-1: no picture within 10 s, the player reports 'loading': .*see screenshots/step-03\.png"
     with pytest.raises(StepError, match=message):
         play(scenario, PlayingUi(["loading"], starts=False))
     assert play.cell.observations[0]["event"] == "tapped"  # type: ignore[attr-defined]
 
 
 def test_a_player_that_tells_nothing(scenario: Any, play: Callable[..., Any]) -> None:
-    with pytest.raises(StepError, match="clip-1: the player tells of no segment"):
+    with pytest.raises(StepError, match="clip-1: the player reported no segment"):
         play(scenario, PlayingUi(told=[TOLD[0]]))
 
 

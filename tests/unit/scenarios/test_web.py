@@ -122,11 +122,11 @@ def test_http1_sites_have_other_names(
         ),
         (
             {"more": {"https://img1.wiki.lab/i/7.png": 499}},
-            "web: wiki: 1 objects did not come whole: img1:/i/7.png (the first: status 200, 499 of 500 bytes)",
+            "web: wiki: 1 objects are not complete: img1:/i/7.png (the first: status 200, 499 of 500 bytes)",
         ),
         (
             {"protocol": "http/1.1"},
-            "web: wiki: 3 objects came by http/1.1, h2 was asked for: www:/, img1:/i/7.png, www:/j/3.js",
+            "web: wiki: 3 objects came by http/1.1, h2 was requested: www:/, img1:/i/7.png, www:/j/3.js",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_an_error_of_the_browser_is_passed_on(
 
 def test_objects_that_did_not_end_well(make_events: Callable[..., Any]) -> None:
     events = [event for event in make_events(PAGE) if event["method"] != "Network.loadingFinished"]
-    with pytest.raises(StepError, match="3 objects did not come whole"):
+    with pytest.raises(StepError, match="3 objects are not complete"):
         loaded.check_complete("web: wiki", LISTED, loaded.loaded_objects(events))
 
 

@@ -41,7 +41,7 @@ class ContrastKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Found:
+class ContrastResult:
     """A contrast in one run; ``interval`` and ``p`` (corrected by Holm's method) are None with few blocks."""
 
     pairs: int
@@ -70,8 +70,8 @@ class ContrastPair:
     """A contrast in the original run (``before``) and in its reproduction (``after``); None: the run lacks it."""
 
     key: ContrastKey
-    before: Found | None
-    after: Found | None
+    before: ContrastResult | None
+    after: ContrastResult | None
 
     @property
     def name(self) -> str:
@@ -83,12 +83,12 @@ class ContrastPair:
     @property
     def text(self) -> str:
         """Return both results: ``−0.52 s (−0.61 … −0.44) → −0.49 s (−0.58 … −0.41)``."""
-        return " → ".join(found.text if found else "nothing" for found in (self.before, self.after))
+        return " → ".join(result.text if result else "nothing" for result in (self.before, self.after))
 
     @property
     def headline(self) -> bool:
         """Return whether the metric is a headline metric in either run."""
-        return any(found is not None and found.headline for found in (self.before, self.after))
+        return any(result is not None and result.headline for result in (self.before, self.after))
 
     @property
     def agreement(self) -> Agreement:
@@ -143,25 +143,25 @@ def agree(before: Run, after: Run) -> Agreed:
     return Agreed(compare([before], after), tuple(pairs))
 
 
-def _contrasts(run: Run) -> dict[ContrastKey, Found]:
+def _contrasts(run: Run) -> dict[ContrastKey, ContrastResult]:
     results = Results((run,))
     columns = ("scenario", "metric", "headline")
     headline = {(scenario, name): shown for scenario, name, shown in results.statistics.select(columns).iter_rows()}
-    return dict(_found(row, headline) for row in results.contrasts.iter_rows(named=True))
+    return dict(_result(row, headline) for row in results.contrasts.iter_rows(named=True))
 
 
-def _found(row: Row, headline: Mapping[tuple[str, str], bool]) -> tuple[ContrastKey, Found]:
+def _result(row: Row, headline: Mapping[tuple[str, str], bool]) -> tuple[ContrastKey, ContrastResult]:
     key = ContrastKey(*(row[name] for name in ContrastKey._fields))
     both = row["low"] is not None and row["high"] is not None
     interval = Interval(row["low"], row["high"]) if both else None
     shown = headline[key.scenario, key.metric]
-    return key, Found(row["pairs"], row["shift"], interval, row["p_holm"], row["unit"], shown)
+    return key, ContrastResult(row["pairs"], row["shift"], interval, row["p_holm"], row["unit"], shown)
 
 
 def _apart(one: Interval | None, other: Interval | None) -> bool:
     return one is not None and other is not None and (one.high < other.low or other.high < one.low)
 
 
-def told(pairs: tuple[ContrastPair, ...]) -> Iterator[ContrastPair]:
+def printed_pairs(pairs: tuple[ContrastPair, ...]) -> Iterator[ContrastPair]:
     """Yield the pairs to print: all of headline metrics, and those of other metrics that differ."""
     yield from (pair for pair in pairs if pair.headline or pair.agreement == "differs")

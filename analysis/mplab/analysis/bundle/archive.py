@@ -118,7 +118,7 @@ def _check_end(packed: gzip.GzipFile) -> None:
             break
         if not rest:
             return
-    raise BundleError("there is something behind its end")
+    raise BundleError("there are bytes after its end")
 
 
 def _within(tar: tarfile.TarFile, folder: Path, max_bytes: int) -> Iterator[tarfile.TarInfo]:
@@ -179,7 +179,7 @@ def _parts(name: str) -> tuple[str, ...]:
     if len(parts) > MAX_DEPTH:
         raise BundleError(f"{name[:_MOST_SHOWN]!r}…: more than {MAX_DEPTH} folders inside each other are not unpacked")
     if not parts or name.startswith("/") or ".." in parts or "\0" in name or "\\" in name or len(name) > MAX_NAME:
-        raise BundleError(f"{name[:MAX_NAME]!r}: such a name is not unpacked")
+        raise BundleError(f"{name[:MAX_NAME]!r}: files of this name are not unpacked")
     return parts
 
 
@@ -204,7 +204,7 @@ def _add(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path, sha256: str) 
 
 
 def _changed(path: Path) -> BundleError:
-    return BundleError(f"{path}: it changed while it was read: bundle a run when nothing works on it")
+    return BundleError(f"{path}: it changed while it was read. Bundle a run only while no program changes it")
 
 
 def _parents(names: Sequence[str]) -> Iterator[str]:

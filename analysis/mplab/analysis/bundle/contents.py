@@ -83,9 +83,9 @@ def _walk(root: Path, folder: PurePosixPath) -> Iterator[PurePosixPath]:
         if path.name.startswith(".") or path.name == _UNFINISHED_TABLES or name.as_posix() in _OWN:
             continue
         if path.is_symlink():
-            raise BundleError(f"{path}: a link: a bundle holds files and folders alone")
+            raise BundleError(f"{path}: a link; a bundle can hold only files and folders")
         if _FORBIDDEN.search(path.name):
-            raise BundleError(f"{path}: a bundle holds no file with such a name: {path.name!r}")
+            raise BundleError(f"{path}: a bundle cannot hold a file of this name: {path.name!r}")
         if path.is_dir():
             yield name
             yield from _walk(root, name)

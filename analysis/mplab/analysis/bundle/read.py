@@ -21,7 +21,7 @@ class DamagedBundleError(BundleError):
         """``broken`` is not empty."""
         lines = [f"  {one.name}: {one.damage}" for one in broken[:_MOST_NAMED]]
         lines += [f"  and {len(broken) - _MOST_NAMED} more"] if len(broken) > _MOST_NAMED else []
-        super().__init__(f"{archive}: damaged: of these files the checksums do not hold:\n" + "\n".join(lines))
+        super().__init__(f"{archive}: damaged: these files do not match their checksums:\n" + "\n".join(lines))
         self.broken = tuple(broken)
 
 
@@ -59,11 +59,11 @@ def open_bundle(archive: Path, folder: Path, *, max_bytes: int = MAX_BYTES) -> B
     if broken := checksums.broken(root, (name for name in there if name != SUMS), sums):
         raise DamagedBundleError(archive, broken)
     if odd := sorted(name for name in derived if not may_be_derived(name)):
-        raise BundleError(f"{archive}: {DERIVED_SUMS}: {odd[0]} is nothing that the analysis makes")
+        raise BundleError(f"{archive}: {DERIVED_SUMS}: {odd[0]} is not a file of the analysis")
     try:
         run = read_run(root)
     except NotARunError as error:
-        raise BundleError(f"{archive}: there is no run in it: {error.problem}") from error
+        raise BundleError(f"{archive}: it holds no run: {error.problem}") from error
     before = folder / "before"
     _move(root, before, derived.keys() & set(there))
     return Bundle(archive, run, before, derived)

@@ -125,12 +125,16 @@ def _of_tables(before: Path, after: Path) -> str:
         return "one of them cannot be read"
     if old.schema != new.schema:
         return "other columns"
-    return "the same rows, written otherwise" if old.equals(new) else f"{old.height} rows, now {new.height}"
+    return "the same rows, in other bytes" if old.equals(new) else f"{old.height} rows, now {new.height}"
 
 
 def _of_json(old: Json, new: Json) -> str:
     first = next(_parting(old, new, ""), None)
-    return f"{first[0] or 'all of it'}: {_short(first[1])}, now {_short(first[2])}" if first else "written otherwise"
+    return (
+        f"{first[0] or 'all of it'}: {_short(first[1])}, now {_short(first[2])}"
+        if first
+        else "the same values, in other bytes"
+    )
 
 
 def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, object, object]]:

@@ -1,7 +1,6 @@
 """Make a bundle of a run directory. The run is only read; the same run gives the same bytes."""
 
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from mplab.analysis.bundle.archive import Source, pack
 from mplab.analysis.bundle.contents import CRATE, DERIVED_SUMS, ENVIRONMENT, REPORT, SUMS, Contents, contents
 from mplab.analysis.bundle.rocrate import BundleFile, Publication, metadata
 from mplab.analysis.errors import BundleError, NotAnalysedError
+from mplab.analysis.files import replacing
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 
@@ -95,7 +95,8 @@ def _bundle(run: Run, target: Path, options: Options) -> Written:
     published = datetime.fromtimestamp(ended_s, UTC).isoformat().replace("+00:00", "Z")
     made[CRATE] = metadata(run, _parts(run.directory, files, made), options.publication, published)
     made[SUMS] = checksums.render({**files, **{name: checksums.digest_of(made[name]) for name in made}})
-    _write(target, Source(run.directory, found.folders, files, made), run.manifest.run_id, ended_s)
+    with replacing(target) as archive:
+        pack(archive, Source(run.directory, found.folders, files, made), top=run.manifest.run_id, time_s=ended_s)
     return Written(
         path=target,
         files=len(files) + len(made),
@@ -110,13 +111,13 @@ def _check(run: Run, target: Path, options: Options) -> None:
     if not ended and not options.partial:
         left = run.counts["partial"] + run.counts["missing"]
         what = f"{left} of {len(run.cells)} cells are not finished" if left else "the run has not ended"
-        raise BundleError(f"{run.directory}: {what}: `mplab resume` finishes it, --partial bundles what there is of it")
+        raise BundleError(f"{run.directory}: {what}. `mplab resume` finishes it; --partial bundles its finished part")
     if not (run.directory / REPORT / "summary.json").is_file():
         raise NotAnalysedError(f"{run.directory}: no report to be reproduced; `mplab analyze` makes it")
     if target.exists():
-        raise BundleError(f"{target}: is there already; -o names another file")
+        raise BundleError(f"{target}: exists already. Name another file with -o")
     if target.resolve().is_relative_to(run.directory.resolve()):
-        raise BundleError(f"{target}: lies in the run itself, which a bundle never changes; -o names another file")
+        raise BundleError(f"{target}: is inside the run, which a bundle must not change. Name another file with -o")
 
 
 def _check_secrets(root: Path, found: Contents) -> None:
@@ -126,7 +127,9 @@ def _check_secrets(root: Path, found: Contents) -> None:
             before = b""
             while chunk := file.read(checksums.CHUNK):
                 if _PRIVATE_KEY in before + chunk:
-                    raise BundleError(f"{root / name}: holds a private key: bundles are for others; take it out first")
+                    raise BundleError(
+                        f"{root / name}: holds a private key, which a bundle would publish. Remove the file first"
+                    )
                 before = chunk[-len(_PRIVATE_KEY) :]
 
 
@@ -151,29 +154,10 @@ def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> l
 
 def _ended_s(run: Run) -> int:
     """Return the time of a run's last event, Unix seconds; without events the time of its start, or 0."""
-    times = [event.t for event in run.story]
+    times = [event.t for event in run.typed_events]
     if times:
         return int(max(times))
     try:
         return int(datetime.fromisoformat(run.manifest.started).timestamp())
     except (ValueError, OverflowError, OSError):
         return 0
-
-
-def _write(target: Path, source: Source, top: str, time_s: int) -> None:
-    """Write the archive to a temporary file, and rename it when it is complete.
-
-    Raises:
-        OSError: the archive cannot be written.
-        BundleError: a file has changed since its checksum was computed.
-    """
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            pack(file, source, top=top, time_s=time_s)
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -59,13 +59,15 @@ def parse(text: str, keys: Keys = Keys(), memory: str = "") -> Local | Scheduler
     """
     if local := _LOCAL.fullmatch(text):
         if keys.given:
-            raise AddressError(f"--cluster {text}: keys are for tls:// alone; this one makes its own")
+            raise AddressError(f"--cluster {text}: keys are only for tls://. Remove --tls-ca, --tls-cert and --tls-key")
         return Local(int(local[1] or 0), memory)
     scheduler = _SCHEDULER.fullmatch(text)
     if scheduler is None or int(scheduler[3]) not in _PORTS:
         raise AddressError(f"--cluster {text}: not local, local:N, tcp://HOST:PORT or tls://HOST:PORT")
     if memory:
-        raise AddressError(f"--cluster {text}: memory is for local alone; here `dask worker --memory-limit` says it")
+        raise AddressError(
+            f"--cluster {text}: --memory is only for local. Set `dask worker --memory-limit` on the workers"
+        )
     encrypted = scheduler[1] == "tls"
     if encrypted != (len(keys.given) == 3) or (keys.given and not encrypted):
         needs = "needs" if encrypted else "is not encrypted: it does not go with"

@@ -58,13 +58,13 @@ def check_same(client: Client) -> Mapping[str, str]:
         answers = {"scheduler": client.run_on_scheduler(fingerprint)}
         answers |= client.run(fingerprint, on_error="return")
     except Exception as error:
-        raise ClusterError(f"the cluster cannot say what it is: {error}; is mplab installed there?") from error
+        raise ClusterError(f"the cluster does not report its versions: {error}. Install mplab on it") from error
     for name, theirs in answers.items():
         who = name if name == "scheduler" else f"worker {name}"
         if isinstance(theirs, BaseException):
-            raise ClusterError(f"the {who} cannot say what it is: {theirs}; is mplab installed there?")
+            raise ClusterError(f"the {who} does not report its versions: {theirs}. Install mplab on it")
         if other := differences(ours, theirs):
-            raise ClusterError(f"the {who} is another mplab than this one: {other}")
+            raise ClusterError(f"the {who} has other versions than this process: {other}")
     return ours
 
 
@@ -74,7 +74,7 @@ def _local(address: Local) -> Iterator[Client]:
     try:
         memory = parse_bytes(address.memory) if address.memory else MEMORY_LIMIT // processes
     except ValueError as error:
-        raise AddressError(f"{address.memory}: not a size of memory, as 2GiB is") from error
+        raise AddressError(f"{address.memory}: not a size of memory. Write it as 2GiB") from error
     threads = {"POLARS_MAX_THREADS": max(1, CPU_COUNT // processes)}
     settings = {_SPAWN: {**dask.config.get(_SPAWN, {}), **threads}, **{routes: [] for routes in _PAGES}}
     with (

@@ -70,13 +70,7 @@ class Drive:
         tell: called with the progress after each step.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        runs: Sequence[tuple[Store, str]],
-        *,
-        tell: Listener | None = None,
-    ) -> None:
+    def __init__(self, client: Client, runs: Sequence[tuple[Store, str]], *, tell: Listener | None = None) -> None:
         self._client = client
         self._runs = runs
         self._tell: Listener = tell or (lambda _: None)
@@ -206,8 +200,8 @@ class Drive:
         if error is None:
             return None
         if isinstance(error, KilledWorker):
-            died = f"{begun.job.where}: the workers that were to do this ended, one after the other"
-            return f"{died}: not enough memory? The last one: {error.last_worker.address}, doing {error.task}"
+            died = f"{begun.job.where}: the workers with this task ended, one after the other"
+            return f"{died}, perhaps for lack of memory. The last one: {error.last_worker.address}, task {error.task}"
         return str(error) if isinstance(error, StoreError) else f"{begun.job.where}: {type(error).__name__}: {error}"
 
     def _look(self) -> None:
@@ -228,10 +222,12 @@ class Drive:
         if known:
             self._seen_s = self._looked_s
         elif self._looked_s - self._seen_s > PATIENCE_S:
-            raise ClusterError(f"{self._address}: no workers for {PATIENCE_S:.0f} s; what was done is in the runs")
+            raise ClusterError(f"{self._address}: no workers for {PATIENCE_S:.0f} s. Finished results are in the runs")
 
     def _gone(self) -> ClusterError:
-        return ClusterError(f"{self._address}: the scheduler is gone; what was done is in the runs: begin again")
+        return ClusterError(
+            f"{self._address}: the scheduler is lost. Finished results are in the runs; start the analysis again"
+        )
 
     def _say(self) -> None:
         self._tell(Spread(len(self._runs), self._runs_done, self._cells, self._cells_done, self._workers))

@@ -30,19 +30,19 @@ def fingerprint() -> Mapping[str, str]:
 
 @cache
 def _fingerprint(plugins: tuple[Path, ...]) -> Mapping[str, str]:
-    found = {"python": platform.python_version(), "machine": platform.machine()}
+    versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = NONE
-    found["analysis"] = _digest(Path(package.__path__[0]) for package in (mplab.analysis, mplab.base, mplab.format))
-    found["plug-ins"] = _digest(plugins)
+            versions[name] = NONE
+    versions["analysis"] = _digest(Path(package.__path__[0]) for package in (mplab.analysis, mplab.base, mplab.format))
+    versions["plug-ins"] = _digest(plugins)
     try:
-        found["mptrace"] = _short(find_mptrace().read_bytes())
+        versions["mptrace"] = _short(find_mptrace().read_bytes())
     except ProgramMissingError:
-        found["mptrace"] = NONE
-    return found
+        versions["mptrace"] = NONE
+    return versions
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:

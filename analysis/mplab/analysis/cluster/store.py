@@ -1,4 +1,4 @@
-"""Read and write runs in a folder of this machine, or in one that fsspec can reach."""
+"""Read and write runs in a folder of this machine, or in one that fsspec can reach; publish a worker's results."""
 
 import os
 import secrets
@@ -63,8 +63,8 @@ def store_at(where: str) -> Store:
     Raises:
         StoreError: fsspec does not know the protocol, or lacks a package that it needs for it.
     """
-    scheme, found, path = where.partition("://")
-    if not found:
+    scheme, separator, path = where.partition("://")
+    if not separator:
         return LocalStore(str(Path(where).absolute()))
     if scheme == "file":
         return LocalStore(path)
@@ -103,15 +103,15 @@ class LocalStore:
     def listing(self, run: str, inner: str = "") -> list[Entry]:
         """See `Store`."""
         run_dir = Path(self.root, run)
-        found = []
+        entries = []
         for folder, folders, files in os.walk(run_dir / inner):
             folders.sort()
             here = Path(folder)
-            found += [Entry((here / name).relative_to(run_dir).as_posix(), folder=True) for name in folders]
+            entries += [Entry((here / name).relative_to(run_dir).as_posix(), folder=True) for name in folders]
             for path in (here / name for name in sorted(files)):
                 with suppress(FileNotFoundError):  # it was replaced since the folder was listed
-                    found.append(Entry(path.relative_to(run_dir).as_posix(), path.stat().st_size))
-        return found
+                    entries.append(Entry(path.relative_to(run_dir).as_posix(), path.stat().st_size))
+        return entries
 
     def bring(self, run: str, entries: Sequence[Entry], target: Path) -> None:
         """See `Store`, with symbolic links, so that captures are not copied."""
@@ -167,9 +167,9 @@ class RemoteStore:
         with self._opened() as (system, root):
             base = f"{root}/{run}"
             top = f"{base}/{inner}".rstrip("/")
-            found = system.find(top, withdirs=True, detail=True)
+            infos = system.find(top, withdirs=True, detail=True)
         entries = []
-        for path, info in sorted(found.items()):
+        for path, info in sorted(infos.items()):
             name = str(path).rstrip("/")
             if name != top:
                 folder = info["type"] == "directory"
@@ -234,3 +234,44 @@ class RemoteStore:
         with deferred("needs paramiko, which is slow to import"):
             from mplab.analysis.cluster.knownhosts import KnownHosts
         return {"host_key_policy": KnownHosts}
+
+
+def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[str], files: Sequence[str]) -> None:
+    """Replace a part of a run with the files in ``root``; files of that part that are not in ``root`` are removed.
+
+    Temporary files of earlier workers that were killed are removed, too. Two workers may publish the same part at the
+    same time: their files are identical.
+
+    Args:
+        store: store of the run.
+        run: name of the run.
+        root: run directory in which this worker has worked.
+        folder: folder of the run that contains the part.
+        whole: folders in ``folder`` to replace.
+        files: files in ``folder`` to replace, written after the folders; the last one marks the part as complete.
+
+    Raises:
+        StoreError, OSError: the store cannot be listed or written.
+    """
+    place = PurePosixPath(folder)
+    folders = [place / name for name in whole]
+
+    def is_inside(path: str) -> bool:
+        return any(PurePosixPath(path).is_relative_to(inside) for inside in folders)
+
+    def is_ours(path: str) -> bool:
+        name = PurePosixPath(path).name
+        here = PurePosixPath(path).parent == place
+        return is_inside(path) or (here and any(name == file or name.startswith(beside(file)) for file in files))
+
+    stored = [entry.path for entry in store.listing(run, folder) if not entry.folder]
+    written = [path.relative_to(root).as_posix() for path in (root / folder).rglob("*") if path.is_file()]
+    ours = {path for path in written if is_ours(path)}
+    for path in sorted(filter(is_inside, ours)):
+        store.replace(run, path, root / path)
+    for path in stored:
+        if is_ours(path) and path not in ours:
+            store.remove(run, path)
+    for path in (str(place / name) for name in files):
+        if path in ours:
+            store.replace(run, path, root / path)

@@ -13,9 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from distributed import get_worker
 
-from mplab.analysis.cluster.publish import publish
 from mplab.analysis.cluster.same import differences, fingerprint
-from mplab.analysis.cluster.store import MANIFEST, Entry, Store
+from mplab.analysis.cluster.store import MANIFEST, Entry, Store, publish
 from mplab.analysis.errors import AnalysisError, ClusterError, NotARunError
 from mplab.analysis.pipeline import CellResult, analyze_cell, analyze_rest
 from mplab.analysis.record.decode import LOOPBACK_CAPTURE
@@ -99,9 +98,9 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
         kept = [e for e in entries if not (captured and PurePosixPath(e.path).is_relative_to(place / FOLDER))]
         job.store.bring(job.run, [Entry(MANIFEST), *kept], root)
         run = read_run(root)
-        found = next(one for one in run.cells if one.id == name)
+        own_cell = next(candidate for candidate in run.cells if candidate.id == name)
         try:
-            result = analyze_cell(run, found)
+            result = analyze_cell(run, own_cell)
         except AnalysisError as error:
             return _words(error, job, root)
         files = ["scores.json"] if result.scores is not None else []
@@ -128,7 +127,9 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
         except AnalysisError as error:
             return AnalysedRun(job.run, job.where, error=_words(error, job, root))
         publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])
-    return AnalysedRun(job.run, job.where, run.counts, tuple(f"{one.cell}: {one.message}" for one in problems))
+    return AnalysedRun(
+        job.run, job.where, run.counts, tuple(f"{problem.cell}: {problem.message}" for problem in problems)
+    )
 
 
 @contextmanager
@@ -140,7 +141,7 @@ def _folder(job: AnalysisJob) -> Iterator[Path]:
     """
     worker = get_worker()
     if other := differences(job.code, fingerprint()):
-        raise ClusterError(f"the worker {worker.address} is another mplab: {other}")
+        raise ClusterError(f"the worker {worker.address} has other versions than the client: {other}")
     with _one, tempfile.TemporaryDirectory(dir=worker.local_directory, prefix="run-") as folder:
         root = Path(folder, job.run)
         root.mkdir()

@@ -1,8 +1,9 @@
-"""Flows with values per side, the fields to compare, and the definitions by which tools differ.
+"""Flows with values per side, the fields to compare, and the definitions by which several tools differ.
 
 "Ours" are records and values of mptrace, "theirs" those of the tool that it is compared with.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ Sides = tuple[Value, Value]
 Endpoint = tuple[str, int]
 
 WAYS = ("up", "down")
+NOTHING = frozenset({"", "NA"})
+"""Notations of a missing value."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +145,28 @@ class CrossCheckReport:
 def _end(endpoint: Endpoint) -> str:
     address, port = endpoint
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def number(text: str) -> Value:
+    """Parse an integer or decimal number; return None for a missing value, and other words unchanged."""
+    text = text.strip()
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    if re.fullmatch(r"-?\d*\.\d+", text):
+        return float(text)
+    return None if text in NOTHING else text
+
+
+def rst_payload(fits: Callable[[Pair], bool]) -> Definition:
+    """Return the definition "mptrace leaves out the payload of RST segments"; ``fits`` as in `Definition`."""
+    return Definition(
+        "rst-payload", "mptrace leaves out the payload of segments with RST: it is no data of the stream.", fits
+    )
+
+
+DUPLICATE_PACKETS = Definition(
+    "duplicate-packets",
+    "Two packets have the same bytes, IP identification included: mptrace takes them for one that the capture holds "
+    "twice and counts it once.",
+    lambda pair: float(str(pair.ours.whole.get("duplicates") or 0)) > 0,
+)

@@ -6,8 +6,7 @@ mptcptrace reads only Multipath TCP version 0 (RFC 6824) with data sequence numb
 import re
 from collections.abc import Collection, Mapping
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Sides
-from mplab.analysis.crosscheck.shared import number
+from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Sides, number
 
 NAME = "mptcptrace"
 INSTALL = "it has no package: build it from its source (https://bitbucket.org/bhesmans/mptcptrace) and put it into PATH"
@@ -42,14 +41,14 @@ def parse(printed: str, stats: Mapping[int, str], initial: Collection[Ends] = ()
 
 
 def _connections(printed: str) -> dict[int, list[Ends]]:
-    found: dict[int, list[Ends]] = {}
+    subflows_of: dict[int, list[Ends]] = {}
     current: list[Ends] = []
     for line in printed.splitlines():
         if connection := _CONNECTION.search(line):
-            current = found.setdefault(int(connection[2]), [])
+            current = subflows_of.setdefault(int(connection[2]), [])
         elif subflow := _SUBFLOW.search(line):
             current.append(((subflow[4], int(subflow[2])), (subflow[5], int(subflow[3]))))
-    return {identity: ends for identity, ends in found.items() if ends}
+    return {identity: ends for identity, ends in subflows_of.items() if ends}
 
 
 def _sides(text: str) -> dict[str, Sides]:
@@ -70,7 +69,7 @@ SUBFLOWS = Definition(
 LAST_ACK = Definition(
     "mptcptrace-last-acknowledgement",
     "seqAcked is the last data acknowledgement less the initial number: it counts the number before the first byte "
-    "and DATA_FIN (up to 2 more), not what was never acknowledged, and starts anew at 4 GiB.",
+    "and DATA_FIN (up to 2 more), not what was never acknowledged, and wraps at 4 GiB.",
     lambda pair: pair.their("seqAcked") - pair.our("mptcp_bytes") % WRAP <= BEYOND_DATA,
 )
 SAME_START = Definition(

@@ -8,8 +8,17 @@ import io
 import ipaddress
 from collections.abc import Iterable
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, Endpoint, FlowRecord, Pair, Sides
-from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, number, rst_payload
+from mplab.analysis.crosscheck.model import (
+    DUPLICATE_PACKETS,
+    ComparedField,
+    Definition,
+    Endpoint,
+    FlowRecord,
+    Pair,
+    Sides,
+    number,
+    rst_payload,
+)
 
 NAME = "tcptrace"
 INSTALL = "Debian, Ubuntu: `apt install tcptrace`"
@@ -58,8 +67,8 @@ def seconds(text: str) -> float:
 
 def _split(sides: dict[str, Sides], name: str, parts: Iterable[str]) -> None:
     both = [str(value).split("/") for value in sides[name]]
-    for place, part in enumerate(parts):
-        sides[part] = (int(both[0][place]), int(both[1][place]))
+    for index, part in enumerate(parts):
+        sides[part] = (int(both[0][index]), int(both[1][index]))
 
 
 def _turned(sides: Sides) -> Sides:
@@ -92,22 +101,20 @@ PROBE = Definition(
 )
 HOLES = Definition(
     "tcptrace-missed-data",
-    "Bytes of this direction are not in the capture. tcptrace keeps a limited list of what it has seen and starts it "
-    "anew behind such a hole, so that it misses or invents segments sent again; mptrace keeps every byte.",
+    "Bytes of this direction are not in the capture. tcptrace keeps a limited list of received ranges and clears it "
+    "after such a hole, so it misses or invents retransmissions; mptrace keeps every byte.",
     lambda pair: pair.our("missing_bytes") > 0 or pair.their("missed_data") > 0,
 )
 SYN_FIN_AGAIN = Definition(
     "tcptrace-syn-fin-again",
     "SYN and FIN take a sequence number each: tcptrace counts one that is sent again as a retransmitted data segment "
-    "of a byte; mptrace counts payload alone.",
+    "of a byte; mptrace counts only payload.",
     lambda pair: 0 < pair.their("rexmt_data_pkts") - pair.our("retransmitted_segments") == _again(pair),
 )
-DATA_WITH_RST = rst_payload(
-    lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"),
-)
+DATA_WITH_RST = rst_payload(lambda pair: pair.our("rsts") > 0 and pair.our("bytes") < pair.their("actual_data_bytes"))
 PSH_WITHOUT_DATA = Definition(
     "tcptrace-psh-with-data",
-    "tcptrace counts PSH on segments with payload, mptrace on all: a FIN may bear it alone.",
+    "tcptrace counts PSH on segments with payload, mptrace on all: a FIN without payload can have it.",
     lambda pair: 0 < pair.our("pushes") - pair.their("pushed_data_pkts") <= pair.our("fins"),
 )
 SCALE = Definition(
@@ -117,7 +124,7 @@ SCALE = Definition(
 )
 OWIN = Definition(
     "tcptrace-owin-syn-fin",
-    "The outstanding data of tcptrace counts SYN and FIN as one byte each; mptrace counts payload alone.",
+    "The outstanding data of tcptrace counts SYN and FIN as one byte each; mptrace counts only payload.",
     lambda pair: 0 < pair.their("max_owin") - pair.our("flight_max") <= SYN_AND_FIN,
 )
 OWIN_WRAPS = Definition(
@@ -139,7 +146,7 @@ OWIN_SEGMENT = Definition(
 )
 WINDOW_ZERO = Definition(
     "tcptrace-window-not-zero",
-    "The least window of tcptrace is the least that was not closed; mptrace's is 0 when the window was closed.",
+    "The minimum window of tcptrace leaves out closed windows; that of mptrace is 0 when the window was closed.",
     lambda pair: pair.our("window_min") == 0 and pair.our("zero_windows") > 0,
 )
 WINDOW_SYN = Definition(
@@ -151,16 +158,16 @@ WINDOW_SYN = Definition(
 )
 RTT_SYN_FIN = Definition(
     "tcptrace-rtt-of-syn-and-fin",
-    "tcptrace has a round trip from SYN and FIN too, mptrace from payload alone: up to two samples more, which move "
-    "the least, the greatest and the mean.",
+    "tcptrace also has round trips of SYN and FIN, mptrace only of payload: up to two samples more, which change the "
+    "minimum, the maximum and the mean.",
     lambda pair: 0 < _samples_more(pair) <= SYN_AND_FIN and _reaches_further(pair),
 )
 RTT_FEWER = Definition(
     "tcptrace-rtt-of-whole-segments",
     "tcptrace takes a round trip only from an acknowledgement that ends at a segment it still knows, with nothing "
     "sent again or missing before; mptrace from every one that acknowledges new payload of which the newest was sent "
-    "once (Karn). With those of SYN and FIN taken off, it has fewer samples, which moves the least, the greatest and "
-    "the mean.",
+    "once (Karn). With those of SYN and FIN taken off, it has fewer samples, which changes the minimum, the maximum "
+    "and the mean.",
     lambda pair: _samples_more(pair) < SYN_AND_FIN,
 )
 DUPLICATE_ACKS = Definition(
@@ -176,7 +183,7 @@ DUPLICATE_ACKS_PROBE = Definition(
 )
 IDLE = Definition(
     "tcptrace-idle-carried-over",
-    "tcptrace shows an idle time that is longer than the whole flow: it was not set anew where the same ports were "
+    "tcptrace shows an idle time that is longer than the whole flow: it was not reset where the same ports were "
     "used before, or when the flow was half open.",
     lambda pair: pair.their("idletime_max") > 1000 * float(str(pair.ours.whole.get("duration_s") or 0)),
 )

@@ -4,8 +4,15 @@ import io
 
 import polars as pl
 
-from mplab.analysis.crosscheck.model import ComparedField, Definition, FlowRecord, Sides, Value
-from mplab.analysis.crosscheck.shared import DUPLICATE_PACKETS, rst_payload
+from mplab.analysis.crosscheck.model import (
+    DUPLICATE_PACKETS,
+    ComparedField,
+    Definition,
+    FlowRecord,
+    Sides,
+    Value,
+    rst_payload,
+)
 
 NAME = "tshark"
 INSTALL = "Debian, Ubuntu: `apt install tshark`"
@@ -138,13 +145,13 @@ def _record(row: dict[str, Value], sides: dict[str, Sides]) -> FlowRecord:
 
 def _by_stream(counted: pl.DataFrame, stream: str) -> dict[int, dict[str, Sides]]:
     names = [name for name in counted.columns if name not in {stream, "side"}]
-    found: dict[int, dict[str, Sides]] = {}
+    sides_of: dict[int, dict[str, Sides]] = {}
     for row in counted.iter_rows(named=True):
-        sides = found.setdefault(row[stream], dict.fromkeys(names, (None, None)))
+        sides = sides_of.setdefault(row[stream], dict.fromkeys(names, (None, None)))
         for name in names:
             a, b = sides[name]
             sides[name] = (row[name], b) if row["side"] == 0 else (a, row[name])
-    return found
+    return sides_of
 
 
 def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
@@ -211,7 +218,7 @@ SUBFLOWS = Definition(
 )
 TIMES = Definition(
     "tshark-below-by-time",
-    "tshark marks retransmissions, reordering and keep-alives by rules of time and sequence number, and says that it "
+    "tshark marks retransmissions, reordering and keep-alives by rules of time and sequence number, and reports "
     "missed segments (lost_segment); mptrace compares bytes. Both may differ by the segments that tshark missed, and "
     "by a quarter of those sent again.",
     lambda pair: (
@@ -226,19 +233,19 @@ DUPLICATE_ACKS = Definition(
 )
 ACK_RTT = Definition(
     "tshark-ack-rtt",
-    "tshark's round trips include those of SYN, SYN/ACK and FIN; mptrace's are of payload alone.",
+    "tshark's round trips include those of SYN, SYN/ACK and FIN; mptrace's are only of payload.",
     lambda pair: pair.their("rtt_min_ms") < pair.our("rtt_min_ms"),
 )
 ACK_RTT_HOLE = Definition(
     "tshark-ack-rtt-of-holes",
     "When a segment fills a hole, its acknowledgement covers later ones that came before. tshark takes the time since "
-    "the segment that it ends at; mptrace since the one that came last, which is what was answered.",
+    "the segment at its end; mptrace since the segment that came last, which it answers.",
     lambda pair: pair.our("again_segments") > 0,
 )
 STREAMS = Definition(
     "tshark-initial-rtt",
-    "tshark takes the time from SYN to the first ACK of the client, also when the SYN came twice; mptrace then says "
-    "nothing.",
+    "tshark takes the time from SYN to the first ACK of the client, also when the SYN came twice; mptrace then has "
+    "no value.",
     lambda pair: pair.our("syn_retries") > 0 or pair.our("syn_ack_retries") > 0,
 )
 RST_SACK = Definition(

@@ -1,19 +1,22 @@
-"""Load the registered figures, and draw those of a report or those that `mplab figures` names."""
+"""Load the registered figures; draw those of a report, or write those that `mplab figures` names into a folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from mplab.analysis.errors import FigureError
 from mplab.analysis.figures.kinds import Figure, RunFigure, TraceFigure
-from mplab.analysis.figures.run_traces import Traces, traces_of
+from mplab.analysis.figures.run_traces import Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.common import NoDataError
 from mplab.analysis.figures.style import Drawing
+from mplab.analysis.files import csv_text, write_text
 from mplab.analysis.record.decode import AnalysisProblem
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.text import did_you_mean
+from mplab.analysis.record.run import read_run
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import FIGURES
+from mplab.base.suggest import did_you_mean
 
 OBJECT = "FIGURE"
 Kind_co = TypeVar("Kind_co", bound=Figure, covariant=True)
@@ -84,21 +87,21 @@ def draw_all(analysis: Analysis) -> Iterator[Drawing | AnalysisProblem]:
     Raises:
         InputError: two distributions register the same name.
     """
-    found = catalog()
-    for problem in found.unusable.values():
+    figures_known = catalog()
+    for problem in figures_known.unusable.values():
         yield AnalysisProblem("report", problem)
-    for named in found.of_run:
+    for named in figures_known.of_run:
         try:
             yield from named.figure.draw(analysis)
         except Exception as error:  # noqa: BLE001, RUF100 - one figure's mistake must not hide the others
             yield _problem(_failed(named.name, error))
     experiment = analysis.run.manifest.experiment.name
-    shown = [named for named in found.of_traces if named.figure.is_shown(named.name, experiment)]
-    for made in draw(traces_of(analysis.run), shown):
-        if isinstance(made, Drawing):
-            yield made
-        elif made.failed:
-            yield _problem(made)
+    shown = [named for named in figures_known.of_traces if named.figure.is_shown(named.name, experiment)]
+    for output in draw(traces_of(analysis.run), shown):
+        if isinstance(output, Drawing):
+            yield output
+        elif output.failed:
+            yield _problem(output)
 
 
 def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
@@ -108,11 +111,11 @@ def figures(names: Sequence[str] = ()) -> list[NamedFigure[TraceFigure]]:
         FigureError: a figure does not exist (the message lists those that do), or cannot be used.
         InputError: two distributions register the same name.
     """
-    found = catalog()
-    known = {named.name: named for named in found.of_traces}
+    registered = catalog()
+    known = {named.name: named for named in registered.of_traces}
     for name in names:
-        if name in found.unusable:
-            raise FigureError(found.unusable[name])
+        if name in registered.unusable:
+            raise FigureError(registered.unusable[name])
         if name not in known:
             raise FigureError(f"no figure is called {name!r}.{did_you_mean(name, known)} Figures: {', '.join(known)}")
     return [known[name] for name in names or known]
@@ -142,3 +145,39 @@ def _problem(missing: LeftOut) -> AnalysisProblem:
 
 def _place(named: NamedFigure[Figure]) -> tuple[int, str]:
     return named.figure.order, named.name
+
+
+def load(path: Path, cells: Sequence[str] = ()) -> Traces:
+    """Read the traces of a run directory, or of a folder of tables that ``mptrace FILE… -o FOLDER`` wrote.
+
+    Raises:
+        NotARunError: the path is neither a run directory nor a folder of tables.
+        FigureError: one of ``cells`` is not the name of an ok cell.
+    """
+    if (path / "connections.parquet").is_file():
+        return traces_in(path)
+    return traces_of(read_run(path), cells)
+
+
+def write_figures(traces: Traces, names: Sequence[str], folder: Path) -> tuple[list[Path], list[LeftOut]]:
+    """Draw the figures of these names, or all of them, into ``folder``.
+
+    Return the paths of the SVG files, and the figures that were left out.
+
+    Raises:
+        FigureError: a figure does not exist, or cannot be used.
+        OSError: a file cannot be written.
+    """
+    written: list[Path] = []
+    left_out: list[LeftOut] = []
+    if not names:
+        left_out += [LeftOut(name, problem, failed=True) for name, problem in catalog().unusable.items()]
+    for output in draw(traces, figures(names)):
+        if isinstance(output, Drawing):
+            path = folder / f"{output.stem.removeprefix('trace-').removeprefix('paper-')}.svg"
+            write_text(path, output.svg)
+            write_text(path.with_suffix(".csv"), csv_text(output.columns, output.rows))
+            written.append(path)
+        else:
+            left_out.append(output)
+    return written, left_out

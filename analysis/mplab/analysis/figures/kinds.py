@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.style import Drawing
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 
 
 class FigureShape(Protocol):

@@ -1,4 +1,7 @@
-"""Read the traces of a run for figures: the tables of its ok cells, pooled or one by one."""
+"""Read the traces of a run for figures: the tables of its ok cells, pooled or one by one.
+
+Columns, conditions and joins that several figures use are at the end.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -8,12 +11,12 @@ from pathlib import Path
 import polars as pl
 
 from mplab.analysis.errors import FigureError
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import label_sort_key
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.record.tables import FOLDER, LOOPBACK, Tables
 from mplab.analysis.scores.changes import Change, read_changes
 from mplab.analysis.scores.scoring import read_cell_scores
-from mplab.analysis.text import did_you_mean
+from mplab.base.suggest import did_you_mean
 from mplab.format.cell import CellRecord
 from mplab.format.experiment import Transport
 from mplab.format.link import LinkCondition
@@ -107,8 +110,8 @@ class Traces:
 
     def each(self, frame: Callable[[CellTrace], pl.DataFrame]) -> pl.DataFrame:
         """Return the concatenated results of ``frame`` for each trace, with `LABELS`."""
-        found = [
-            made.select(
+        frames = [
+            rows.select(
                 pl.lit(trace.name).alias("cell"),
                 pl.lit(trace.scenario).alias("scenario"),
                 pl.lit(trace.link).alias("link"),
@@ -116,9 +119,9 @@ class Traces:
                 pl.all(),
             )
             for trace in self.traces
-            if not (made := frame(trace)).is_empty()
+            if not (rows := frame(trace)).is_empty()
         ]
-        return pl.concat(found) if found else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
+        return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(LABELS, pl.String))
 
     @cached_property
     def applications(self) -> "Traces":
@@ -142,10 +145,10 @@ class Traces:
 
     def one_per_transport(self) -> list[CellTrace]:
         """Return the first cell of each scenario, link and transport, as an example."""
-        found: dict[tuple[str, str, str], CellTrace] = {}
+        first_of: dict[tuple[str, str, str], CellTrace] = {}
         for trace in self.traces:
-            found.setdefault((trace.scenario, trace.link, trace.transport), trace)
-        return list(found.values())
+            first_of.setdefault((trace.scenario, trace.link, trace.transport), trace)
+        return list(first_of.values())
 
 
 def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
@@ -216,3 +219,37 @@ def _trace(cell: Cell, sessions: Collection[str]) -> CellTrace | None:
 
 def _cut(frame: pl.DataFrame, columns: Sequence[str | pl.Expr], where: pl.Expr | None) -> pl.DataFrame:
     return (frame if where is None else frame.filter(where)).select(*columns)
+
+
+BYTES = (pl.col("bytes_up") + pl.col("bytes_down")).alias("bytes")
+LONG_BYTES = 1_000_000
+"""Minimum size of a long transfer in baerts2015 (figures 4.8 and 5.5)."""
+
+OPENED = pl.col("syn_seen")
+"""The capture has the start of the connection: its duration and size are complete."""
+
+SEVERAL = pl.col("subflows") > 1
+MPTCP = pl.col("kind") == "mptcp"
+"""Selects Multipath TCP connections."""
+
+APPLICATIONS = "With MPFlex, between application and agent."
+"""Text for captions. Each path of a session carries many connections of applications, which are captured only on the
+phone's loopback."""
+
+UNIQUE = pl.col("unique_up") + pl.col("unique_down")
+"""Unique payload of a subflow in both directions."""
+
+WHOLE_LEVEL = pl.when(MPTCP & ~pl.col("fallback")).then(pl.lit("mptcp")).otherwise(pl.lit("tcp"))
+"""The level at which all data of a connection are counted: mptcp, or tcp for plain TCP and after a fallback."""
+
+
+def as_a_whole(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
+    """Return only the rows whose ``level`` is the `WHOLE_LEVEL` of their connection."""
+    levels = trace.tables["connections"].select("connection_id", whole=WHOLE_LEVEL)
+    return frame.join(levels, on="connection_id").filter(pl.col("level") == pl.col("whole"))
+
+
+def with_network(frame: pl.DataFrame, trace: CellTrace) -> pl.DataFrame:
+    """Add the column ``network`` to rows of subflows, which have ``connection_id`` and ``subflow_id``."""
+    networks = trace.tables["subflows"].select("connection_id", "subflow_id", "network")
+    return frame.join(networks, on=["connection_id", "subflow_id"])

@@ -60,7 +60,7 @@ def compares(traces: Traces, metric: str) -> None:
 
 
 def _faceted(traces: Traces, metric: str) -> pl.DataFrame:
-    found = traces.scores.filter(pl.col("metric") == metric)
-    several = [name for name in ("scenario", "link") if found[name].n_unique() > 1]
+    values = traces.scores.filter(pl.col("metric") == metric)
+    several = [name for name in ("scenario", "link") if values[name].n_unique() > 1]
     facet = pl.concat_str(several, separator=" · ") if several else pl.lit("")
-    return found.with_columns(facet=facet)
+    return values.with_columns(facet=facet)

@@ -117,16 +117,16 @@ def jobs(folder: Path, files: Sequence[Path], *, same_clock: bool = False) -> li
     """
     target = folder / FOLDER
     names = tuple(path.name for path in files)
-    made = [DecodeJob("captures", (*names, *options(folder)), target)]
+    calls = [DecodeJob("captures", (*names, *options(folder)), target)]
     if loopback := stored(folder, LOOPBACK_CAPTURE):
-        made.append(DecodeJob("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
+        calls.append(DecodeJob("loopback", (loopback.name, "--join-loopback", *options(folder)), target / LOOPBACK))
     if proxy := stored(folder, PROXY_CAPTURE):
         phone = tuple(word for name in names for word in ("--phone", name))
         clock = ("--same-clock",) if same_clock else ()
         if same_clock:
-            made.append(DecodeJob("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
-        made.append(DecodeJob("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
-    return made
+            calls.append(DecodeJob("proxy", (proxy.name, "--tables", ",".join(SENT_AGAIN)), target / PROXY))
+        calls.append(DecodeJob("both ends", ("ends", *phone, "--proxy", proxy.name, *clock), target / ENDS))
+    return calls
 
 
 def make_tables(
@@ -182,17 +182,17 @@ def _decode(program: Path, folder: Path, job: DecodeJob) -> str:
     shutil.rmtree(job.target, ignore_errors=True)
     command = job.command(program, Path(fresh.name))
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         shutil.rmtree(fresh, ignore_errors=True)
         return f"mptrace did not end within {TIMEOUT_S:.0f} s"
-    words = " ".join(done.stderr.split())[:MAX_MESSAGE_CHARACTERS]
+    words = " ".join(result.stderr.split())[:MAX_MESSAGE_CHARACTERS]
     written = any(fresh.glob("*.parquet")) if job.name == "both ends" else _whole(fresh)
-    if done.returncode not in {0, 1} or not written:
+    if result.returncode not in {0, 1} or not written:
         shutil.rmtree(fresh, ignore_errors=True)
-        return f"mptrace ended with exit code {done.returncode} and no tables: {words or 'it said nothing'}"
+        return f"mptrace ended with exit code {result.returncode} and no tables: {words or 'no message'}"
     fresh.rename(job.target)
-    return f"the captures are readable in part only: {words}" if done.returncode == 1 else ""
+    return f"the captures are readable in part only: {words}" if result.returncode == 1 else ""
 
 
 def _whole(folder: Path) -> bool:

@@ -34,14 +34,14 @@ class Measurement:
 
 def measurements(run: Run) -> list[Measurement]:
     """Return all measurements, sorted by link, interface, quantity and cell. A requested 0 (unlimited) is left out."""
-    found = []
+    rows = []
     for cell in run.cells:
         if cell.record is None or cell.spec is None:
             continue
         for interface, sides in cell.record.links.items():
             for title, kind, wanted, got in _quantities(sides):
                 if wanted and wanted > 0 and got is not None:
-                    found.append(
+                    rows.append(
                         Measurement(
                             cell.id, cell.outcome, cell.spec.link, interface, title, kind, wanted, got, sides.where
                         )
@@ -49,7 +49,7 @@ def measurements(run: Run) -> list[Measurement]:
     links = [link.name for link in run.manifest.experiment.links]
     titles = [title for title, _ in QUANTITIES]
     return sorted(
-        found,
+        rows,
         key=lambda m: (
             links.index(m.link) if m.link in links else len(links),
             m.link,

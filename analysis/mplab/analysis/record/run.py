@@ -78,13 +78,13 @@ class Run:
     @property
     def counts(self) -> dict[str, int]:
         """Return the number of cells by outcome, zero included."""
-        found = Counter(cell.outcome for cell in self.cells)
-        return {outcome: found[outcome] for outcome in (*OUTCOMES, *sorted(set(found) - set(OUTCOMES)))}
+        counter = Counter(cell.outcome for cell in self.cells)
+        return {outcome: counter[outcome] for outcome in (*OUTCOMES, *sorted(set(counter) - set(OUTCOMES)))}
 
     @cached_property
-    def story(self) -> tuple[RunEvent, ...]:
+    def typed_events(self) -> tuple[RunEvent, ...]:
         """Return the events as models; those with a wrong field are left out."""
-        return tuple(_story(self.events))
+        return tuple(_typed(self.events))
 
     @property
     def finished(self) -> bool:
@@ -100,7 +100,7 @@ class Run:
     @cached_property
     def _of_run(self) -> list[RunEvent]:
         """Return the events that concern the whole run: their names begin with ``run_``."""
-        return [event for event in self.story if event.event.startswith("run_")]
+        return [event for event in self.typed_events if event.event.startswith("run_")]
 
     @property
     def complete(self) -> bool:
@@ -110,23 +110,23 @@ class Run:
     @property
     def duration_s(self) -> float | None:
         """Return the time from the first to the last event, seconds; None without events."""
-        times = [event.t for event in self.story]
+        times = [event.t for event in self.typed_events]
         return max(times) - min(times) if times else None
 
     @property
     def skipped(self) -> tuple[tuple[str, str], ...]:
         """Return (transport, reason) of the transports that the lab could not offer."""
-        found = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
+        pairs = [(s.transport, s.reason) for s in self.manifest.plan.skipped]
         for event in self.events_of(RunPlanned):
-            found += [(one.transport, one.reason) for one in event.skipped]
-        return tuple(dict.fromkeys(found))
+            pairs += [(entry.transport, entry.reason) for entry in event.skipped]
+        return tuple(dict.fromkeys(pairs))
 
     def events_of(self, kind: type[Kind]) -> list[Kind]:
         """Return the events of one model, in order."""
-        return [event for event in self.story if isinstance(event, kind)]
+        return [event for event in self.typed_events if isinstance(event, kind)]
 
 
-def _story(events: Iterable[Event]) -> Iterator[RunEvent]:
+def _typed(events: Iterable[Event]) -> Iterator[RunEvent]:
     for event in events:
         with suppress(InputError):
             yield RunEvent.parse(event)
@@ -225,7 +225,7 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "missing":
         return f"key '{where}' is missing"
-    found = repr(first["input"])
-    found = found if len(found) <= _MOST_FOUND else f"{found[:_MOST_FOUND]}…"
+    value = repr(first["input"])
+    value = value if len(value) <= _MOST_FOUND else f"{value[:_MOST_FOUND]}…"
     text = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {text}: found {found}" if where else text
+    return f"{where}: {text}: found {value}" if where else text

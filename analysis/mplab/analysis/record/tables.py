@@ -1,6 +1,10 @@
-"""Read the tables of a cell or of a folder as polars frames, each on first use."""
+"""Read the tables of a cell or of a folder as polars frames, each on first use; upgrade those of an older mptrace.
 
-from collections.abc import Iterator, Mapping
+Schema 1 had only ``connections`` and ``subflows``, with the counts of each direction as columns of ``subflows``.
+Columns that schema 1 lacked are null. To fill them, make the tables again from the captures with ``mplab analyze``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -9,7 +13,78 @@ import polars as pl
 from mplab.analysis.errors import TablesError
 from mplab.analysis.record.run import Cell
 from mplab.analysis.record.schema import SCHEMAS, VERSION, VERSION_KEY
-from mplab.analysis.record.upgrade import FIRST, conform, upgrade
+
+FIRST = 1
+"""The oldest schema that can be read."""
+
+Old = Callable[[str], pl.DataFrame]
+"""Reads a table of the old schema by its name."""
+
+NETWORKS = {"wlan": "wifi", "rmnet": "cellular", "lo": "loopback"}
+"""Prefix of an interface's name → network, as mptrace guesses it."""
+
+
+def upgrade(name: str, old: Old) -> pl.DataFrame:
+    """Return a table of schema 1 with the present columns; tables that schema 1 lacked are empty."""
+    convert = {"connections": _connections, "subflows": _subflows, "directions": _directions}.get(name)
+    return conform(name, convert(old) if convert else pl.DataFrame())
+
+
+def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return ``frame`` with exactly the columns of table ``name``, in order and typed; missing ones are null."""
+    schema = SCHEMAS[name]
+    if not frame.columns:
+        return pl.DataFrame(schema=schema)
+    return frame.select(
+        (pl.col(column) if column in frame.columns else pl.lit(None)).cast(dtype).alias(column)
+        for column, dtype in schema.items()
+    )
+
+
+def _connections(old: Old) -> pl.DataFrame:
+    frame = old("connections")
+    networks = _networks(pl.element())
+    return frame.with_columns(
+        join_delay_ms=pl.lit(None, pl.Float64),
+        networks=pl.col("interfaces").str.split(",").list.eval(networks).list.join(","),
+    )
+
+
+def _subflows(old: Old) -> pl.DataFrame:
+    carried = (pl.col("payload_up") + pl.col("payload_down")) > 0
+    return old("subflows").with_columns(used=carried, network=_networks(pl.col("interface")))
+
+
+def _networks(interface: pl.Expr) -> pl.Expr:
+    expression = pl.lit("")
+    for prefix, network in NETWORKS.items():
+        expression = pl.when(interface.str.starts_with(prefix)).then(pl.lit(network)).otherwise(expression)
+    return expression
+
+
+def _directions(old: Old) -> pl.DataFrame:
+    subflows = old("subflows")
+    return pl.concat([_direction(subflows, way) for way in ("up", "down")]).sort(
+        "connection_id", "subflow_id", maintain_order=True
+    )
+
+
+def _direction(subflows: pl.DataFrame, way: str) -> pl.DataFrame:
+    counts: Mapping[str, str] = {
+        "segments": "segments",
+        "bytes": "payload",
+        "unique_bytes": "unique",
+        "retransmitted_segments": "retransmitted_segments",
+        "retransmitted_bytes": "retransmitted_bytes",
+    }
+    return subflows.select(
+        "connection_id",
+        "subflow_id",
+        pl.lit("tcp").alias("level"),
+        pl.lit(way).alias("direction"),
+        *(pl.col(f"{old}_{way}").alias(new) for new, old in counts.items()),
+    )
+
 
 FOLDER, LOOPBACK, ENDS, PROXY = "tables", "lo", "ends", "proxy"
 """A cell's folder of tables; its subfolders for the loopback capture, for both ends compared, and for the proxy."""
@@ -23,7 +98,7 @@ class Tables(Mapping[str, pl.DataFrame]):
     """All tables of `mplab.analysis.record.schema.SCHEMAS`, sorted by connection.
 
     A table without a file is empty but has its columns. Rows of one connection keep the order of the file, in which
-    they are ordered by the time of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.upgrade`).
+    they are ordered by the time of their events. Tables of schema 1 are upgraded (`mplab.analysis.record.tables`).
 
     Args:
         folder: folder of the Parquet files; None: all tables are empty.
@@ -74,12 +149,12 @@ class Tables(Mapping[str, pl.DataFrame]):
         if path is None:
             return VERSION
         try:
-            found = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
+            version = int(pl.read_parquet_metadata(path).get(VERSION_KEY, FIRST))
         except (pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise _damaged(path, error) from error
-        if found > VERSION:
-            raise TablesError(f"{path}: schema {found}; this mplab reads up to {VERSION}: make the tables again")
-        return found
+        if version > VERSION:
+            raise TablesError(f"{path}: schema {version}; this mplab reads up to {VERSION}: make the tables again")
+        return version
 
     def _parquet(self, name: str) -> pl.DataFrame:
         path = self._path(name)

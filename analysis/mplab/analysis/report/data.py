@@ -1,20 +1,22 @@
-"""Make the rows of the report's CSV files that do not belong to a figure."""
+"""Make the rows of the report's CSV files that do not belong to a figure, and contrasts for JSON and for the page.
+
+`CONTRAST_FIELDS` defines the numbers of a contrast and their names; this module only iterates over them.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from mplab.analysis.report.contrast_rows import CONTRASTS_COLUMNS, QUANTILES_COLUMNS, contrast_lines, quantile_lines
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, ContrastField, PageColumn, ends
+from mplab.analysis.statistics.effects import Interval
+from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
 from mplab.analysis.verdicts.claims import Outcome
+from mplab.format.experiment import Transport
 
 Table = tuple[Sequence[str], list[tuple[object, ...]]]
 STEMS = ("statistics", "contrasts", "quantiles", "values", "cells", "claims")
 
 STATISTICS_COLUMNS = (
-    "scenario",
-    "link",
-    "metric",
-    "unit",
-    "labels",
+    *HEAD_COLUMNS,
     "transport",
     "cells",
     "n",
@@ -36,17 +38,7 @@ STATISTICS_COLUMNS = (
     "magnitude",
     "p",
 )
-VALUES_COLUMNS = (
-    "scenario",
-    "link",
-    "metric",
-    "unit",
-    "labels",
-    "transport",
-    "cell",
-    "repetition",
-    "value",
-)
+VALUES_COLUMNS = (*HEAD_COLUMNS, "transport", "cell", "repetition", "value")
 CELLS_COLUMNS = ("cell", "block", "scenario", "transport", "link", "repetition", "outcome", "attempt", "reasons")
 
 
@@ -66,6 +58,26 @@ CLAIMS_COLUMNS = (
     "verdict",
     "certain",
 )
+CONTRASTS_COLUMNS = (
+    *HEAD_COLUMNS,
+    "headline",
+    "transport",
+    "reference",
+    *(column for field in CONTRAST_FIELDS for column in field.csv),
+)
+QUANTILES_COLUMNS = (
+    *HEAD_COLUMNS,
+    "transport",
+    "reference",
+    "quantile",
+    "value",
+    "reference_value",
+    "shift",
+    "low",
+    "high",
+)
+PAGE_COLUMNS: tuple[PageColumn, ...] = tuple(field.page for field in CONTRAST_FIELDS if field.page is not None)
+"""Columns of the folded table."""
 
 
 def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
@@ -82,7 +94,6 @@ def tables(analysis: Analysis, claims: Sequence[Outcome]) -> dict[str, Table]:
 
 def _statistics(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for group in analysis.groups:
-        head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for s in group.measured:
             d, c = s.description, s.comparison
             if d is None:
@@ -93,15 +104,14 @@ def _statistics(analysis: Analysis) -> Iterator[tuple[object, ...]]:
             if c is not None:
                 limits = (c.gain_interval.low, c.gain_interval.high) if c.gain_interval else (None, None)
                 compared = (c.baseline, c.difference, c.gain, *limits, c.cliffs_delta, c.magnitude, c.p)
-            yield (*head, s.transport.label, s.cells, *described, *compared)
+            yield (*group.head, s.transport.label, s.cells, *described, *compared)
 
 
 def _values(analysis: Analysis) -> Iterator[tuple[object, ...]]:
     for group in analysis.groups:
-        head = (group.scenario, group.link, group.metric.name, group.metric.unit, group.label_text)
         for series in group.measured:
             for value in series.values:
-                yield (*head, series.transport.label, value.cell, value.repetition, value.value)
+                yield (*group.head, series.transport.label, value.cell, value.repetition, value.value)
 
 
 def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
@@ -126,9 +136,9 @@ def _cells(analysis: Analysis) -> Iterator[tuple[object, ...]]:
 
 def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
     for outcome in outcomes:
-        for found in outcome.findings:
-            group = found.group
-            limits = (found.interval.low, found.interval.high) if found.interval else (None, None)
+        for finding in outcome.findings:
+            group = finding.group
+            limits = (finding.interval.low, finding.interval.high) if finding.interval else (None, None)
             yield (
                 outcome.claim.text,
                 group.scenario,
@@ -136,11 +146,76 @@ def _claims(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
                 group.metric.name,
                 group.label_text,
                 outcome.claim.transport,
-                found.baseline.transport.label,
-                found.gain,
+                finding.baseline.transport.label,
+                finding.gain,
                 *limits,
                 outcome.claimed.low,
                 outcome.claimed.high,
-                found.verdict,
-                "yes" if found.certain else "no",
+                finding.verdict,
+                "yes" if finding.certain else "no",
             )
+
+
+@dataclass(frozen=True)
+class ContrastRow:
+    """A contrast as a row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
+
+    label: str
+    transport: Transport
+    reference: Transport
+    cells: tuple[tuple[str, str], ...]
+
+
+def contrast_content(contrast: Contrast) -> dict[str, object]:
+    """Return a contrast in the form of ``summary.json``."""
+    values = {field.name: field.value(contrast) for field in CONTRAST_FIELDS}
+    shown = {name: ends(value) if isinstance(value, Interval) else value for name, value in values.items()}
+    return {"transport": contrast.transport, "reference": contrast.reference, **shown}
+
+
+def contrast_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of ``contrasts.csv``."""
+    for group in groups:
+        headline = "yes" if group.metric.headline else "no"
+        for contrast in group.contrasts:
+            numbers = [value for field in CONTRAST_FIELDS for value in _csv_values(field, contrast)]
+            yield (*group.head, headline, contrast.transport, contrast.reference, *numbers)
+
+
+def quantile_lines(groups: Sequence[Group]) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of ``quantiles.csv``."""
+    for group in groups:
+        for contrast in group.contrasts:
+            for at in contrast.quantiles:
+                limits = ends(at.interval) or (None, None)
+                yield (
+                    *group.head,
+                    contrast.transport,
+                    contrast.reference,
+                    at.quantile,
+                    at.value,
+                    at.reference,
+                    at.shift,
+                    *limits,
+                )
+
+
+def contrast_rows(panel: Sequence[Group]) -> tuple[ContrastRow, ...]:
+    """Return the rows of the folded table of one metric."""
+    rows = []
+    for group in panel:
+        known = {series.transport.label: series.transport for series in group.series}
+        for contrast in group.contrasts:
+            cells = tuple((column.text(contrast), column.note(contrast)) for column in PAGE_COLUMNS)
+            rows.append(ContrastRow(group.label_text, known[contrast.transport], known[contrast.reference], cells))
+    return tuple(rows)
+
+
+def _csv_values(field: ContrastField, contrast: Contrast) -> Sequence[object]:
+    """Return a value for each of the field's columns."""
+    if not field.csv:
+        return ()
+    value = field.value(contrast)
+    if isinstance(value, Interval):
+        return (value.low, value.high)
+    return (value,) if len(field.csv) == 1 else (None, None)

@@ -8,8 +8,7 @@ import numpy as np
 
 from mplab.analysis.figures.style import MAX_FACETS
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.text import percent, plural, quantity, signed_share
 from mplab.format.experiment import Transport
 
@@ -48,7 +47,7 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
 
     A metric with a better side of which only one transport has values is left out.
     """
-    found = []
+    result = []
     for panel in analysis.panels():
         first = panel[0]
         if not first.metric.headline:
@@ -56,8 +55,8 @@ def answers(analysis: Analysis) -> list[HeadlineAnswer]:
         many = len(panel) > MAX_FACETS and first.metric.better != "neither"
         verdicts = (_verdict_of_many(panel),) if many else tuple(_verdict(group) for group in panel)
         if any(verdict.doubt != ALONE for verdict in verdicts):
-            found.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
-    return found
+            result.append(HeadlineAnswer(first.scenario, first.link, first.metric.title, verdicts, _warnings(panel)))
+    return result
 
 
 def small_sample_warning(n: int) -> str:
@@ -72,17 +71,12 @@ def small_sample_warning(n: int) -> str:
     )
 
 
-def signed_g(value: float) -> str:
-    """Return G with two decimals and a true minus sign."""
-    return signed_share(value)
-
-
 def _warnings(panel: Sequence[Group]) -> tuple[str, ...]:
-    found = [small_sample_warning(min(group.smallest_n for group in panel))]
+    sentences = [small_sample_warning(min(group.smallest_n for group in panel))]
     lacking = sorted({s.transport.title for group in panel for s in group.series if len(s.values) < s.cells})
     if lacking:
-        found.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
-    return tuple(warning for warning in found if warning)
+        sentences.append(f"Some ok cells lack a value: {', '.join(lacking)} (see n in the table).")
+    return tuple(warning for warning in sentences if warning)
 
 
 def _verdict(group: Group) -> HeadlineVerdict:
@@ -132,11 +126,11 @@ def _certainty(group: Group, multipath: Series) -> str:
     comparison = multipath.comparison
     if comparison is None or comparison.gain is None:
         return "."
-    g, n = f"G = {signed_g(comparison.gain)}", f"n = {_sizes(group)}"
+    g, n = f"G = {signed_share(comparison.gain)}", f"n = {_sizes(group)}"
     interval = comparison.gain_interval
     if interval is None:
         return f" ({g}, no interval, {n})."
-    limits = f"95 % interval {signed_g(interval.low)} to {signed_g(interval.high)}"
+    limits = f"95 % interval {signed_share(interval.low)} to {signed_share(interval.high)}"
     verdict = " The interval includes 0: no difference is shown." if 0 in interval else ""
     return f" ({g}, {limits}, {n}).{verdict}"
 
@@ -177,7 +171,7 @@ def _best_multipath(group: Group) -> Series | None:
 def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     wins = Counter(group.best for group in panel if group.best is not None)
     titles = {s.transport.label: s.transport for group in panel for s in group.measured}
-    what = ", ".join(name for name, _ in panel[0].labels)
+    label_names = ", ".join(name for name, _ in panel[0].labels)
     ranked = sorted(wins.items(), key=lambda pair: (-pair[1], str(pair[0])))
     parts = [f"{titles[str(label)].title} for {count}" for label, count in ranked]
     parts[0] = f"{parts[0]} of {len(panel)}"
@@ -190,12 +184,14 @@ def _verdict_of_many(panel: Sequence[Group]) -> HeadlineVerdict:
     if gains:
         low, middle, high = (float(q) for q in np.quantile(gains, (0.25, 0.5, 0.75)))
         spread = (
-            f" G per {what}: median {signed_g(middle)}, middle half {signed_g(low)} to {signed_g(high)} "
-            f"({plural(len(gains), 'value')})."
+            f" G per {label_names}: median {signed_share(middle)}, middle half {signed_share(low)} to "
+            f"{signed_share(high)} ({plural(len(gains), 'value')})."
         )
     leader = titles[str(ranked[0][0])] if ranked[0][1] > len(panel) / 2 else None
     doubt = "" if leader else UNCLEAR
-    return HeadlineVerdict(f"per {what}", leader, f"Best median per {what}: {', '.join(parts)}.{spread}", doubt)
+    return HeadlineVerdict(
+        f"per {label_names}", leader, f"Best median per {label_names}: {', '.join(parts)}.{spread}", doubt
+    )
 
 
 def _median(group: Group, series: Series) -> str:

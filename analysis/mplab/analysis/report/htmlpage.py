@@ -1,9 +1,11 @@
-"""Templates and style sheet of all pages that the analysis writes."""
+"""Templates, style sheet and glossary of the pages that the analysis writes."""
 
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from mplab.analysis.statistics.contrast import CONTRAST_FIELDS
 
 
 def page_environment() -> Environment:
@@ -22,3 +24,75 @@ def page_css() -> Markup:
     """Return the style sheet, for inclusion in a page."""
     css = (Path(__file__).parent / "templates" / "report.css").read_text(encoding="utf-8")
     return Markup(css)  # noqa: S704 - our own file
+
+
+GLOSSARY = (
+    (
+        "n",
+        "Repetitions that count: one value per ok cell. When a cell has several values for one metric with the same "
+        "labels, their median is its value. “4 of 5”: one ok cell has no value.",
+        "",
+    ),
+    (
+        "Median, quartiles",
+        "Middle value; the limits of the middle half, by linear interpolation.",
+        "Hyndman & Fan 1996, type 7",
+    ),
+    (
+        "95 % interval",
+        "Percentile bootstrap of the median: 9999 resamples, seeded from the run's seed, so that it is the same each "
+        "time. None for n < 3. For n < 6, even the range of all values covers the true median with less than 95 % "
+        "(1 − 2 · 0.5ⁿ): read the interval as a hint.",
+        "Efron & Tibshirani 1993, ch. 13",
+    ),
+    (
+        "Reference",
+        "The best single path: the one with the best median among the transports that use one path. It is "
+        "selected by the same values that it is compared with, which favours it a little.",
+        "",
+    ),
+    (
+        "Δ by block",
+        "Distance of a transport from the reference: the median of the averages of all pairs of the blocks' "
+        "differences. In a block, both met the same losses at nearly the same time. The interval contains the shifts "
+        "that the signed-rank test does not reject. With 3 to 5 blocks, it is a BCa bootstrap interval, which covers "
+        "the true shift in about 88 of 100 cases instead of 95: a hint.",
+        "Hodges & Lehmann 1963; Hollander & Wolfe 1999 §3; Efron & Tibshirani 1993 §14.3",
+    ),
+    (
+        "G",
+        "Gain of multipath: (best single path − multipath) / best single path, from medians; if more is better, "
+        "(multipath − best) / best. G = 0.20: 20 % saved; below 0: multipath is worse. Each resample of the interval "
+        "selects the best single path again.",
+        "han2015 §4",
+    ),
+    (
+        "Cliff's delta",
+        "P(x > y) − P(x < y) of a value x of this transport and a value y of the reference: −1 (all smaller) to 1 "
+        "(all greater). Below 0.147 negligible, below 0.33 small, below 0.474 medium, else large.",
+        "Cliff 1993; Romano et al. 2006",
+    ),
+    (
+        "p",
+        "Of the two-sided Wilcoxon signed-rank test over the blocks, exact where n is small, corrected by Holm's "
+        "method for all contrasts of this page: of the headline metrics together, of the others together. With n "
+        "blocks, even the uncorrected p is at least 2 · 0.5ⁿ: 0.0625 for n = 5. A large p does not show that two "
+        "transports are alike. “p alone” is not corrected; “p BH” is corrected by Benjamini and Hochberg's method: "
+        "about 5 % of the contrasts below 5 % are false.",
+        "Wilcoxon 1945; Holm 1979; Benjamini & Hochberg 1995",
+    ),
+    *((word.word, word.meaning, word.source) for field in CONTRAST_FIELDS if (word := field.word) is not None),
+    (
+        "Byte share",
+        "Unique payload bytes (retransmissions once) of an interface by those of all interfaces, both directions, per "
+        "cell; the mean over cells.",
+        "baerts2015 ch. 4",
+    ),
+    (
+        "Invalid, failed",
+        "Invalid: the measured link or the proven transport was not the requested one. Failed: a step failed. Both are "
+        "kept and listed, and never averaged.",
+        "",
+    ),
+)
+"""Glossary of the report: word, meaning, and source of each definition."""

@@ -1,16 +1,48 @@
-"""Make ``report/summary.json``, the statistics for programs, and their short form for a terminal."""
+"""Draw conclusions from a run's statistics; write both to ``report/summary.json``, and in short form to a terminal."""
 
 from dataclasses import asdict, dataclass
 
-from mplab.analysis.report.conclusions import Conclusions
-from mplab.analysis.report.contrast_rows import contrast_content
+from mplab.analysis.report.data import contrast_content
+from mplab.analysis.report.headline import HeadlineAnswer, answers
+from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Comparison, Group, Series
-from mplab.analysis.text import number, percent
-from mplab.analysis.verdicts.budgets import Kept
-from mplab.analysis.verdicts.claims import Outcome
+from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
+from mplab.analysis.text import number, percent, spread
+from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
+from mplab.analysis.verdicts.claims import Outcome, outcomes
 from mplab.format.record import json_of
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """Conclusions from an `Analysis`.
+
+    Attributes:
+        warnings: facts that the reader must know before the numbers.
+        answers: one for each headline metric, scenario and link condition.
+        claims: one for each claim of the experiment.
+        budgets: one for each limit of a budget and each series to which it applies.
+    """
+
+    warnings: tuple[str, ...]
+    answers: tuple[HeadlineAnswer, ...]
+    claims: tuple[Outcome, ...]
+    budgets: tuple[JudgedLimit, ...]
+
+
+def conclude(analysis: Analysis) -> Conclusions:
+    """Compute the conclusions.
+
+    Raises:
+        BudgetError: a limit cannot be converted to its metric's unit.
+    """
+    experiment = analysis.run.manifest.experiment
+    return Conclusions(
+        warnings=tuple(warnings(analysis)),
+        answers=tuple(answers(analysis)),
+        claims=tuple(outcomes(analysis)),
+        budgets=tuple(judge_limits(experiment.budgets, measured_in(analysis.groups), experiment.seed)),
+    )
 
 
 @dataclass(frozen=True)
@@ -34,7 +66,7 @@ class SummaryRow:
     best: bool
 
 
-def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]:
+def summary_content(analysis: Analysis, conclusions: Conclusions) -> dict[str, object]:
     """Return the content of ``summary.json``; see docs/report.md."""
     run = analysis.run
     return {
@@ -44,7 +76,7 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]
         "finished": run.finished,
         "complete": run.complete,
         "cells": run.counts,
-        "warnings": found.warnings,
+        "warnings": conclusions.warnings,
         "answers": [
             {
                 "scenario": answer.scenario,
@@ -54,11 +86,11 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]
                 "winner": verdict.winner.label if verdict.winner else None,
                 "sentence": verdict.sentence,
             }
-            for answer in found.answers
+            for answer in conclusions.answers
             for verdict in answer.verdicts
         ],
-        "claims": [_claim(outcome) for outcome in found.claims],
-        "budgets": [_kept(kept) for kept in found.budgets],
+        "claims": [_claim(outcome) for outcome in conclusions.claims],
+        "budgets": [_limit(judged) for judged in conclusions.budgets],
         "metrics": [_group(group) for group in analysis.groups],
         "interfaces": [asdict(share) for share in analysis.shares],
         "not_ok": [
@@ -71,17 +103,17 @@ def summary_content(analysis: Analysis, found: Conclusions) -> dict[str, object]
     }
 
 
-def _kept(kept: Kept) -> dict[str, object]:
+def _limit(judged: JudgedLimit) -> dict[str, object]:
     return {
-        "metric": kept.budget.metric,
-        "about": kept.about,
-        "statistic": kept.budget.statistic,
-        "verdict": kept.verdict,
-        "certain": kept.certain,
-        "found": kept.found,
-        "limit": kept.limit,
-        "unit": kept.unit,
-        "text": kept.text,
+        "metric": judged.budget.metric,
+        "about": judged.about,
+        "statistic": judged.budget.statistic,
+        "verdict": judged.verdict,
+        "certain": judged.certain,
+        "found": judged.found,
+        "limit": judged.limit,
+        "unit": judged.unit,
+        "text": judged.text,
     }
 
 
@@ -121,7 +153,7 @@ def _row(group: SummaryGroup, series: SummarySeries) -> SummaryRow:
         transport=series.transport,
         n=series.n,
         median=number(series.median),
-        interval=f"{number(interval[0])} … {number(interval[1])}" if interval else "",
+        interval=spread(*interval) if interval else "",
         gain=percent(compared.gain, sign=True) if compared and compared.gain is not None else "",
         headline=group.headline,
         best=group.best == series.transport,

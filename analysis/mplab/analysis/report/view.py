@@ -10,13 +10,23 @@ import numpy as np
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.record.links import Measurement, measurements, tolerance_of
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.report.contrast_rows import ContrastRow, contrast_rows
-from mplab.analysis.report.headline import signed_g
+from mplab.analysis.report.data import ContrastRow, contrast_rows
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Comparison, Group, Series
-from mplab.analysis.text import DASH, THIN_SPACE, duration, listed, number, p_text, percent, plural, signed
+from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
+from mplab.analysis.text import (
+    DASH,
+    THIN_SPACE,
+    duration,
+    listed,
+    number,
+    p_text,
+    percent,
+    plural,
+    signed,
+    signed_share,
+    spread,
+)
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
 from mplab.format.experiment import Transport
 from mplab.format.link import interface_title
@@ -161,7 +171,7 @@ def link_rows(run: Run) -> list[LinkRow]:
     def key(m: Measurement) -> tuple[str, str, str]:
         return (m.link, m.interface, m.quantity)
 
-    return [_link_row(run, list(found)) for _, found in groupby(measurements(run), key=key)]
+    return [_link_row(run, list(rows)) for _, rows in groupby(measurements(run), key=key)]
 
 
 def circumstances(run: Run) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -207,12 +217,12 @@ def cells_not_ok(run: Run) -> list[Cell]:
 
 def retries(run: Run) -> list[tuple[str, int, str]]:
     """Return (cell, attempt, reason) of every attempt that was retried."""
-    found = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
+    attempts = [(event.cell, event.attempt, event.reason) for event in run.events_of(CellRetried)]
     for cell in run.cells:
         if cell.record is not None:
             last = cell.record.attempt
-            found += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
-    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in found}
+            attempts += [(cell.id, a.attempt, a.reason) for a in cell.record.attempts if a.attempt < last]
+    unique = {(cell, attempt): (cell, attempt, reason) for cell, attempt, reason in attempts}
     return [unique[key] for key in sorted(unique)]
 
 
@@ -225,40 +235,44 @@ def _without_root(run: Run) -> list[str]:
     """Return a sentence for each phone without root: the settings that were not controlled."""
     phones = [cell.record.phone for cell in run.cells if cell.record is not None]
     lacking = [(str(phone.get("name", "")), phone.get("uncontrolled")) for phone in phones]
-    seen = {name: [str(one) for one in what] for name, what in lacking if isinstance(what, list) and what}
-    return [f"{name} was used without root. Not controlled: {'; '.join(what)}." for name, what in seen.items()]
+    seen = {
+        name: [str(setting) for setting in settings]
+        for name, settings in lacking
+        if isinstance(settings, list) and settings
+    }
+    return [f"{name} was used without root. Not controlled: {'; '.join(settings)}." for name, settings in seen.items()]
 
 
 def warnings(analysis: Analysis) -> list[str]:
     """Return the facts that the reader must know before the numbers."""
     run, counts = analysis.run, analysis.run.counts
     planned = len(run.cells)
-    found = []
+    sentences = []
     if (cut := run.cut) is not None:
         left_out = plural(len(cut.cells), "cell")
-        found.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
+        sentences.append(f"The run ended before {left_out} of {planned} planned, by its own rules: {cut.reason}.")
     elif counts["missing"] or counts["partial"]:
         state = "This run has not finished" if not run.finished else "This run is not complete"
         left = [plural(counts[o], f"{o} cell") for o in ("missing", "partial") if counts[o]]
-        found.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
+        sentences.append(f"{state}: {listed(left)} of {planned} planned. What follows is from the rest.")
     if not counts["ok"]:
-        found.append("No cell is ok: there is nothing to average.")
+        sentences.append("No cell is ok: there is nothing to average.")
     bad = [f"{counts[o]} {o}" for o in ("invalid", "failed") if counts[o]]
     if bad:
         share = (counts["invalid"] + counts["failed"]) / planned
-        found.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
-    found += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
-    found += _without_root(run)
-    found += _other_controls(run)
+        sentences.append(f"{listed(bad)} of {plural(planned, 'cell')} ({percent(share)}) are left out of every number.")
+    sentences += [f"{name} was skipped: {reason}" for name, reason in run.skipped]
+    sentences += _without_root(run)
+    sentences += _other_controls(run)
     overloaded = sum(bool(cell.record and cell.record.host.overloaded) for cell in run.cells if cell.ok)
     if overloaded:
-        found.append(
-            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, counted all the same: "
+        sentences.append(
+            f"{overloaded} of {plural(counts['ok'], 'ok cell')} measured on an overloaded host, and are counted: "
             "see Flagged, under Cells."
         )
     if analysis.problems:
-        found.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
-    return found
+        sentences.append(f"{plural(len(analysis.problems), 'problem')} in the analysis: see Cells.")
+    return sentences
 
 
 def _metric_table(panel: Sequence[Group]) -> MetricTable:
@@ -297,29 +311,25 @@ def _metric_row(group: Group, series: Series, rows_of_label: int) -> MetricRow:
         median=number(d.median if d else None),
         quartiles=_limits(Interval(d.q1, d.q3)) if d else DASH,
         interval=_limits(d.interval) if d else DASH,
-        difference=_shift(contrast) if contrast else _reference(group, series),
+        difference=_shift(contrast) if contrast else "reference" if series.transport.label == group.baseline else DASH,
         gain=_gain(compared) if compared else "",
-        effect=_effect(compared) if compared else "",
+        effect=f"{signed_share(compared.cliffs_delta)} {compared.magnitude}" if compared else "",
         p=p_text(contrast.p_holm) if contrast else "",
     )
-
-
-def _reference(group: Group, series: Series) -> str:
-    return "reference" if series.transport.label == group.baseline else DASH
 
 
 def _limits(interval: Interval | None) -> str:
     if interval is None:
         return f"n < {MIN_FOR_INTERVAL}"
-    return f"{number(interval.low)} … {number(interval.high)}"
+    return spread(interval.low, interval.high)
 
 
 def _gain(compared: Comparison) -> str:
     if compared.gain is None:
         return DASH
     interval = compared.gain_interval
-    limits = f" [{signed_g(interval.low)}, {signed_g(interval.high)}]" if interval else ""
-    return signed_g(compared.gain) + limits
+    limits = f" [{signed_share(interval.low)}, {signed_share(interval.high)}]" if interval else ""
+    return signed_share(compared.gain) + limits
 
 
 def _shift(contrast: Contrast) -> str:
@@ -327,38 +337,34 @@ def _shift(contrast: Contrast) -> str:
     return signed(contrast.shift) + (f" [{number(interval.low)}, {number(interval.high)}]" if interval else "")
 
 
-def _effect(compared: Comparison) -> str:
-    return f"{signed_g(compared.cliffs_delta)} {compared.magnitude}"
-
-
-def _link_row(run: Run, found: Sequence[Measurement]) -> LinkRow:
-    first = found[0]
+def _link_row(run: Run, rows: Sequence[Measurement]) -> LinkRow:
+    first = rows[0]
     unit = "ms" if first.kind == "rtt" else "kbit/s"
-    values = [m.measured for m in found]
+    values = [m.measured for m in rows]
     tolerance = tolerance_of(run, first.kind)
-    inside = sum(abs(m.deviation) <= tolerance for m in found)
+    inside = sum(abs(m.deviation) <= tolerance for m in rows)
     return LinkRow(
         link=first.link,
         interface=interface_title(first.interface),
         quantity=f"{first.quantity} ({unit})",
         asked=number(first.asked),
         median=number(float(np.median(values))),
-        extremes=f"{number(min(values))} … {number(max(values))}",
-        within=f"{inside} of {len(found)}",
-        good=inside == len(found),
+        extremes=spread(min(values), max(values)),
+        within=f"{inside} of {len(rows)}",
+        good=inside == len(rows),
     )
 
 
 def _controls(run: Run) -> list[str]:
-    found: dict[str, set[str]] = {}
+    by_node: dict[str, set[str]] = {}
     for cell in run.cells:
         if cell.record is not None:
             for node, name in cell.record.congestion_control.known().items():
-                found.setdefault(node, set()).add(name)
-    names = sorted({name for values in found.values() for name in values})
+                by_node.setdefault(node, set()).add(name)
+    names = sorted({name for values in by_node.values() for name in values})
     if len(names) == 1:
-        return [f"{names[0]} ({listed(list(found))})"]
-    return [f"{node}: {'/'.join(sorted(values))}" for node, values in found.items()]
+        return [f"{names[0]} ({listed(list(by_node))})"]
+    return [f"{node}: {'/'.join(sorted(values))}" for node, values in by_node.items()]
 
 
 def _other_controls(run: Run) -> list[str]:

@@ -10,18 +10,16 @@ from mplab.analysis.figures.style import Drawing, inline
 from mplab.analysis.files import csv_text, write_json, write_text
 from mplab.analysis.metric import describe_limits
 from mplab.analysis.report import data, view
-from mplab.analysis.report.conclusions import Conclusions, conclude
-from mplab.analysis.report.contrast_rows import PAGE_COLUMNS
-from mplab.analysis.report.glossary import STATISTICS
-from mplab.analysis.report.htmlpage import page_css, page_environment
-from mplab.analysis.report.summary import summary_content
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.report.data import PAGE_COLUMNS
+from mplab.analysis.report.htmlpage import GLOSSARY, page_css, page_environment
+from mplab.analysis.report.summary import Conclusions, conclude, summary_content
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import duration, plural
 
 OUTCOME_WORDS = {
     "ok": "counted",
-    "invalid": "the link or the transport was not what was asked",
-    "failed": "could not be completed",
+    "invalid": "the link or the transport was not the requested one",
+    "failed": "not completed",
     "partial": "cut off",
     "missing": "not run yet",
 }
@@ -52,20 +50,20 @@ def write_report(analysis: Analysis, drawings: Sequence[Drawing]) -> None:
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
     """
-    folder, found = analysis.run.directory / "report", conclude(analysis)
+    folder, conclusions = analysis.run.directory / "report", conclude(analysis)
     for drawing in drawings:
         write_text(folder / "figures" / f"{drawing.stem}.svg", drawing.svg)
         write_text(folder / "data" / f"{drawing.stem}.csv", csv_text(drawing.columns, drawing.rows))
-    for stem, (columns, rows) in data.tables(analysis, found.claims).items():
+    for stem, (columns, rows) in data.tables(analysis, conclusions.claims).items():
         write_text(folder / "data" / f"{stem}.csv", csv_text(columns, rows))
     stems = {drawing.stem for drawing in drawings}
     _remove_others(folder / "figures", {f"{stem}.svg" for stem in stems})
     _remove_others(folder / "data", {f"{stem}.csv" for stem in stems | set(data.STEMS)})
-    write_json(folder / "summary.json", summary_content(analysis, found))
-    write_text(folder / "index.html", render(analysis, found, drawings))
+    write_json(folder / "summary.json", summary_content(analysis, conclusions))
+    write_text(folder / "index.html", render(analysis, conclusions, drawings))
 
 
-def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) -> str:
+def render(analysis: Analysis, conclusions: Conclusions, drawings: Sequence[Drawing]) -> str:
     """Return the page, which includes styles and figures."""
     environment = page_environment()
     environment.globals["svg"] = lambda drawing: Markup(inline(drawing))  # noqa: S704 - our own figure
@@ -80,10 +78,10 @@ def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) 
         counts=[(o, n, OUTCOME_WORDS.get(o, "")) for o, n in counts.items() if n],
         planned=len(run.cells),
         duration=duration(run.duration_s),
-        warnings=found.warnings,
-        answers=found.answers,
-        claims=view.claim_tables(analysis, found.claims),
-        budgets=found.budgets,
+        warnings=conclusions.warnings,
+        answers=conclusions.answers,
+        claims=view.claim_tables(analysis, conclusions.claims),
+        budgets=conclusions.budgets,
         several_links=analysis.several_links,
         sections=list(_sections(analysis, drawings)),
         figures={
@@ -99,7 +97,7 @@ def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) 
         cell_warnings=view.cell_warnings(run),
         problems=analysis.problems,
         data_stems=data.STEMS,
-        statistics=STATISTICS,
+        statistics=GLOSSARY,
         contrast_columns=PAGE_COLUMNS,
         metrics=_glossary(analysis),
     )
@@ -107,9 +105,9 @@ def render(analysis: Analysis, found: Conclusions, drawings: Sequence[Drawing]) 
 
 def _sections(analysis: Analysis, drawings: Sequence[Drawing]) -> Iterator[Section]:
     tables = view.metric_tables(analysis)
-    for place, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
+    for number, (scenario, link) in enumerate(dict.fromkeys((t.scenario, t.link) for t in tables), 1):
         yield Section(
-            anchor=f"scenario-{place}",
+            anchor=f"scenario-{number}",
             scenario=scenario,
             link=link,
             tables=tuple(t for t in tables if (t.scenario, t.link) == (scenario, link)),

@@ -63,7 +63,7 @@ _OF_CELL = (
 )
 _OF_METRIC = (
     _text("metric", "name of the metric"),
-    _text("unit", "of value; empty for a number alone"),
+    _text("unit", "of value; empty for a number without a unit"),
     _text("labels", "values of its labels, joined by ` · `"),
 )
 
@@ -84,7 +84,7 @@ RUNS = ResultTable(
         _text("kernel", "of the host"),
         _text("commit", "of the source; null when unknown"),
         _truth("dirty", "whether the source had local changes"),
-        _truth("finished", "whether its last word is that it ended"),
+        _truth("finished", "whether its last event is its end"),
         _truth("complete", "whether every planned cell has an outcome"),
         _whole("ok", "cells"),
         _whole("invalid", "cells"),
@@ -100,18 +100,18 @@ CELLS = ResultTable(
     (
         *_OF_CELL,
         _whole("index", "place in the plan"),
-        _whole("seed", "of all chance in the cell"),
+        _whole("seed", "of all random numbers in the cell"),
         _text("outcome", "`ok`, `invalid`, `failed`, `partial`, `missing`"),
         _text("reasons", "sentences, joined by `; `"),
-        _text("warnings", "what disturbed it, joined by `; `"),
+        _text("warnings", "disturbances, joined by `; `"),
         _whole("attempt", "the one that counts, from 1"),
         ResultColumn("started", TIME, "when it began (UTC)"),
         _real("duration_s", "all of its steps, s"),
-        _truth("overloaded", "whether the host was; null when nobody looked"),
+        _truth("overloaded", "whether the host was; null when it was not observed"),
     ),
 )
 VALUES = ResultTable(
-    "values", "One row per value of an ok cell.", (*_OF_CELL, *_OF_METRIC, _real("value", "what was measured"))
+    "values", "One row per value of an ok cell.", (*_OF_CELL, *_OF_METRIC, _real("value", "measured value"))
 )
 STATISTICS = ResultTable(
     "statistics",
@@ -123,7 +123,7 @@ STATISTICS = ResultTable(
         *_OF_METRIC,
         _text("title", "of the metric"),
         _text("better", "`lower`, `higher`, `neither`"),
-        _truth("headline", "whether it is one of the first"),
+        _truth("headline", "whether it is a headline metric"),
         _text("transport", "label of the transport"),
         _whole("cells", "ok cells"),
         _whole("n", "values"),
@@ -145,24 +145,24 @@ STATISTICS = ResultTable(
 )
 CONTRASTS = ResultTable(
     "contrasts",
-    "One row per transport against another in a run's report; reports of an older mplab have none.",
+    "One row per contrast of two transports in a run's report; reports of an older mplab have none.",
     (
         _RUN,
         _text("scenario", "label of the scenario"),
         _text("link", "name of the link condition"),
         *_OF_METRIC,
         _text("transport", "label of the transport"),
-        _text("reference", "label of what it is compared with"),
+        _text("reference", "label of the transport that it is compared with"),
         _whole("pairs", "blocks that both have"),
         _real("shift", "Hodges-Lehmann estimate, in unit"),
         _real("low", "95 % interval of the shift"),
         _real("high", "its other end"),
-        _real("p", "signed-rank test, alone"),
+        _real("p", "signed-rank test, not corrected"),
         _real("p_holm", "corrected by Holm's method"),
         _real("p_bh", "corrected by Benjamini and Hochberg's"),
         _real("dominance", "of the blocks, -1 … 1"),
         _real("cliffs_delta", "of all values, -1 … 1"),
-        _whole("needed", "repetitions to see such an effect"),
+        _whole("needed", "repetitions needed to detect such an effect"),
     ),
 )
 LINKS = ResultTable(

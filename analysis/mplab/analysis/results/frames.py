@@ -110,11 +110,11 @@ def load(path: Path | str) -> Results:
     path = Path(path)
     if (path / "manifest.json").is_file():
         return Results((read_run(path),))
-    found = sorted(file.parent for file in path.glob("*/manifest.json")) if path.is_dir() else []
-    if not found:
+    folders = sorted(file.parent for file in path.glob("*/manifest.json")) if path.is_dir() else []
+    if not folders:
         raise NotARunError(path, "no manifest.json in it, nor in the folders in it")
     runs, unread = [], []
-    for directory in found:
+    for directory in folders:
         try:
             runs.append(read_run(directory))
         except NotARunError as error:
@@ -215,23 +215,23 @@ _CONTRASTED = {"transport", "reference", "pairs", "shift", "p", "p_holm", "p_bh"
 def contrast_rows(run: Run) -> Iterator[Row]:
     """Yield the rows of ``contrasts``."""
     for group in _groups(run):
-        for one in group.contrasts:
-            low, high = one.interval or (None, None)
-            yield {**_of_group(run, group), **one.model_dump(include=_CONTRASTED), "low": low, "high": high}
+        for contrast in group.contrasts:
+            low, high = contrast.interval or (None, None)
+            yield {**_of_group(run, group), **contrast.model_dump(include=_CONTRASTED), "low": low, "high": high}
 
 
 def link_rows(run: Run) -> Iterator[Row]:
     """Yield the rows of ``links``."""
-    for found in measurements(run):
+    for measurement in measurements(run):
         yield {
             "run_id": run.manifest.run_id,
-            "cell": found.cell,
-            "link": found.link,
-            "interface": found.interface,
-            "quantity": found.quantity,
-            "asked": found.asked,
-            "measured": found.measured,
-            "deviation": found.deviation,
+            "cell": measurement.cell,
+            "link": measurement.link,
+            "interface": measurement.interface,
+            "quantity": measurement.quantity,
+            "asked": measurement.asked,
+            "measured": measurement.measured,
+            "deviation": measurement.deviation,
         }
 
 
@@ -282,17 +282,13 @@ def _of_group(run: Run, group: SummaryGroup) -> Row:
     return {"run_id": run.manifest.run_id, **known, "labels": SEPARATOR.join(group.labels.values())}
 
 
-def _text(found: object) -> str | None:
-    return None if found is None or found == "" else str(found)
-
-
-def _truth(found: object) -> bool | None:
-    return found if isinstance(found, bool) else None
+def _text(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)
 
 
 def _time(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return None

@@ -75,8 +75,8 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
         if not _tables(connection):
             _create(connection)
         known = dict(connection.execute("SELECT path, fingerprint FROM indexed").fetchall())
-        found = {path.parent.name: path.parent for path in sorted(folder.glob("*/manifest.json"))}
-        prints = {name: _fingerprint(path) for name, path in found.items()}
+        folders = {path.parent.name: path.parent for path in sorted(folder.glob("*/manifest.json"))}
+        prints = {name: _fingerprint(path) for name, path in folders.items()}
         gone = [name for name in known if name not in prints]
         changed = [name for name, value in prints.items() if known.get(name) != value]
         problems: list[str] = []
@@ -84,9 +84,9 @@ def update(folder: Path, file: Path, *, rebuild: bool = False) -> Updated:
             _forget(connection, names)
         read = 0
         for first in range(0, len(changed), _AT_ONCE):
-            some = {name: found[name] for name in changed[first : first + _AT_ONCE]}
+            some = {name: folders[name] for name in changed[first : first + _AT_ONCE]}
             read += _add(connection, some, prints, problems)
-    return Updated(read, len(found) - len(changed), len(gone), tuple(problems))
+    return Updated(read, len(folders) - len(changed), len(gone), tuple(problems))
 
 
 def query(file: Path, sql: str) -> QueryResult:

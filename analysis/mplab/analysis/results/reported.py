@@ -118,12 +118,12 @@ def read_summary(run_dir: Path) -> Summary:
     path = run_dir / "report" / "summary.json"
     try:
         state = path.stat()
-        found = _parsed(path.absolute(), state.st_mtime_ns, state.st_size)
+        summary = _parsed(path.absolute(), state.st_mtime_ns, state.st_size)
     except FileNotFoundError as error:
         raise NotAnalysedError(f"{path}: there is no such file; `mplab report {run_dir}` makes it") from error
     except (OSError, ValueError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise TablesError(f"{path}: cannot be read ({reason}); `mplab analyze` makes it again") from error
-    if found.format > FORMAT:
-        raise TablesError(f"{path}: format {found.format}; this mplab reads up to {FORMAT}: make the report again")
-    return found
+    if summary.format > FORMAT:
+        raise TablesError(f"{path}: format {summary.format}; this mplab reads up to {FORMAT}: make the report again")
+    return summary

@@ -106,14 +106,14 @@ def handovers(changes: Sequence[Change], end_s: float) -> list[Handover]:
     An outage lasts until the change that ends it, or until ``end_s`` (end of the cell, Unix seconds). Another change
     that moves connections lasts `MOMENT_S`.
     """
-    found = []
-    for place, change in enumerate(changes):
+    intervals = []
+    for index, change in enumerate(changes):
         if change.outage == "begins":
-            ends = (later.time_s for later in changes[place:] if _ends(later, change))
-            found.append(Handover(change, next(ends, end_s), gone=True))
+            ends = (later.time_s for later in changes[index:] if _ends(later, change))
+            intervals.append(Handover(change, next(ends, end_s), gone=True))
         elif _moves(change):
-            found.append(Handover(change, min(change.time_s + MOMENT_S, end_s), gone=False))
-    return found
+            intervals.append(Handover(change, min(change.time_s + MOMENT_S, end_s), gone=False))
+    return intervals
 
 
 def _ends(later: Change, begun: Change) -> bool:
@@ -141,8 +141,8 @@ def score(
     end_s = max(float(item["t"]) for item in observations)
     times = payload_times(tables)
     own = [handover for handover in handovers(changes, end_s) if handover.change.interface in used or not handover.gone]
-    found = {handover.change.title: gap_s(times, handover, end_s) for handover in own}
-    known = {title: value for title, value in found.items() if value is not None}
+    gaps = {handover.change.title: gap_s(times, handover, end_s) for handover in own}
+    known = {title: value for title, value in gaps.items() if value is not None}
     values = [Value("handover_gap", value, {"outage": title}) for title, value in known.items()]
     return [*values, Value("longest_handover_gap", max(known.values()))] if known else []
 

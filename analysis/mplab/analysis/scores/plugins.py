@@ -1,14 +1,14 @@
-"""Load a scenario's module ``scores`` by the scenario's name."""
+"""Load the modules ``scores`` of scenarios, and collect their metrics: each name must have one meaning."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, cast
 
 import polars as pl
 
-from mplab.analysis.errors import ScenarioMissingError
-from mplab.analysis.metric import Metric, Observation, Value
+from mplab.analysis.errors import MetricConflictError, ScenarioMissingError
+from mplab.analysis.metric import Metric, Observation, Value, describe_limits
 from mplab.base.errors import LabNotReadyError
 from mplab.base.plugins import SCENARIOS
 
@@ -38,7 +38,7 @@ def load(name: str) -> ScoringPlugin:
     """
     if name not in SCENARIOS:
         known = ", ".join(SCENARIOS) or "none"
-        raise ScenarioMissingError(f"scenario {name!r}: none of this name is registered; there is: {known}")
+        raise ScenarioMissingError(f"scenario {name!r}: not registered. Registered: {known}")
     plugin = SCENARIOS[name]
     try:
         metrics, score = (plugin.load(attribute, MODULE) for attribute in ("METRICS", "score"))
@@ -48,5 +48,50 @@ def load(name: str) -> ScoringPlugin:
     if not isinstance(metrics, tuple | list) or not all(isinstance(metric, Metric) for metric in metrics):
         raise ScenarioMissingError(f"{where}: METRICS is not a tuple of mplab.analysis.metric.Metric")
     if not callable(score):
-        raise ScenarioMissingError(f"{where}: there is no function score(observations, tables, folder)")
+        raise ScenarioMissingError(f"{where}: it has no function score(observations, tables, folder)")
     return ScoringPlugin(name, tuple(metrics), cast("Score", score))
+
+
+@dataclass(frozen=True)
+class RegisteredMetric:
+    """A metric, with the scenarios that score it."""
+
+    metric: Metric
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Scenario name → names of the labels that the metric has in this scenario."""
+
+
+def register(plugins: Iterable[ScoringPlugin]) -> dict[str, RegisteredMetric]:
+    """Return name → metric for all ``plugins``.
+
+    ``labels`` and ``headline`` of a metric can differ between scenarios; its meaning must not.
+
+    Raises:
+        MetricConflictError: two metrics of one name differ in title, unit, direction, source or limits, or one
+            scenario declares a name twice.
+    """
+    registry: dict[str, RegisteredMetric] = {}
+    for plugin in plugins:
+        for metric in plugin.metrics:
+            known = registry.setdefault(metric.name, RegisteredMetric(metric))
+            if plugin.name in known.labels:
+                raise MetricConflictError(f"scenario {plugin.name}: METRICS has {metric.name} twice")
+            if differences := _differences(known.metric, metric):
+                raise MetricConflictError(
+                    f"metric {metric.name} means different things: {differences} "
+                    f"({next(iter(known.labels))}, {plugin.name}); give one of them another name"
+                )
+            registry[metric.name] = RegisteredMetric(known.metric, {**known.labels, plugin.name: metric.labels})
+    return registry
+
+
+def _differences(metric: Metric, other: Metric) -> str:
+    """Return the differences of two metrics with one name, as text; "" when there are none."""
+    parts = (
+        ("title", metric.title, other.title),
+        ("unit", metric.unit, other.unit),
+        ("direction", metric.better, other.better),
+        ("source", metric.source, other.source),
+        ("limits", describe_limits(metric), describe_limits(other)),
+    )
+    return "; ".join(f"{name} {a!r} and {b!r}" for name, a, b in parts if a != b)

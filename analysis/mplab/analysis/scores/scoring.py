@@ -147,13 +147,13 @@ def _value(row: ScoreRow) -> Value:
 def _wrong(value: Value, plugin: ScoringPlugin) -> str:
     metric = next((metric for metric in plugin.metrics if metric.name == value.metric), None)
     if metric is None:
-        return f"the value of {value.metric} belongs to no metric in METRICS"
+        return f"METRICS has no metric {value.metric}"
     if set(value.labels) != set(metric.labels):
-        found, declared = sorted(value.labels), sorted(metric.labels)
-        return f"a value of {value.metric} has the labels {found}, METRICS says {declared}"
+        given_labels, declared = sorted(value.labels), sorted(metric.labels)
+        return f"a value of {value.metric} has the labels {given_labels}; METRICS declares {declared}"
     if not math.isfinite(value.value) or abs(value.value) > _MOST:
         return f"a value of {value.metric} is {value.value}"
     least, most = metric.limits
     if (least is not None and value.value < least) or (most is not None and value.value > most):
-        return f"a value of {value.metric} is {value.value:g} {metric.unit}: possible are {describe_limits(metric)}"
+        return f"a value of {value.metric} is {value.value:g} {metric.unit}. Allowed: {describe_limits(metric)}"
     return ""

@@ -49,11 +49,11 @@ def interface_shares(run: Run) -> list[InterfaceShare]:
 
 
 def _bytes(subflows: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    found = {}
+    by_interface = {}
     grouped = subflows.group_by("interface").agg(pl.col("unique_up").sum(), pl.col("unique_down").sum())
     for interface, up, down in grouped.sort("interface").iter_rows():
-        found[str(interface)] = (int(up), int(down))
-    return found if any(map(sum, found.values())) else {}
+        by_interface[str(interface)] = (int(up), int(down))
+    return by_interface if any(map(sum, by_interface.values())) else {}
 
 
 def _wifi_first(interface: str) -> tuple[bool, str]:

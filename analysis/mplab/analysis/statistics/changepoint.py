@@ -38,11 +38,11 @@ def change_points(values: Sequence[float], seed: int, level: float = LEVEL) -> l
     only that values without a change are exchangeable. A drift appears as one or more changes.
     """
     sample = np.asarray(values, dtype=float)
-    found = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
-    edges = [0, *(index for index, _ in found), len(sample)]
+    splits = sorted(_split(sample, 0, len(sample), np.random.default_rng(seed), level))
+    edges = [0, *(index for index, _ in splits), len(sample)]
     return [
         ChangePoint(index, float(np.median(sample[start:index])), float(np.median(sample[index:end])), p)
-        for start, (index, p), end in zip(edges, found, edges[2:], strict=False)
+        for start, (index, p), end in zip(edges, splits, edges[2:], strict=False)
     ]
 
 
@@ -58,11 +58,7 @@ def _split(sample: Sample, start: int, end: int, rng: np.random.Generator, level
     if p > level:
         return []
     index = start + FEWEST + best
-    return [
-        *_split(sample, start, index, rng, level),
-        (index, p),
-        *_split(sample, index, end, rng, level),
-    ]
+    return [*_split(sample, start, index, rng, level), (index, p), *_split(sample, index, end, rng, level)]
 
 
 def _scores(rows: Sample) -> Sample:

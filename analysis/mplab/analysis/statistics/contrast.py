@@ -1,9 +1,11 @@
-"""Compare two transports block by block, and define the fields of a comparison in the report."""
+"""Compare two transports block by block, correct the p-values of a family, and define the fields of a comparison."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+import numpy as np
+from scipy import stats
+
 from mplab.analysis.statistics.distribution import QuantileShift, kolmogorov_smirnov, quantile_shifts
 from mplab.analysis.statistics.effects import Interval, cliffs_delta, magnitude
 from mplab.analysis.statistics.paired import (
@@ -22,6 +24,21 @@ from mplab.analysis.text import DASH, number, p_text, signed, signed_share, spre
 SIGNED_RANK, BCA = "signed rank", "BCa bootstrap"
 MOST_NEEDED = 999
 """Largest number of needed repetitions that the report shows."""
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values that control the family-wise error rate (Holm 1979)."""
+    sample = np.asarray(values, dtype=float)
+    order = np.argsort(sample, kind="stable")
+    steps = np.maximum.accumulate(sample[order] * np.arange(len(sample), 0, -1))
+    adjusted = np.empty_like(sample)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return [float(p) for p in adjusted]
+
+
+def benjamini_hochberg(values: Sequence[float]) -> list[float]:
+    """Return adjusted p-values that control the false discovery rate (Benjamini & Hochberg 1995)."""
+    return [float(p) for p in stats.false_discovery_control(values, method="bh")] if len(values) else []
 
 
 @dataclass(frozen=True)
@@ -91,32 +108,32 @@ def contrast(
     if not blocks:
         return None
     own, other = [sample[block] for block in blocks], [reference[block] for block in blocks]
-    found = differences(own, other)
+    diffs = differences(own, other)
     return Contrast(
         transport=labels[0],
         reference=labels[1],
         pairs=len(blocks),
-        shift=hodges_lehmann(found),
-        signed_rank=signed_rank_interval(found),
-        bootstrap=bca_interval(found, seed),
-        test=signed_rank_test(found),
-        dominance=dominance(found),
+        shift=hodges_lehmann(diffs),
+        signed_rank=signed_rank_interval(diffs),
+        bootstrap=bca_interval(diffs, seed),
+        test=signed_rank_test(diffs),
+        dominance=dominance(diffs),
         cliffs_delta=cliffs_delta(own, other),
         ks=kolmogorov_smirnov(own, other),
         quantiles=quantile_shifts(own, other, seed),
-        needed=needed_pairs(found),
+        needed=needed_pairs(diffs),
         ratio=geometric_ratio(own, other),
     )
 
 
 def corrected(family: Sequence[Contrast]) -> list[Contrast]:
     """Return the contrasts with their p-values corrected for the number of tests in the family."""
-    tested = [place for place, one in enumerate(family) if one.p is not None]
-    values = [one.p for one in family if one.p is not None]
-    found = list(family)
-    for place, strict, lenient in zip(tested, holm(values), benjamini_hochberg(values), strict=True):
-        found[place] = replace(found[place], p_holm=strict, p_bh=lenient)
-    return found
+    indices = [index for index, member in enumerate(family) if member.p is not None]
+    values = [member.p for member in family if member.p is not None]
+    result = list(family)
+    for index, strict, lenient in zip(indices, holm(values), benjamini_hochberg(values), strict=True):
+        result[index] = replace(result[index], p_holm=strict, p_bh=lenient)
+    return result
 
 
 @dataclass(frozen=True)
@@ -212,7 +229,7 @@ CONTRAST_FIELDS = (
         Word(
             "KS",
             "The greatest distance between the two cumulative distributions, 0 to 1, and the p of its test, not "
-            "corrected. Beside it the shifts at five quantiles: where only the last grows, the slow tail is longer.",
+            "corrected. The next column has the shifts at five quantiles; a large last one shows a longer tail.",
             "Kolmogorov 1933; Smirnov 1939; Doksum 1974",
         ),
     ),
@@ -232,9 +249,9 @@ CONTRAST_FIELDS = (
         PageColumn("needed", lambda c: _needed_text(c.needed)),
         Word(
             "Needed",
-            "Repetitions with which an effect as large as this one is seen with 80 % at the level of 5 %, by the "
-            "normal approximation, not corrected for many contrasts. What was seen in few blocks may be far from the "
-            "truth, and this number with it: it plans the next run.",
+            "Repetitions that detect an effect of this size with a power of 80 % at the level of 5 %, by the normal "
+            "approximation, not corrected for many contrasts. With few blocks, the effect can be far from the true "
+            "one, and so can this number: use it to plan the next run.",
             "Noether 1987",
         ),
     ),

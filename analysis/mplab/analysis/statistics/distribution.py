@@ -43,8 +43,8 @@ def kolmogorov_smirnov(sample: Sequence[float], reference: Sequence[float]) -> t
     with warnings.catch_warnings():
         # When the exact p is 1, rounding can exceed it; scipy then warns, and approximates it as 1.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
-        found = stats.ks_2samp(sample, reference)
-    return float(found.statistic), float(found.pvalue)
+        test = stats.ks_2samp(sample, reference)
+    return float(test.statistic), float(test.pvalue)
 
 
 def quantile_shifts(sample: Sequence[float], reference: Sequence[float], seed: int) -> tuple[QuantileShift, ...]:

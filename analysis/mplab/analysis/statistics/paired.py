@@ -47,34 +47,34 @@ def differences(sample: Sequence[float], reference: Sequence[float]) -> Sample:
     return rounded
 
 
-def hodges_lehmann(found: Sample) -> float:
+def hodges_lehmann(diffs: Sample) -> float:
     """Return the median of the Walsh averages (d_i + d_j) / 2, i ≤ j (Hodges & Lehmann 1963)."""
-    return float(np.median(_averages(found)))
+    return float(np.median(_averages(diffs)))
 
 
-def signed_rank_interval(found: Sample) -> Interval | None:
+def signed_rank_interval(diffs: Sample) -> Interval | None:
     """Return the shifts that the signed-rank test does not reject at 5 % (Tukey 1949; Hollander & Wolfe 1999, §3.3).
 
     The interval covers the true shift with at least 95 % if the differences are symmetric. It is exact up to
     `MOST_EXACT` pairs, and uses the normal approximation beyond. Return None for fewer than six pairs: even the whole
     range of their Walsh averages covers the shift with less than 95 %.
     """
-    rank = _rejected_ranks(len(found))
+    rank = _rejected_ranks(len(diffs))
     if rank < 1:
         return None
-    walsh = np.sort(_averages(found))
+    walsh = np.sort(_averages(diffs))
     return Interval(float(walsh[rank - 1]), float(walsh[-rank]))
 
 
-def bca_interval(found: Sample, seed: int) -> Interval | None:
+def bca_interval(diffs: Sample, seed: int) -> Interval | None:
     """Return the bias-corrected and accelerated bootstrap interval of `hodges_lehmann` (Efron & Tibshirani 1993 §14.3).
 
     Return None for fewer than three pairs, and for more than `MOST_EXACT`, where `signed_rank_interval` suffices.
     If all differences are equal, both ends of the interval are that difference.
     """
-    if not MIN_FOR_INTERVAL <= len(found) <= MOST_EXACT:
+    if not MIN_FOR_INTERVAL <= len(diffs) <= MOST_EXACT:
         return None
-    return bootstrap_bca(found, _hodges_lehmann_of_rows, seed)
+    return bootstrap_bca(diffs, _hodges_lehmann_of_rows, seed)
 
 
 def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: float = CONFIDENCE) -> Interval:
@@ -89,7 +89,7 @@ def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: f
     for method in methods:
         with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
             warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-            found = stats.bootstrap(
+            ends = stats.bootstrap(
                 (values,),
                 statistic,
                 confidence_level=confidence,
@@ -99,21 +99,21 @@ def bootstrap_bca(values: Sample, statistic: Statistic, seed: int, confidence: f
                 vectorized=True,
                 rng=np.random.default_rng(seed),
             ).confidence_interval
-        if math.isfinite(found.low) and math.isfinite(found.high):
+        if math.isfinite(ends.low) and math.isfinite(ends.high):
             break
-    return Interval(float(found.low), float(found.high))
+    return Interval(float(ends.low), float(ends.high))
 
 
-def signed_rank_test(found: Sample) -> Significance | None:
+def signed_rank_test(diffs: Sample) -> Significance | None:
     """Return the result of Wilcoxon's two-sided signed-rank test; None for fewer than three pairs.
 
     Differences of zero are left out (Wilcoxon 1945); if all are zero, p is 1. The exact distribution is used up to
     `MOST_EXACT` pairs without ties, and all signs are enumerated up to `MOST_SIGN_FLIPS` pairs with ties. Beyond, the
     normal approximation is used, corrected for ties and continuity. ``name`` contains the method.
     """
-    if len(found) < MIN_FOR_INTERVAL:
+    if len(diffs) < MIN_FOR_INTERVAL:
         return None
-    left = found[found != 0]
+    left = diffs[diffs != 0]
     if not len(left):
         return Significance(1.0, "signed rank, all differences are zero", 1.0)
     least_p = min(1.0, 2.0 ** (1 - len(left)))
@@ -127,9 +127,9 @@ def signed_rank_test(found: Sample) -> Significance | None:
     return Significance(min(1.0, p), "signed rank, normal approximation", least_p)
 
 
-def dominance(found: Sample) -> float:
+def dominance(diffs: Sample) -> float:
     """Return the share of differences above zero minus the share below (Cliff 1993, d within): -1 … 1."""
-    return float(np.sign(found).mean())
+    return float(np.sign(diffs).mean())
 
 
 def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tuple[float, Interval | None] | None:
@@ -152,15 +152,15 @@ def geometric_ratio(sample: Sequence[float], reference: Sequence[float]) -> tupl
     return math.exp(mean), Interval(math.exp(mean - half), math.exp(mean + half))
 
 
-def _averages(found: Sample) -> Sample:
+def _averages(diffs: Sample) -> Sample:
     """Return the averages of all pairs i ≤ j along the last axis: shape (…, n) → (…, n (n + 1) / 2)."""
-    first, second = np.triu_indices(found.shape[-1])
-    averages: Sample = (found[..., first] + found[..., second]) / 2
+    first, second = np.triu_indices(diffs.shape[-1])
+    averages: Sample = (diffs[..., first] + diffs[..., second]) / 2
     return averages
 
 
-def _hodges_lehmann_of_rows(found: Sample, axis: int = -1) -> Sample:
-    medians: Sample = np.median(_averages(np.moveaxis(found, axis, -1)), axis=-1)
+def _hodges_lehmann_of_rows(diffs: Sample, axis: int = -1) -> Sample:
+    medians: Sample = np.median(_averages(np.moveaxis(diffs, axis, -1)), axis=-1)
     return medians
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import NamedTuple
 
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import Labels, LabelsKey, label_sort_key
+from mplab.analysis.metric import Labels, LabelsKey, Metric, label_sort_key
+from mplab.analysis.record.decode import AnalysisProblem
 from mplab.analysis.record.run import Run
 from mplab.analysis.scores.scoring import CellScores
+from mplab.analysis.scores.shares import InterfaceShare
 from mplab.analysis.statistics.contrast import Contrast, contrast, corrected
 from mplab.analysis.statistics.effects import (
     Description,
@@ -24,6 +25,9 @@ from mplab.analysis.statistics.effects import (
     seed_of,
 )
 from mplab.format.experiment import Transport
+
+HEAD_COLUMNS = ("scenario", "link", "metric", "unit", "labels")
+"""First columns of the report's CSV files, see `Group.head`."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,11 @@ class Group:
         return " · ".join(value for _, value in self.labels)
 
     @property
+    def head(self) -> tuple[str, str, str, str, str]:
+        """Return the values of `HEAD_COLUMNS`."""
+        return (self.scenario, self.link, self.metric.name, self.metric.unit, self.label_text)
+
+    @property
     def measured(self) -> tuple[Series, ...]:
         """Return the series that have values."""
         return tuple(series for series in self.series if series.values)
@@ -140,20 +149,20 @@ def summarise(run: Run, metrics: Mapping[str, Sequence[Metric]], scores: Iterabl
     """
     specs = {cell.id: cell.spec for cell in run.cells if cell.ok and cell.spec is not None}
     ok_cells = Counter((spec.scenario, spec.link, spec.transport) for spec in specs.values())
-    found: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
+    values_of: dict[_Key, dict[str, list[CellValue]]] = defaultdict(lambda: defaultdict(list))
     for cell_scores in scores:
         spec = specs.get(cell_scores.cell)
         if spec is None:
             continue
         for (metric_name, labels), value in _one_value_each(cell_scores).items():
             key = _Key(spec.scenario, spec.link, metric_name, labels)
-            one = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
-            found[key][spec.transport].append(one)
+            cell_value = CellValue(cell_scores.cell, spec.repetition, value, spec.block or spec.repetition)
+            values_of[key][spec.transport].append(cell_value)
     order = _Order(run, metrics)
     groups = []
-    for key in sorted((key for key in found if order.metric(key)), key=order.place):
+    for key in sorted((key for key in values_of if order.metric(key)), key=order.place):
         series = [
-            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], found[key])
+            _series(run, key, transport, ok_cells[key.scenario, key.link, transport.label], values_of[key])
             for transport in run.transports
             if ok_cells[key.scenario, key.link, transport.label]
         ]
@@ -197,8 +206,8 @@ def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
     return {key: plain.median(values) for key, values in several.items()}
 
 
-def _series(run: Run, key: _Key, transport: Transport, cells: int, found: Mapping[str, list[CellValue]]) -> Series:
-    values = tuple(sorted(found.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
+def _series(run: Run, key: _Key, transport: Transport, cells: int, values_of: Mapping[str, list[CellValue]]) -> Series:
+    values = tuple(sorted(values_of.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
     if not values:
         return Series(transport, cells, (), None)
     seed = seed_of(run.manifest.experiment.seed, *key, transport.label)
@@ -210,10 +219,7 @@ def _compared(seed: int, key: _Key, metric: Metric, series: list[Series]) -> Gro
     best, base = _best(series, metric), _best(singles, metric)
     if base is not None:
         series = [
-            replace(
-                s,
-                comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")),
-            )
+            replace(s, comparison=_comparison(s, base, singles, metric, seed_of(seed, *key, s.transport.label, "G")))
             if s.values and s is not base
             else s
             for s in series
@@ -240,21 +246,21 @@ def _contrasts(
     pairs = [(s, base) for s in measured if base is not None and s.transport.label != base.transport.label]
     several = [s for s in measured if not s.transport.single_path]
     pairs += [(later, earlier) for earlier, later in combinations(several, 2)]
-    for one, other in pairs:
-        labels = (one.transport.label, other.transport.label)
-        found = contrast(labels, one.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
-        if found is not None:
-            yield found
+    for sample, other in pairs:
+        labels = (sample.transport.label, other.transport.label)
+        compared = contrast(labels, sample.by_block, other.by_block, seed_of(seed, *key, *labels, "contrast"))
+        if compared is not None:
+            yield compared
 
 
 def _corrected(groups: list[Group]) -> list[Group]:
     """Correct the p-values of the contrasts in two families: of headline metrics, and of the others."""
     for headline in (True, False):
-        places = [place for place, group in enumerate(groups) if group.metric.headline is headline]
-        family = iter(corrected([one for place in places for one in groups[place].contrasts]))
-        for place in places:
-            own = tuple(islice(family, len(groups[place].contrasts)))
-            groups[place] = replace(groups[place], contrasts=own)
+        indices = [index for index, group in enumerate(groups) if group.metric.headline is headline]
+        family = iter(corrected([member for index in indices for member in groups[index].contrasts]))
+        for index in indices:
+            own = tuple(islice(family, len(groups[index].contrasts)))
+            groups[index] = replace(groups[index], contrasts=own)
     return groups
 
 
@@ -284,3 +290,25 @@ def _comparison(series: Series, base: Series, singles: Sequence[Series], metric:
         magnitude=magnitude(delta),
         p=mann_whitney_p(series.numbers, base.numbers),
     )
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A run with its statistics."""
+
+    run: Run
+    groups: tuple[Group, ...] = ()
+    shares: tuple[InterfaceShare, ...] = ()
+    problems: tuple[AnalysisProblem, ...] = ()
+
+    def panels(self) -> list[tuple[Group, ...]]:
+        """Return the groups by scenario, link and metric: a panel is the content of one figure or table."""
+        panels: dict[tuple[str, str, str], list[Group]] = {}
+        for group in self.groups:
+            panels.setdefault((group.scenario, group.link, group.metric.name), []).append(group)
+        return [tuple(groups) for groups in panels.values()]
+
+    @property
+    def several_links(self) -> bool:
+        """Return whether there are several link conditions, so that titles must name them."""
+        return len(self.run.manifest.experiment.links) > 1 or len({group.link for group in self.groups}) > 1

@@ -7,8 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mplab.analysis.errors import BudgetError
-from mplab.analysis.metric import Metric
-from mplab.analysis.scores.quantities import in_unit, units_like
+from mplab.analysis.metric import Metric, in_unit, units_like
 from mplab.analysis.statistics.effects import Interval, median_interval, seed_of
 from mplab.analysis.statistics.summaries import Group
 from mplab.format.experiment import Budget, Limit
@@ -43,7 +42,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Kept:
+class JudgedLimit:
     """A limit of a budget, compared with one measured series; ``found`` and ``limit`` are in ``unit``.
 
     ``certain``: both ends of the 95 % interval have the same verdict as the value. Only medians have an interval.
@@ -81,20 +80,20 @@ def measured_in(groups: Iterable[Group]) -> list[Measured]:
     ]
 
 
-def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[Kept]:
+def judge_limits(budgets: Iterable[Budget], measured: Sequence[Measured], seed: int) -> list[JudgedLimit]:
     """Compare every limit with every series to which its budget applies; a limit without a series is broken.
 
     Raises:
         BudgetError: a limit cannot be converted to its metric's unit.
     """
-    found: list[Kept] = []
+    judged: list[JudgedLimit] = []
     for budget in budgets:
         limits = [(limit, most) for limit, most in ((budget.at_most, True), (budget.at_least, False)) if limit]
-        own = [one for one in measured if is_about(budget, one)]
-        found += [_judge(budget, limit, one, seed, most=most) for one in own for limit, most in limits]
+        own = [series for series in measured if is_about(budget, series)]
+        judged += [_judge(budget, limit, series, seed, most=most) for series in own for limit, most in limits]
         if limits and not own:
-            found.append(Kept(budget, budget.metric, "broken", f"{budget.metric}: nothing was measured of it"))
-    return found
+            judged.append(JudgedLimit(budget, budget.metric, "broken", f"{budget.metric}: not measured"))
+    return judged
 
 
 def limit_in_unit(limit: Limit, metric: Metric) -> float:
@@ -106,19 +105,21 @@ def limit_in_unit(limit: Limit, metric: Metric) -> float:
     return value
 
 
-def _judge(budget: Budget, limit: Limit, one: Measured, seed: int, *, most: bool) -> Kept:
-    bound = limit_in_unit(limit, one.metric)
-    value = STATISTICS[budget.statistic](one.values, one.metric.better)
+def _judge(budget: Budget, limit: Limit, series: Measured, seed: int, *, most: bool) -> JudgedLimit:
+    bound = limit_in_unit(limit, series.metric)
+    value = STATISTICS[budget.statistic](series.values, series.metric.better)
     good = value <= bound if most else value >= bound
     interval: Interval | None = None
     if budget.statistic == "median":
-        interval = median_interval(one.values, seed_of(seed, "budget", one.name))
+        interval = median_interval(series.values, seed_of(seed, "budget", series.name))
     ends = (interval.low, interval.high) if interval else ()
     certain = bool(ends) and all((end <= bound if most else end >= bound) is good for end in ends)
-    unit = f" {one.metric.unit}".rstrip()
-    asked = f"{'at most' if most else 'at least'} {bound:g}{unit}"
-    text = f"{budget.statistic} {value:.4g}{unit}, allowed is {asked} (n = {len(one.values)})"
-    return Kept(budget, one.name, "kept" if good else "broken", text, value, bound, one.metric.unit, certain)
+    unit = f" {series.metric.unit}".rstrip()
+    allowed = f"{'at most' if most else 'at least'} {bound:g}{unit}"
+    text = f"{budget.statistic} {value:.4g}{unit}, allowed: {allowed} (n = {len(series.values)})"
+    return JudgedLimit(
+        budget, series.name, "kept" if good else "broken", text, value, bound, series.metric.unit, certain
+    )
 
 
 def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str:
@@ -129,12 +130,12 @@ def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str
         metrics: scenario label → metrics of the scenario.
     """
     about = [label for label in metrics if not budget.scenarios or label in budget.scenarios]
-    found = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]
-    if not found:
+    metrics_of_budget = [metric for label in about for metric in metrics[label] if metric.name == budget.metric]
+    if not metrics_of_budget:
         known = sorted({metric.name for label in about for metric in metrics[label]})
         return f"unknown metric {budget.metric!r}. Allowed: {', '.join(known)}"
-    metric = found[0]
-    names = sorted({name for one in found for name in one.labels})
+    metric = metrics_of_budget[0]
+    names = sorted({name for other in metrics_of_budget for name in other.labels})
     for label in budget.labels:
         if label not in names:
             return f"labels: {metric.name} has no label {label!r}. Allowed: {', '.join(names) or 'none'}"
@@ -145,5 +146,5 @@ def check_budget(budget: Budget, metrics: Mapping[str, Sequence[Metric]]) -> str
             except BudgetError as error:
                 return str(error)
     if budget.no_worse_than_percent is not None and metric.better == "neither":
-        return f"'no_worse_than' needs a better side, which {metric.name} has not"
+        return f"'no_worse_than' needs a metric with a better side; {metric.name} has none"
     return ""

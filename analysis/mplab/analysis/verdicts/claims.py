@@ -6,8 +6,7 @@ from statistics import median
 from typing import Literal
 
 from mplab.analysis.statistics.effects import Interval, gain, gain_interval, seed_of
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.format.experiment import Claim
 
 Verdict = Literal["as claimed", "more", "less", "not seen"]
@@ -54,11 +53,11 @@ def outcomes(analysis: Analysis) -> list[Outcome]:
     return [_outcome(analysis, claim) for claim in analysis.run.manifest.experiment.claims]
 
 
-def judge(found: float, claimed: Interval) -> Verdict:
+def judge(gain_found: float, claimed: Interval) -> Verdict:
     """Compare a gain with the claimed range, both fractions; below the range, a gain of 0 or less is ``not seen``."""
-    if found < claimed.low:
-        return "less" if found > 0 else "not seen"
-    return "more" if found > claimed.high else "as claimed"
+    if gain_found < claimed.low:
+        return "less" if gain_found > 0 else "not seen"
+    return "more" if gain_found > claimed.high else "as claimed"
 
 
 def _outcome(analysis: Analysis, claim: Claim) -> Outcome:
@@ -107,4 +106,4 @@ def _group_of_others(analysis: Analysis, group: Group, claim: Claim) -> Group | 
 
 def _best(group: Group, series: Sequence[Series]) -> Series:
     pick = min if group.metric.better == "lower" else max
-    return pick(series, key=lambda one: median(one.numbers))
+    return pick(series, key=lambda candidate: median(candidate.numbers))

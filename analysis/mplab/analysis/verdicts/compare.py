@@ -9,11 +9,10 @@ import polars as pl
 from scipy import stats
 
 from mplab.analysis.errors import NotAnalysedError
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.record.run import Run
 from mplab.analysis.results.frames import SEPARATOR, Results
-from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+from mplab.analysis.statistics.contrast import benjamini_hochberg, holm
 from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, cliffs_delta
 from mplab.analysis.statistics.power import LEVEL, needed_each
 from mplab.analysis.statistics.unpaired import rank_sum_test, shift, shift_interval
@@ -178,16 +177,16 @@ _NOTHING = Side((), ())
 
 def _sides(results: Results) -> dict[Key, Side]:
     """Return key → values and medians of the runs, both in the order of the runs."""
-    found: dict[Key, dict[str, list[float]]] = {}
+    values_of: dict[Key, dict[str, list[float]]] = {}
     columns = [*Key._fields, "run_id", "value"]
     for *key, run_id, value in results.values.select(columns).iter_rows():
-        found.setdefault(Key(*key), {}).setdefault(run_id, []).append(value)
+        values_of.setdefault(Key(*key), {}).setdefault(run_id, []).append(value)
     return {
         key: Side(
             tuple(value for values in runs.values() for value in values),
             tuple(float(np.median(values)) for values in runs.values()),
         )
-        for key, runs in found.items()
+        for key, runs in values_of.items()
     }
 
 
@@ -225,14 +224,14 @@ def _decided(changes: Sequence[MetricChange], correction: Correction) -> Iterato
     """Yield the changes with verdicts and corrected p-values; headline metrics and the others are two families."""
     corrected: dict[int, float] = {}
     for headline in (True, False):
-        places = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
-        values = [p for n in places if (p := changes[n].p) is not None]
-        corrected.update(zip(places, _CORRECTIONS[correction](values), strict=True))
-    for place, change in enumerate(changes):
+        indices = [n for n, c in enumerate(changes) if c.p is not None and c.metric.headline is headline]
+        values = [p for n in indices if (p := changes[n].p) is not None]
+        corrected.update(zip(indices, _CORRECTIONS[correction](values), strict=True))
+    for index, change in enumerate(changes):
         if change.verdict != "too few":
             yield change
             continue
-        p = corrected.get(place)
+        p = corrected.get(index)
         yield replace(change, p_corrected=p, verdict=_verdict(change, p))
 
 
@@ -267,25 +266,25 @@ def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
     names = sorted({other.manifest.experiment.name for other in baseline} - {name})
     if names:
         yield f"different experiments: the run is of {name}, the baseline of {', '.join(names)}"
-    told: dict[str, list[str]] = {}
+    differing: dict[str, list[str]] = {}
     for other in baseline:
         old = _asked(other.manifest.experiment)
         for name in new.keys() & old.keys():
             if new[name] != old[name]:
-                told.setdefault(name, []).append(other.manifest.run_id)
-    for name, runs in sorted(told.items()):
-        yield f"{name} is not the same as in {', '.join(runs)}"
+                differing.setdefault(name, []).append(other.manifest.run_id)
+    for name, runs in sorted(differing.items()):
+        yield f"{name} differs from {', '.join(runs)}"
 
 
 def _asked(experiment: Experiment) -> dict[str, object]:
-    found: dict[str, object] = {"congestion control": experiment.congestion_control}
+    settings: dict[str, object] = {"congestion control": experiment.congestion_control}
     for scenario in experiment.scenarios:
-        found[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))
+        settings[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))
     for transport in experiment.transports:
-        found[f"transport {transport.label}"] = (transport.name, _plain(transport.options))
+        settings[f"transport {transport.label}"] = (transport.name, _plain(transport.options))
     for link in experiment.links:
-        found[f"link {link.name}"] = link.determinants()
-    return found
+        settings[f"link {link.name}"] = link.determinants()
+    return settings
 
 
 def _plain(content: Mapping[str, object]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from mplab.analysis.results.frames import SEPARATOR
 from mplab.analysis.text import MINUS, percent
-from mplab.analysis.verdicts.budgets import Kept, Measured, is_about, judge_limits
+from mplab.analysis.verdicts.budgets import JudgedLimit, Measured, is_about, judge_limits
 from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange
 from mplab.analysis.verdicts.trend import History
 from mplab.format.experiment import Budget
@@ -40,18 +40,18 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
     measured = [_measured(change) for change in compared.changes if change.after.values]
     limits = judge_limits(experiment.budgets, measured, experiment.seed)
     relative = [budget for budget in experiment.budgets if budget.no_worse_than_percent is not None]
-    found = [_of_limit(kept) for kept in limits]
+    budget_checks = [_of_limit(judged) for judged in limits]
     judged = set()
     for budget in relative:
         own = [change for change in compared.changes if is_about(budget, _measured(change))]
         judged |= {change.key for change in own}
-        found += [_no_worse(budget, change) for change in own]
+        budget_checks += [_no_worse(budget, change) for change in own]
         if not own:
-            text = "nothing was measured of it, neither before nor now"
-            found.append(GateCheck("no worse than", budget.metric, "failed", text))
+            text = "not measured in the baseline, nor in this run"
+            budget_checks.append(GateCheck("no worse than", budget.metric, "failed", text))
     rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
-    return [*_series(compared), *found, *(_of_change(change) for change in rest), *levels]
+    return [*_series(compared), *budget_checks, *(_of_change(change) for change in rest), *levels]
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:
@@ -103,8 +103,8 @@ def _measured(change: MetricChange) -> Measured:
     return Measured(key.scenario, key.link, key.transport, change.metric, labels, change.after.values)
 
 
-def _of_limit(kept: Kept) -> GateCheck:
-    return GateCheck("limit", kept.about, "passed" if kept.verdict == "kept" else "failed", kept.text)
+def _of_limit(judged: JudgedLimit) -> GateCheck:
+    return GateCheck("limit", judged.about, "passed" if judged.verdict == "kept" else "failed", judged.text)
 
 
 def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
@@ -114,7 +114,7 @@ def _no_worse(budget: Budget, change: MetricChange) -> GateCheck:
     metrics are not judged.
     """
     allowed = (budget.no_worse_than_percent or 0.0) / 100
-    text = f"{change_text(change)}; allowed is {percent(allowed)} worse"
+    text = f"{change_text(change)}; allowed: {percent(allowed)} worse"
     state: State = "passed"
     if change.verdict == "gone":
         state = "failed"

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from mplab.analysis.metric import Metric
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import Metric, label_sort_key
 from mplab.analysis.results.frames import Results
 from mplab.analysis.statistics.changepoint import ChangePoint, change_points
 from mplab.analysis.statistics.effects import Interval, seed_of
@@ -82,12 +81,12 @@ def histories(results: Results, experiment: str, *, headline_only: bool = True) 
         interval = Interval(row["low"], row["high"]) if row["low"] is not None else None
         point = Point(row["run_id"], dates[row["run_id"]], row["n"], row["median"], interval)
         rows.setdefault(key, []).append(point)
-    found = [
+    result = [
         History(*key[:2], metrics[key[0], key[2]], *key[3:], tuple(points), tuple(_changes(key, points)))
         for key, points in rows.items()
         if len(points) > 1
     ]
-    return sorted(found, key=_place)
+    return sorted(result, key=_place)
 
 
 def experiments(results: Results) -> list[str]:
@@ -98,14 +97,14 @@ def experiments(results: Results) -> list[str]:
 
 def shifts(histories: Sequence[History]) -> Iterator[Shift]:
     """Yield every change of level, the newest first."""
-    found = []
+    changes_found = []
     for history in histories:
         for change in history.changes:
             point = history.points[change.index]
             worse, relative = history.worse(change), history.relative(change)
             unit = f" {history.metric.unit}".rstrip()
             by = f" ({percent(relative, sign=True)})" if relative is not None else ""
-            found.append(
+            changes_found.append(
                 Shift(
                     about=history.about,
                     when=f"{point.started:%Y-%m-%d %H:%M}" if point.started else "",
@@ -114,7 +113,7 @@ def shifts(histories: Sequence[History]) -> Iterator[Shift]:
                     word="changed" if worse is None else "worse" if worse else "better",
                 )
             )
-    yield from sorted(found, key=lambda one: (one.when, one.run_id), reverse=True)
+    yield from sorted(changes_found, key=lambda shift: (shift.when, shift.run_id), reverse=True)
 
 
 def _changes(key: Sequence[str], points: Sequence[Point]) -> list[ChangePoint]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 
 TITLE = "Time to the first byte"
 COLUMNS = ("cell", "transport", "request", "time_s")

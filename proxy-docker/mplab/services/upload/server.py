@@ -58,15 +58,15 @@ class UploadHandler(http.server.BaseHTTPRequestHandler):
 
     def _receive(self, block: Mapping[str, object], length: int) -> tuple[int, str]:
         """Read a body as it arrives, and log progress. Return the number of bytes received and their SHA-256."""
-        digest, came, told = hashlib.sha256(), 0, 0.0
+        digest, came, logged = hashlib.sha256(), 0, 0.0
         while came < length:
             piece = self.rfile.read1(min(_PIECE_BYTES, length - came))
             if not piece:
                 break
             digest.update(piece)
             came += len(piece)
-            if time.monotonic() - told >= LOG_EVERY_S:
-                told = time.monotonic()
+            if time.monotonic() - logged >= LOG_EVERY_S:
+                logged = time.monotonic()
                 _log("arrived", **block, bytes=came)
         return came, digest.hexdigest()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.bundle.agreement import Agreed, ContrastKey, ContrastPair, Found, agree
+from mplab.analysis.bundle.agreement import Agreed, ContrastKey, ContrastPair, ContrastResult, agree
 from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.statistics.effects import Interval
@@ -61,8 +61,8 @@ def test_what_is_no_longer_measured_differs(night: Night) -> None:
     assert {change.verdict for change in agreed.compared.changes if change.key.transport == "sptcp-lte"} == {"gone"}
 
 
-def found(shift: float, reach: float, p: float | None, pairs: int = 8) -> Found:
-    return Found(pairs, shift, Interval(shift - reach, shift + reach), p, "s", headline=True)
+def found(shift: float, reach: float, p: float | None, pairs: int = 8) -> ContrastResult:
+    return ContrastResult(pairs, shift, Interval(shift - reach, shift + reach), p, "s", headline=True)
 
 
 KEY = ContrastKey("web", "baseline", "page_load_time", "wiki", "mptcp", "sptcp-wifi")
@@ -82,7 +82,7 @@ KEY = ContrastKey("web", "baseline", "page_load_time", "wiki", "mptcp", "sptcp-w
         (None, found(-1.0, 0.2, 0.01), "cannot be told"),
     ],
 )
-def test_contrasts(before: Found | None, after: Found | None, agreement: str) -> None:
+def test_contrasts(before: ContrastResult | None, after: ContrastResult | None, agreement: str) -> None:
     assert ContrastPair(KEY, before, after).agreement == agreement
 
 

@@ -54,10 +54,10 @@ def target(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ([entry("run/../../evil")], "such a name is not unpacked"),
-        ([entry("../evil")], "such a name is not unpacked"),
-        ([entry("/evil")], "such a name is not unpacked"),
-        ([entry("run/a\\..\\b")], "such a name is not unpacked"),
+        ([entry("run/../../evil")], "files of this name are not unpacked"),
+        ([entry("../evil")], "files of this name are not unpacked"),
+        ([entry("/evil")], "files of this name are not unpacked"),
+        ([entry("run/a\\..\\b")], "files of this name are not unpacked"),
         ([entry("run/a"), entry("other/b")], "lies outside of the folder 'run'"),
         ([entry("run/a"), entry("run/a")], "is in it twice"),
         ([entry("run/a"), entry("run/./a")], "is in it twice"),
@@ -131,7 +131,7 @@ def test_what_is_cut_off_is_told(cut: int, target: Path, tmp_path: Path) -> None
 def test_what_is_behind_the_end_is_told(more: bytes, target: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "x.tar.gz", entry("run/a"))
     path.write_bytes(path.read_bytes() + gzip.compress(more))
-    with pytest.raises(BundleError, match="something behind its end"):
+    with pytest.raises(BundleError, match="bytes after its end"):
         unpack(path, target)
 
 

@@ -181,7 +181,7 @@ def outcome_of_a_run_that_was_cut(spec: Any) -> str:
 def test_an_incomplete_run_is_bundled_when_asked(answered: Analyzed, tmp_path: Path) -> None:
     run = answered(repetitions=2, labels=["1 MB"], outcome=outcome_of_a_run_that_was_cut)
     target = tmp_path / "b.tar.gz"
-    with pytest.raises(BundleError, match=r"2 of 6 cells are not finished: `mplab resume` finishes it, --partial"):
+    with pytest.raises(BundleError, match=r"2 of 6 cells are not finished\. `mplab resume` finishes it; --partial"):
         write_bundle(run, target, OPTIONS)
     assert not target.exists()
     found = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
@@ -196,10 +196,10 @@ def test_a_run_without_a_report_is_refused(synthetic: Callable[..., Synthetic], 
 
 def test_what_is_there_is_never_overwritten(run: Path, bundle: Written) -> None:
     before = bundle.path.read_bytes()
-    with pytest.raises(BundleError, match="is there already"):
+    with pytest.raises(BundleError, match="exists already"):
         write_bundle(run, bundle.path, OPTIONS)
     assert bundle.path.read_bytes() == before
-    with pytest.raises(BundleError, match="lies in the run itself"):
+    with pytest.raises(BundleError, match="is inside the run"):
         write_bundle(run, run / "b.tar.gz", OPTIONS)
 
 
@@ -297,5 +297,5 @@ def test_raw_data_are_not_taken_for_derived(run: Path, bundle: Written, tmp_path
     (top / SUMS).write_bytes(checksums.render({**sums, DERIVED_SUMS: checksums.digest(top / DERIVED_SUMS)}))
     bad = tmp_path / "bad.tar.gz"
     subprocess.run(["tar", "-czf", str(bad), run.name], cwd=top.parent, check=True)
-    with pytest.raises(BundleError, match=r"manifest\.json is nothing that the analysis makes"):
+    with pytest.raises(BundleError, match=r"manifest\.json is not a file of the analysis"):
         open_bundle(bad, tmp_path / "out")

@@ -48,9 +48,9 @@ def test_keys_go_with_tls_and_memory_with_local_alone(tmp_path: Path) -> None:
             parse(text, some)
     with pytest.raises(AddressError, match="is not encrypted"):
         parse("tcp://host:1", keys)
-    with pytest.raises(AddressError, match="keys are for tls:// alone"):
+    with pytest.raises(AddressError, match="keys are only for tls://"):
         parse("local", Keys(files[0]))
-    with pytest.raises(AddressError, match="memory is for local alone"):
+    with pytest.raises(AddressError, match="--memory is only for local"):
         parse("tcp://host:1", memory="2 GiB")
 
 

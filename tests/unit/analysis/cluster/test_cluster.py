@@ -227,7 +227,7 @@ def test_what_kills_every_worker_is_given_up_and_the_others_are_analysed(tmp_pat
     killing = '    if (folder / "deadly").exists():\n        os.kill(os.getpid(), 9)\n    done ='
     foreign.scenario("toy", runs.scores.replace("    done =", killing))
     results = {result.run: result.error for result in spread(Local(2), runs)}
-    assert "the workers that were to do this ended, one after the other" in results[first]
+    assert "the workers with this task ended, one after the other" in results[first]
     assert results[second] == ""
 
 
@@ -248,7 +248,8 @@ def test_a_cluster_that_would_write_other_bytes_is_refused(
     programs.scheduler()
     programs.worker(MPLAB_BIN=str(another_mptrace(tmp_path)))
     with pytest.raises(
-        ClusterError, match=r"the worker tcp://127\.0\.0\.1:\d+ is another mplab .*: mptrace \w+, there \w+"
+        ClusterError,
+        match=r"the worker tcp://127\.0\.0\.1:\d+ has other versions than this process: mptrace \w+, there \w+",
     ):
         spread(SchedulerAddress(programs.address), runs)
     assert content(runs.spread) == before
@@ -276,7 +277,7 @@ def test_a_worker_that_comes_later_and_is_another_ends_the_work(
     programs.worker(MPLAB_BIN=str(another_mptrace(tmp_path)))
     working.join()
     (runs.gate / "closed").unlink()
-    assert "is another mplab: mptrace" in str(wrong[0])
+    assert "has other versions than the client: mptrace" in str(wrong[0])
 
 
 def test_a_scheduler_without_workers_is_not_waited_for_for_long(
@@ -300,7 +301,7 @@ def test_a_cluster_that_is_lost_ends_the_work(
     programs.scheduler()
     programs.worker()
     scheduler, *workers = programs.running
-    found = "the scheduler is gone" if lost == "scheduler" else "no workers for 1 s"
+    found = "the scheduler is lost" if lost == "scheduler" else "no workers for 1 s"
 
     def end() -> None:
         wait_for(lambda: bool(at_gate(runs)), "a cell is being scored")

@@ -7,8 +7,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from mplab.analysis.cluster.publish import publish
-from mplab.analysis.cluster.store import LocalStore, RemoteStore, Store, public, store_at
+from mplab.analysis.cluster.store import LocalStore, RemoteStore, Store, public, publish, store_at
 from mplab.analysis.errors import StoreError
 
 Reader = Callable[[str], dict[str, bytes]]

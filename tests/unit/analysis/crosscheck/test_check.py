@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.crosscheck import mptcptrace
-from mplab.analysis.crosscheck.captures import as_pcap, link_type
 from mplab.analysis.crosscheck.check import TOOLS, check, require
+from mplab.analysis.crosscheck.program import as_pcap, link_type
 from mplab.analysis.errors import CaptureError, ProgramMissingError, ToolMissingError
 from mplab.analysis.record.decode import find_mptrace
 

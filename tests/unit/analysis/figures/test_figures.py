@@ -15,8 +15,7 @@ from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import score_cell
 from mplab.analysis.scores.shares import interface_shares
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 from tests.unit.analysis.synthetic import LTE, MPTCP, SIZES, WIFI, Synthetic
 
 Drawn = Callable[[str], list[Drawing]]

@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from mplab.analysis.errors import FigureError
 from mplab.analysis.figures.catalog import catalog, figures
-from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.pipeline import analyze
 from mplab.cli.main import app
 from tests.foreign import Foreign
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, summary_json
 
 OF_RUN = """
 from mplab.analysis.figures.kinds import RunFigure

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mplab.analysis.figures.catalog import LeftOut, draw, figures
-from mplab.analysis.figures.draw import write_figures
+from mplab.analysis.figures.catalog import LeftOut, draw, figures, write_figures
 from mplab.analysis.figures.run_traces import Traces, traces_of
 from mplab.analysis.figures.style import Drawing
 from mplab.analysis.pipeline import analyze

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 
 from mplab.analysis.errors import FigureError, NotARunError, ProgramMissingError
-from mplab.analysis.figures.catalog import LeftOut, draw, figures
-from mplab.analysis.figures.draw import load, write_figures
+from mplab.analysis.figures.catalog import LeftOut, draw, figures, load, write_figures
 from mplab.analysis.figures.run_traces import CellTrace, Traces, traces_in, traces_of
 from mplab.analysis.figures.shapes.connection import PlottedConnection
 from mplab.analysis.figures.style import Drawing

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import NotAnalysedError
-from mplab.analysis.pipeline import STEPS, Progress, analyze, summary, summary_json
-from mplab.analysis.report import conclusions
-from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic
+from mplab.analysis.pipeline import STEPS, Progress, analyze, summary
+from mplab.analysis.report import summary as report_summary
+from tests.unit.analysis.synthetic import LTE, MPTCP, WIFI, Synthetic, summary_json
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 ONE_SIZE = ["1 MB"]
@@ -152,7 +152,7 @@ def test_cells_on_an_overloaded_host_are_flagged(synthetic: Callable[..., Synthe
     file.write_text(json.dumps({**record, "warnings": [remark], "host": {"overloaded": True, "free_cpus": 0.7}}))
     analyze(run)
     text = page_of(run).text
-    assert "1 of 3 ok cells measured on an overloaded host, counted all the same" in text
+    assert "1 of 3 ok cells measured on an overloaded host, and are counted" in text
     assert remark in text
 
 
@@ -372,6 +372,6 @@ def test_page_and_summary_are_made_from_the_same_conclusions(
 
     parts = ("warnings", "answers", "outcomes", "judge_limits")
     for name in parts:
-        monkeypatch.setattr(conclusions, name, count(name, getattr(conclusions, name)))
+        monkeypatch.setattr(report_summary, name, count(name, getattr(report_summary, name)))
     analyze(synthetic(repetitions=1, labels=ONE_SIZE).build())
     assert sorted(computed) == sorted(parts)

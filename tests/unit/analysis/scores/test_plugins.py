@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from mplab.analysis.errors import ScenarioMissingError
-from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import read_scores, score_cell
 from mplab.base.plugins import SCENARIOS
 from tests.foreign import Foreign
-from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic
+from tests.unit.analysis.synthetic import TOY_SCORES, Synthetic, summary_json
 
 HEAD = (
     "from mplab.analysis.metric import Metric, Value\n"
@@ -39,7 +39,7 @@ def test_scores_are_given_the_cells_folder(foreign: Foreign, tmp_path: Path) -> 
     ("body", "problem"),
     [
         ("METRICS = 3\ndef score(o, t, folder):\n    return []\n", "METRICS is not a tuple"),
-        ("METRICS = ()\nscore = 3", "there is no function score"),
+        ("METRICS = ()\nscore = 3", "it has no function score"),
         ("METRICS = ()", "has no score"),
         ("def score(o, t, folder):\n    return []\n", "has no METRICS"),
         ("import no_such_module", "cannot be imported: ModuleNotFoundError"),
@@ -55,7 +55,7 @@ def test_a_bad_plugin_is_explained(foreign: Foreign, body: str, problem: str) ->
 def test_a_missing_plugin_says_what_there_is() -> None:
     known = ", ".join(SCENARIOS)
     assert {"call", "toy", "web"} <= set(SCENARIOS)
-    with pytest.raises(ScenarioMissingError, match=rf"scenario 'nope': none .* is registered; there is: {known}"):
+    with pytest.raises(ScenarioMissingError, match=rf"scenario 'nope': not registered. Registered: {known}"):
         load("nope")
 
 
@@ -71,7 +71,7 @@ def test_a_name_is_looked_up_and_never_used_as_a_path_or_module(foreign: Foreign
         (folder / "__init__.py").write_text(body)
         (folder / "scores.py").write_text(body)
     name = str(foreign.folder / "evil") if name == "/absolute" else name
-    with pytest.raises(ScenarioMissingError, match="there is: call, "):
+    with pytest.raises(ScenarioMissingError, match="Registered: call, "):
         load(name)
     assert not mark.exists()
 
@@ -95,11 +95,11 @@ def test_scores_are_written_sorted_and_rounded(synthetic: Callable[..., Syntheti
 @pytest.mark.parametrize(
     ("result", "problem"),
     [
-        ("[Value('x', 1.0)]", "the value of x belongs to no metric"),
-        ("[Value('m', 1.0)]", "has the labels [], METRICS says ['k']"),
+        ("[Value('x', 1.0)]", "METRICS has no metric x"),
+        ("[Value('m', 1.0)]", "has the labels []; METRICS declares ['k']"),
         ("[Value('m', float('nan'), {'k': 'x'})]", "a value of m is nan"),
-        ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s: possible are 0 … 60"),
-        ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s: possible are 0 … 60"),
+        ("[Value('m', -1.0, {'k': 'x'})]", "a value of m is -1 s. Allowed: 0 … 60"),
+        ("[Value('m', 61.0, {'k': 'x'})]", "a value of m is 61 s. Allowed: 0 … 60"),
         ("1 / 0", "ZeroDivisionError"),
     ],
 )

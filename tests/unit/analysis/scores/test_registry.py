@@ -9,8 +9,7 @@ import pytest
 from mplab.analysis.errors import MetricConflictError
 from mplab.analysis.metric import Metric
 from mplab.analysis.pipeline import analyze
-from mplab.analysis.scores.plugins import ScoringPlugin
-from mplab.analysis.scores.registry import register
+from mplab.analysis.scores.plugins import ScoringPlugin, register
 from tests.foreign import Foreign
 from tests.unit.analysis.synthetic import TOY_SCORES, TRANSPORTS, Synthetic
 

@@ -11,8 +11,7 @@ from scipy import stats
 from mplab.analysis.metric import Metric, Value
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.scoring import CellScores
-from mplab.analysis.statistics.contrast import BCA, SIGNED_RANK, contrast, corrected
-from mplab.analysis.statistics.correction import benjamini_hochberg, holm
+from mplab.analysis.statistics.contrast import BCA, SIGNED_RANK, benjamini_hochberg, contrast, corrected, holm
 from mplab.analysis.statistics.distribution import QUANTILES, kolmogorov_smirnov, quantile_shifts
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.paired import geometric_ratio

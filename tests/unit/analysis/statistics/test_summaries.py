@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from mplab.analysis.metric import Metric, Value
-from mplab.analysis.order import label_sort_key
+from mplab.analysis.metric import Metric, Value, label_sort_key
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.scores.shares import interface_shares

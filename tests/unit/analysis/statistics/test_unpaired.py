@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mplab.analysis.scores.quantities import in_unit, units_like
+from mplab.analysis.metric import in_unit, units_like
 from mplab.analysis.statistics import unpaired
 from mplab.analysis.statistics.effects import Sample
 

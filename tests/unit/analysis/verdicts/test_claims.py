@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 
 from mplab.analysis.metric import Metric, Value
-from mplab.analysis.pipeline import summary_json
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.scoring import CellScores
 from mplab.analysis.statistics.effects import Interval
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 from mplab.analysis.verdicts.claims import Outcome, judge, outcomes
-from tests.unit.analysis.synthetic import Synthetic
+from tests.unit.analysis.synthetic import Synthetic, summary_json
 
 TIME = Metric("time", "Download time", "s", "lower", headline=True)
 RATE = Metric("time", "Rate", "Mbit/s", "higher", headline=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.analysis.errors import BudgetError, NotAnalysedError
-from mplab.analysis.pipeline import analyze, summary_json
+from mplab.analysis.pipeline import analyze
 from mplab.analysis.record.run import Run, read_run
 from mplab.analysis.report.trendpage import trend_page
 from mplab.analysis.results.frames import Results, load
@@ -17,7 +17,7 @@ from mplab.analysis.verdicts.compare import ComparedRuns, MetricChange, compare,
 from mplab.analysis.verdicts.gate import GateCheck, change_text, checks
 from mplab.analysis.verdicts.trend import experiments, histories, shifts
 from tests.unit.analysis.report.test_report import Page
-from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic
+from tests.unit.analysis.synthetic import TRANSPORTS, Synthetic, summary_json
 
 Nights = Callable[..., list[Run]]
 AT_MOST_1S = {"metric": "time", "transport": "mptcp", "at_most": {"value": 1000, "unit": "ms"}}
@@ -131,7 +131,7 @@ def test_limits_are_judged_in_the_run_and_in_the_comparison(nights: Nights) -> N
     (bad,) = summary_json(broken.directory)["budgets"]
     assert (good["verdict"], bad["verdict"]) == ("kept", "broken")
     assert (bad["limit"], bad["unit"]) == (1.0, "s")
-    assert bad["text"].endswith("allowed is at most 1 s (n = 6)")
+    assert bad["text"].endswith("allowed: at most 1 s (n = 6)")
     page = Page((broken.directory / "report" / "index.html").read_text()).text
     assert "files · mptcp · baseline · time · 1 MB" in page
     assert states(checks(compare([kept], broken)))["limit", "mptcp"] == "failed"
@@ -151,7 +151,7 @@ def test_a_budget_of_what_was_not_measured_is_broken(nights: Nights) -> None:
     budgets = [{**AT_MOST_1S, "transport": "mpflex"}, {"metric": "nothing", "no_worse_than_percent": 5}]
     before, after = nights(2, budgets=budgets)
     (kept,) = summary_json(after.directory)["budgets"]
-    assert kept["text"] == "time: nothing was measured of it"
+    assert kept["text"] == "time: not measured"
     failed = [check for check in checks(compare([before], after)) if check.state == "failed"]
     assert [check.kind for check in failed] == ["limit", "no worse than"]
 
@@ -171,7 +171,7 @@ def test_what_was_asked_otherwise_is_said(nights: Nights) -> None:
     content["experiment"]["congestion_control"] = "bbr"
     manifest.write_text(json.dumps(content))
     warnings = compare([before], read_run(after.directory)).warnings
-    assert [warning.split(" is not")[0] for warning in warnings] == ["congestion control", "link baseline"]
+    assert [warning.split(" differs from")[0] for warning in warnings] == ["congestion control", "link baseline"]
 
 
 def test_runs_without_a_common_series_fail_the_gate_and_say_so_first(nights: Nights) -> None:

@@ -11,8 +11,7 @@ from mplab.analysis.figures.style import Drawing
 from mplab.analysis.record.run import read_run
 from mplab.analysis.scores.plugins import load
 from mplab.analysis.scores.scoring import score_cell
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import summarise
+from mplab.analysis.statistics.summaries import Analysis, summarise
 from mplab.scenarios.base.figures import playback
 from tests.unit.analysis.synthetic import Synthetic
 from tests.unit.scenarios.scoring.test_playback import SMOOTH, stalled

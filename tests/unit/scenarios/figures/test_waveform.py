@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mplab.analysis.record.run import read_run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.scenarios.base.figures.waveform import COLUMNS, draw, envelope
 from mplab.scenarios.base.scoring.sound import Melody, playback
 from tests.unit.analysis import traces as made_up
@@ -68,9 +68,9 @@ def test_below_it_is_what_the_networks_carried_on_the_same_axis(run: Path) -> No
     (drawing,) = draw(Analysis(read_run(run)))
     root = ET.fromstring(drawing.svg)  # noqa: S314 - our own
     text = " ".join(root.itertext())
-    wanted = ("Stream asked for", "WiFi", "Cellular", "Retransmission", "Reinjection", "WiFi gone", "Payload")
+    wanted = ("Stream requested", "WiFi", "Cellular", "Retransmission", "Reinjection", "WiFi gone", "Payload")
     assert [word for word in wanted if word not in text] == []
-    assert "Stream asked for" not in bare
+    assert "Stream requested" not in bare
     assert float(root.get("height", "0pt")[:-2]) > float(ET.fromstring(bare).get("height", "0pt")[:-2])  # noqa: S314
 
 

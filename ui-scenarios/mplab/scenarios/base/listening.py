@@ -39,12 +39,12 @@ _LISTEN_BOUNDS = between("listen", 1, LONGEST_S, "from {least} to {most} is poss
 class ListeningParameters(Parameters):
     """Parameters of every app that is listened to."""
 
-    listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="From the tap on.")
+    listen: Annotated[DurationS, _LISTEN_BOUNDS] = Field(LONGEST_S, description="Listening time, from the tap on.")
     patience: Annotated[DurationS, between("patience", 1, 60, "from {least} to {most} is needed")] = Field(
-        10.0, description="Without a byte, until the app sends another request."
+        10.0, description="Time without a byte after which the app sends another request."
     )
     buffer: Annotated[DurationS, between("buffer", 0.1, 30)] = Field(
-        2.0, description="Of sound, before it is played: at the start, and after it has run out."
+        2.0, description="Sound in the buffer before playback starts, and before it resumes after a silence."
     )
 
 

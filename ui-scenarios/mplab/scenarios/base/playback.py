@@ -3,9 +3,10 @@
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from itertools import pairwise
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -14,12 +15,17 @@ from mplab.drivers.ui import BrowserUi
 from mplab.format.units import DurationS
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
-from mplab.scenarios.base.smoothness import disturbances
 from mplab.userfiles.app import App
 
 MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3), unless the clips take longer."""
 PAGE_TIMEOUT_S = 30.0
+MAX_DROPPED_PERCENT = 5.0
+"""Largest accepted share of dropped frames, %. A larger share means that the host limited the picture."""
+MAX_CLOCK_GAP_S = 1.0
+"""Largest accepted gap between two samples, s. The page samples every 250 ms: after a larger gap it was blocked."""
+MIN_BUFFER_S = 1.0
+"""Smallest buffer level, s, at which a stall is the host's: ``host_stalls`` in `scoring.playback`."""
 
 _SERVICE = "dash"
 _OPEN_S, _USUAL_STARTUP_S, _SLACK_S = 3.0, 1.5, 30.0
@@ -34,14 +40,16 @@ class PlaybackParameters(Parameters):
     highest: str
 
     watch: Annotated[DurationS, Field(ge=1)] = Field(
-        25.0, description="How long the user watches each clip, from its first picture on, unless it ends before."
+        25.0, description="Time for which the user watches each clip, from its first picture on; less if the clip ends."
     )
-    patience: Annotated[DurationS, Field(ge=1)] = Field(10.0, description="How long the user waits for the picture.")
+    patience: Annotated[DurationS, Field(ge=1)] = Field(
+        10.0, description="Maximum time that the user waits for the picture."
+    )
     pause: DurationS = Field(1.0, description="Rest in the list before each clip.")
     adaptation: Literal["capacity", "buffer", "dynamic"] = Field(
         "capacity",
-        description="What chooses the quality: the throughput of the last segments (CBA), the buffer (BOLA), or "
-        "what dash.js does by itself.",
+        description="Rule that selects the quality: throughput of the last segments (CBA), buffer (BOLA), or "
+        "the default of dash.js.",
     )
 
     @field_validator("clips")
@@ -117,7 +125,7 @@ class _Session(Session[PlaybackParameters]):
                     self._observe(visit, clip)
                 raise
             if not self._observe(visit, clip):
-                raise StepError(f"{self.scenario.name}: {clip}: the player tells of no segment")
+                raise StepError(f"{self.scenario.name}: {clip}: the player reported no segment")
 
     def _watch(self, clip: str) -> None:
         ui, elements, name = self.ui, self.scenario.app.elements, self.scenario.name
@@ -126,8 +134,8 @@ class _Session(Session[PlaybackParameters]):
         try:
             ui.wait(elements["started"], timeout_s=patience)
         except StepError as error:
-            said = self._status()
-            raise StepError(f"{name}: {clip}: no picture within {patience:g} s, {said}: {error}") from error
+            status_text = self._status()
+            raise StepError(f"{name}: {clip}: no picture within {patience:g} s, {status_text}: {error}") from error
         leave_at = time.monotonic() + self.parameters.watch
         while (left := leave_at - time.monotonic()) > 0:
             time.sleep(min(_LOOK_EVERY_S, left))
@@ -140,8 +148,8 @@ class _Session(Session[PlaybackParameters]):
 
     def _status(self) -> str:
         with contextlib.suppress(StepError):
-            return f"the player says {self.ui.read(self.scenario.app.elements['status'])!r}"
-        return "the player says nothing"
+            return f"the player reports {self.ui.read(self.scenario.app.elements['status'])!r}"
+        return "the player reports no status"
 
     def _observe(self, visit: int, clip: str) -> int:
         """Observe the player's new records; warn if they show a slow host. Return how many of them are segments."""
@@ -152,3 +160,46 @@ class _Session(Session[PlaybackParameters]):
         for text in disturbances(records):
             self.context.warn(f"{clip}: {text}")
         return sum(record["event"] == "segment" for record in records)
+
+
+Record = Mapping[str, Any]
+
+
+def disturbances(records: Sequence[Record]) -> list[str]:
+    """Return a sentence for each kind of disturbance of a clip that a slow network cannot cause; empty: none.
+
+    Args:
+        records: the player's records of one clip, in order: ``sample`` (``at``, ``frames``, ``dropped``), ``playing``,
+            ``waiting`` (``buffer_s``).
+    """
+    samples = [record for record in records if record["event"] == "sample"]
+    return [*_dropped(samples), *_gaps(samples), *_stalls(records)]
+
+
+def _dropped(samples: Sequence[Record]) -> list[str]:
+    if not samples or not samples[-1]["frames"]:
+        return []
+    percent = 100 * samples[-1]["dropped"] / samples[-1]["frames"]
+    if percent <= MAX_DROPPED_PERCENT:
+        return []
+    return [
+        f"the host was busy: {percent:.1f} % of the frames came too late for the screen "
+        f"(more than {MAX_DROPPED_PERCENT:g} %)"
+    ]
+
+
+def _gaps(samples: Sequence[Record]) -> list[str]:
+    longest_s = max((after["at"] - before["at"] for before, after in pairwise(samples)), default=0.0)
+    if longest_s <= MAX_CLOCK_GAP_S:
+        return []
+    return [f"the host was busy: the page was blocked for {longest_s:.1f} s (more than {MAX_CLOCK_GAP_S:g} s)"]
+
+
+def _stalls(records: Sequence[Record]) -> list[str]:
+    began = next((index for index, record in enumerate(records) if record["event"] == "playing"), len(records))
+    stalls = sum(
+        record["event"] == "waiting" and record.get("buffer_s", 0.0) >= MIN_BUFFER_S for record in records[began:]
+    )
+    if not stalls:
+        return []
+    return [f"the host was busy: the player stopped {stalls} times with {MIN_BUFFER_S:g} s or more in its buffer"]

@@ -60,7 +60,7 @@ class DevToolsFactory(Protocol):
 
 
 def _not_declared(*_arguments: object, **_options: object) -> NoReturn:
-    raise StepError("a scenario may use only what it declares: services, needs_ui")
+    raise StepError("the scenario has not declared this resource. Declare it in services or needs_ui")
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Sampled:
 
         A bound is the middle between two samples, so its error is at most half of `resolution_s`.
         """
-        found: list[Spell] = []
+        spells_found: list[Spell] = []
         before: ScreenSample | None = None
         began: float | None = None
         for look in self.looks:
@@ -116,10 +116,10 @@ class Sampled:
             if name in look.shown and began is None:
                 began = between
             elif name not in look.shown and began is not None:
-                found.append(Spell(began, between))
+                spells_found.append(Spell(began, between))
                 began = None
             before = look
-        return [*found, Spell(began, None)] if began is not None else found
+        return [*spells_found, Spell(began, None)] if began is not None else spells_found
 
     def fields(self, spinner: str, *, started: str = "") -> Rebuffering:
         """Return the fields of the observation ``rebuffering``.
@@ -133,14 +133,14 @@ class Sampled:
             StepError: there is no sample.
         """
         if not self.looks:
-            raise StepError("nothing was looked at")
+            raise StepError("there is no sample of the screen")
         first = self.looks[0].t
         playing = self._plays_from(spinner, started)
         stalls = [spell for spell in self.spells(spinner) if playing is not None and spell.began >= playing]
         took = sorted(look.took_s for look in self.looks)
         return {
             "startup_s": None if playing is None else round(playing - first, 3),
-            "stalls": [{"at": round(one.began, 3), "duration_s": one.duration_s} for one in stalls],
+            "stalls": [{"at": round(stall.began, 3), "duration_s": stall.duration_s} for stall in stalls],
             "every_s": self.every_s,
             "resolution_s": round(self.resolution_s, 3),
             "looks": len(self.looks),
@@ -198,7 +198,7 @@ def sample(
 
 
 def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> ScreenSample | None:
-    asked, clock = time.time(), time.monotonic()
+    begin, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock
     try:
@@ -207,7 +207,7 @@ def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[No
         raise StepError(f"looking at the screen: {error}") from error
     if watch(windows):
         return None
-    found = {name: find_node(windows, selector) for name, selector in elements.items()}
+    nodes = {name: find_node(windows, selector) for name, selector in elements.items()}
     return ScreenSample(
-        asked + took_s / 2, took_s, {name: node.label for name, node in found.items() if node is not None}
+        begin + took_s / 2, took_s, {name: node.label for name, node in nodes.items() if node is not None}
     )

@@ -49,11 +49,11 @@ Size = Annotated[
 class UploadParameters(Parameters):
     """Parameters of every upload; the file goes in one piece."""
 
-    size: Size = Field(20_000_000, description="Of a file.")
-    files: int = Field(2, ge=1, le=5, description="At most so many, one after the other.")
-    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Before each upload.")
+    size: Size = Field(20_000_000, description="Size of a file.")
+    files: int = Field(2, ge=1, le=5, description="Maximum number of files, one after the other.")
+    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest before each upload.")
     limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(
-        MAX_TEST_S, description="Of the test; an upload that needs more is cancelled."
+        MAX_TEST_S, description="Maximum duration of the test; an upload that needs more is cancelled."
     )
 
     @property
@@ -212,8 +212,10 @@ class _Session(Session[UploadParameters]):
         name = self.scenario.name
         for block in result["blocks"]:
             if file.sha256.get(block["offset"]) != block["sha256"]:
-                what = f"the block at {block['offset']} ({block['bytes']} bytes)"
-                raise StepError(f"{name}: {file.path.name}: the server has something else in {what} than was sent")
+                block_text = f"the block at {block['offset']} ({block['bytes']} bytes)"
+                raise StepError(
+                    f"{name}: {file.path.name}: the server received other bytes than were sent in {block_text}"
+                )
         if result["state"] == "done" and len(result["blocks"]) != len(file.sha256):
             raise StepError(f"{name}: {len(result['blocks'])} of {len(file.sha256)} blocks have an answer")
 

@@ -55,7 +55,9 @@ class _Session(Session[CallParameters]):
         visit, duration_s = self.visit, self.parameters.duration
         callee = visit.app.links.get(_LINK)
         if callee is None:
-            raise StepError(f"{visit.app.package}: its section in app.yaml has no link {_LINK!r}: whom to call")
+            raise StepError(
+                f"{visit.app.package}: its section in app.yaml has no link {_LINK!r}. Add the address to call"
+            )
         visit.ui.type(visit.element("address"), callee)
         visit.ui.tap(visit.element("call"))
         dialled = time.time()

@@ -61,8 +61,8 @@ class _About(TypedDict):
 
 def events(ui: BrowserUi) -> dict[str, float]:
     """Return state of the call → last time at which it was reached, unix seconds."""
-    found: dict[str, float] = ui.evaluate(_EVENTS)
-    return found
+    times: dict[str, float] = ui.evaluate(_EVENTS)
+    return times
 
 
 def statistics(ui: BrowserUi) -> list[Sample]:
@@ -72,8 +72,8 @@ def statistics(ui: BrowserUi) -> list[Sample]:
 
 def late_beats(ui: BrowserUi) -> list[list[float]]:
     """Return the heartbeats that came late, of the page and of the voice: due unix time, s, and delay, s."""
-    found: list[list[float]] = ui.evaluate(_BEATS)
-    return found
+    beats: list[list[float]] = ui.evaluate(_BEATS)
+    return beats
 
 
 def _flat(sample: Sample) -> Sample:
@@ -120,11 +120,11 @@ def sound(ui: BrowserUi, track: Track) -> Sound:
     """
     about: _About | None = ui.evaluate(f"return call.{track} && call.{track}.about();")
     if not about or not about["samples"]:
-        raise StepError(f"call: no sound: nothing came from the track of what is {track}")
+        raise StepError(f"call: no sound: the track {track!r} has no samples")
     pieces = [base64.b64decode(ui.evaluate(f"return call.{track}.piece({index});")) for index in range(about["pieces"])]
     data = b"".join(pieces)
     if len(data) != 2 * about["kept"]:
-        raise StepError(f"call: {len(data) // 2} of {about['kept']} samples of what was {track} could be read")
+        raise StepError(f"call: {len(data) // 2} of {about['kept']} samples of the track {track!r} were read")
     return Sound(data, about["rate"], about["clock"], about["gaps"])
 
 

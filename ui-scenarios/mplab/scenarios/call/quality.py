@@ -1,8 +1,9 @@
-"""Rate received speech: locate it in a recording, and compute its PESQ MOS."""
+"""Rate received speech: locate it in a recording, find the wall-clock time of samples, and compute the PESQ MOS."""
 
 import importlib
 import importlib.util
 import wave
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import gcd
@@ -13,7 +14,50 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import fftconvolve, resample_poly
 
-from .clock import Clock
+_AROUND_S = 1.0
+_LEAST_PAUSE_S = 0.005
+
+
+class Clock:
+    """The wall-clock times of a track's samples.
+
+    The recording program notes pairs: the number of samples so far, and the wall-clock time. A pair is late when the
+    program waited for a processor. Each pair therefore takes the smallest delay of all pairs within 1 s before and
+    after it. A delay that lasts longer is a pause of the track: the player requested no samples.
+
+    Args:
+        pairs: number of samples so far, and unix time, s; about ten pairs per second.
+        rate_hz: samples per second.
+    """
+
+    def __init__(self, pairs: Sequence[Sequence[float]], rate_hz: float) -> None:
+        columns = np.asarray(pairs, dtype=float)
+        self._positions_s = columns[:, 0] / rate_hz
+        self._times = columns[:, 1]
+        late = self._times - self._positions_s
+        starts = np.searchsorted(self._positions_s, self._positions_s - _AROUND_S)
+        ends = np.searchsorted(self._positions_s, self._positions_s + _AROUND_S, side="right")
+        self._began = np.array([late[start:end].min() for start, end in zip(starts, ends, strict=True)])
+
+    def time_at(self, position_s: float) -> float:
+        """Return the unix time, s, of the sample at `position_s` seconds from the start of the recording."""
+        return float(np.interp(position_s, self._positions_s, self._began)) + position_s
+
+    def position_at(self, time: float) -> float:
+        """Return the position, in seconds from the start of the recording, of the sample at a unix time, s."""
+        position_s: float = np.interp(time, np.maximum.accumulate(self._began + self._positions_s), self._positions_s)
+        return float(position_s)
+
+    def pauses(self) -> list[list[float]]:
+        """Return the pauses of the track: start (unix seconds, within 0.2 s) and length (seconds)."""
+        steps = np.diff(self._began)
+        return [[float(self._times[at]) - _AROUND_S, float(steps[at])] for at in np.flatnonzero(steps > _LEAST_PAUSE_S)]
+
+    @property
+    def pause_s(self) -> float:
+        """Total length of all pauses, s."""
+        return float(np.maximum(np.diff(self._began), 0).sum())
+
 
 RATE_HZ = 16_000
 """Sampling rate of all samples in this module, that of wide-band PESQ."""
@@ -142,13 +186,13 @@ def hear(
     length = round(PIECE_S * RATE_HZ)
     shifts, delays = [], []
     for first in range(start, end - length + 1, length):
-        said = said_at + (first - start) / RATE_HZ
-        expected = round(clock.position_at(said) * RATE_HZ)
+        said_at_piece = said_at + (first - start) / RATE_HZ
+        expected = round(clock.position_at(said_at_piece) * RATE_HZ)
         earliest, latest = expected - round(_EARLY_S * RATE_HZ), expected + round(LATEST_S * RATE_HZ)
-        place = find(reference[first : first + length], recording, first=earliest, last=latest)
-        if place.strength >= FOUND_STRENGTH:
-            shifts.append(place.index - first)
-            delays.append(clock.time_at(place.index / RATE_HZ) - said)
+        match = find(reference[first : first + length], recording, first=earliest, last=latest)
+        if match.strength >= FOUND_STRENGTH:
+            shifts.append(match.index - first)
+            delays.append(clock.time_at(match.index / RATE_HZ) - said_at_piece)
     # Not found: rate the sound at the position of an undelayed utterance.
     shift = round(float(np.median(shifts))) if shifts else round(clock.position_at(said_at) * RATE_HZ) - start
     degraded = cut(recording, start + shift, end - start)

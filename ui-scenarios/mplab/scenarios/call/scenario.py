@@ -18,7 +18,7 @@ from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
 from . import page, quality, stalls
-from .clock import Clock
+from .quality import Clock
 from .speech import Speech, Utterance
 
 APP = load_app(Path(__file__).parent)
@@ -46,9 +46,12 @@ class CallParameters(Parameters):
     """Parameters of the scenario `call`."""
 
     duration: DurationS = Field(
-        LONGEST_S, ge=SHORTEST_S, le=LONGEST_S, description="Speech of one call: the whole utterances that fit into it."
+        LONGEST_S,
+        ge=SHORTEST_S,
+        le=LONGEST_S,
+        description="Duration of the speech of a call, which has the whole utterances that fit into it.",
     )
-    calls: int = Field(1, ge=1, le=20, description="How often is called, one call after the other.")
+    calls: int = Field(1, ge=1, le=20, description="Number of calls, one after the other.")
     pause: DurationS = Field(3.0, description="Rest between two calls.")
 
 
@@ -280,10 +283,10 @@ class _Call:
         first = self._said[0]
         reference = quality.read_wav(self._speech.reference)
         start, end = (round(at * quality.RATE_HZ) for at in (first.start_s, first.end_s))
-        place = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
-        if place.strength < _SAID_STRENGTH:
+        match = quality.find(reference[start:end], quality.from_bytes(spoken.data, spoken.rate_hz))
+        if match.strength < _SAID_STRENGTH:
             raise CheckError(
-                f"call {self._name}: the desktop did not say what it should (correlation {place.strength:.2f}, "
+                f"call {self._name}: the desktop did not send the recorded speech (correlation {match.strength:.2f}, "
                 f"{spoken.gaps} gaps): the host is too busy"
             )
         observe, call = self._context.observe, self._name
@@ -293,12 +296,12 @@ class _Call:
         observe("stalls", call=call, **late)
         late["phone"] += player.pauses()
         late["desktop"] += microphone.pauses()
-        offset_s = place.index / quality.RATE_HZ - first.start_s
+        offset_s = match.index / quality.RATE_HZ - first.start_s
         for utterance in self._said:
             said_at = round(microphone.time_at(offset_s + utterance.start_s), 6)
             item = {**asdict(utterance), "said_at": said_at}
             span = stalls.span_of(item)
-            item["stalls_ms"] = {who: stalls.worst_ms(found, span) for who, found in late.items()}
+            item["stalls_ms"] = {who: stalls.worst_ms(own_stalls, span) for who, own_stalls in late.items()}
             observe("utterance", call=call, **item, reference=REFERENCE)
             self._said_at[utterance.number] = said_at
             self.disturbed.append(stalls.is_disturbed(item))
@@ -328,12 +331,12 @@ def check_candidates(call: str, candidates: Mapping[str, Sequence[page.Sample]])
     """Raise StepError unless each candidate pair in use was a pair of relays, reached over TCP."""
     for who, used in candidates.items():
         if not used:
-            raise StepError(f"call {call}: the {who} does not say by which way it was connected")
+            raise StepError(f"call {call}: the {who} reports no candidate pair")
         for pair in used:
             local, remote = pair.get("local", {}), pair.get("remote", {})
-            found = (local.get("candidateType"), local.get("relayProtocol"), remote.get("candidateType"))
-            if found != ("relay", "tcp", "relay"):
-                raise StepError(f"call {call}: the {who} was connected by {found}, a relay by TCP was asked for")
+            kinds = (local.get("candidateType"), local.get("relayProtocol"), remote.get("candidateType"))
+            if kinds != ("relay", "tcp", "relay"):
+                raise StepError(f"call {call}: the {who} used {kinds}; relays over TCP are required")
 
 
 def concealed_share(inbound: Mapping[str, float]) -> float:
@@ -346,9 +349,9 @@ def judge_control(concealed: float, mos: quality.Mos | None) -> None:
     """Raise CheckError when the control call has too much concealed sound or too low a MOS."""
     problems = []
     if concealed > CONTROL_CONCEALED:
-        problems.append(f"{concealed:.1%} of its sound was made up ({CONTROL_CONCEALED:.0%} are allowed)")
+        problems.append(f"{concealed:.1%} of its sound was concealed (allowed: {CONTROL_CONCEALED:.0%})")
     if mos is not None and mos.wide < CONTROL_MOS:
-        problems.append(f"its MOS is {mos.wide:.2f} ({CONTROL_MOS:g} is the least, wide band)")
+        problems.append(f"its wide-band MOS is {mos.wide:.2f} (minimum: {CONTROL_MOS:g})")
     if problems:
         raise CheckError(f"the control call over open links: {', '.join(problems)}: the host is too busy for calls")
 
@@ -357,8 +360,8 @@ def judge_stalls(disturbed: Sequence[bool]) -> None:
     """Raise CheckError when stalls of the host disturbed more than `stalls.MOST_DISTURBED` of the utterances."""
     if sum(disturbed) > stalls.MOST_DISTURBED * len(disturbed):
         raise CheckError(
-            f"in {sum(disturbed)} of {len(disturbed)} utterances a browser or the host stood still for more than "
-            f"{stalls.DISTURBED_MS:g} ms ({stalls.MOST_DISTURBED:.0%} are allowed): the host is too busy for calls"
+            f"in {sum(disturbed)} of {len(disturbed)} utterances a browser or the host was blocked for more than "
+            f"{stalls.DISTURBED_MS:g} ms (allowed: {stalls.MOST_DISTURBED:.0%}): the host is too busy for calls"
         )
 
 

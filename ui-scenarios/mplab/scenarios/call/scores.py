@@ -1,6 +1,7 @@
 """Score calls as the phone's user hears them, utterance by utterance."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Literal
@@ -21,8 +22,9 @@ from mplab.analysis.metric import (
 )
 from mplab.scenarios.base.scoring.waiting import DIRECTIONS, wait_of
 
-from . import packets, quality, stalls
-from .clock import Clock
+from . import quality, stalls
+from .quality import Clock
+from .stalls import Span
 
 _EACH = ("call", "utterance")
 _ANY: Limits = (None, None)
@@ -106,17 +108,19 @@ METRICS: tuple[Metric, ...] = (
 _CONTROL = "control"
 TURN_PORT = 3478
 """Port of the TURN server that relays the calls (proxy-docker/mplab/services/turn)."""
+_SETTLED_S = 2.0
+"""Time from a call's first sample in which the player adapts its buffer, s. Jitter values of this time are ignored."""
 
 
 def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame], folder: Path) -> list[Value]:
     """Return the values of a cell: over all its calls, and for each utterance. Disturbed utterances are left out."""
     control = [item for item in observations if item.get("call") == _CONTROL]
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
-    said = [item for item in calls if item["event"] == "utterance"]
-    disturbed = [item for item in said if stalls.is_disturbed(item)]
+    utterances = [item for item in calls if item["event"] == "utterance"]
+    disturbed = [item for item in utterances if stalls.is_disturbed(item)]
     kept = [item for item in calls if item not in disturbed]
-    values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, said, disturbed)]
-    values += [Value("setup_time", fmean(found))] if (found := _of(calls, "call", "setup_s")) else []
+    values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, utterances, disturbed)]
+    values += [Value("setup_time", fmean(setups_s))] if (setups_s := _of(calls, "call", "setup_s")) else []
     values += [*_seen(calls), *look_resolution(calls)]
     rated = {value.metric: value.value for value in (*_heard(control, folder), *_measured(control, []))}
     names = {"control_mos_wide": "mos_wide", "control_concealment": "concealment"}
@@ -140,13 +144,15 @@ def _seen(calls: Sequence[Observation]) -> list[Value]:
     ]
 
 
-def _host(calls: Sequence[Observation], said: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
+def _host(
+    calls: Sequence[Observation], utterances: Sequence[Observation], disturbed: Sequence[Observation]
+) -> list[Value]:
     """Return the host's stalls and the pauses of microphone and player."""
     values = []
-    if said:
-        worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in said)
+    if utterances:
+        worst = max(max(item.get("stalls_ms", {}).values(), default=0.0) for item in utterances)
         values += [
-            Value("utterances_disturbed", 100 * len(disturbed) / len(said)),
+            Value("utterances_disturbed", 100 * len(disturbed) / len(utterances)),
             Value("host_stall_worst", worst),
         ]
     for name, event in (("player_pauses", "heard"), ("caller_pauses", "spoken")):
@@ -174,8 +180,8 @@ def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
     for track in (item for item in observations if item["event"] == "heard"):
         recording = quality.read_wav(inside(folder, track["file"]))
         clock = Clock(track["clock"], track["rate_hz"])
-        said = [item for item in observations if item["event"] == "utterance" and item["call"] == track["call"]]
-        for utterance in said:
+        utterances = [item for item in observations if item["event"] == "utterance" and item["call"] == track["call"]]
+        for utterance in utterances:
             bounds_s = (utterance["start_s"], utterance["end_s"])
             reference = quality.read_wav(inside(folder, utterance["reference"]))
             heard = quality.hear(reference, recording, clock, bounds_s=bounds_s, said_at=utterance["said_at"])
@@ -208,8 +214,62 @@ def _rated(heard: quality.HeardUtterance, labels: Mapping[str, str]) -> list[Val
 
 def _measured(observations: Sequence[Observation], disturbed: Sequence[Observation]) -> list[Value]:
     """Return the values of the phone's ``getStats`` (W3C webrtc-stats) outside of disturbed utterances."""
-    spans: dict[str, list[stalls.Span]] = {}
+    spans: dict[str, list[Span]] = {}
     for item in disturbed:
         spans.setdefault(str(item["call"]), []).append(stalls.span_of(item))
     samples = [item for item in observations if item["event"] == "statistics" and item["side"] == "phone"]
-    return [Value(name, value) for name, value in packets.measured(samples, spans).items()]
+    return [Value(name, value) for name, value in statistics_values(samples, spans).items()]
+
+
+def statistics_values(samples: Sequence[Observation], left_out: Mapping[str, Sequence[Span]]) -> dict[str, float]:
+    """Score voice packets and the player by ``getStats`` (W3C webrtc-stats): return metric → value over all calls.
+
+    Args:
+        samples: observations ``statistics`` of the phone.
+        left_out: call → spans to ignore, unix seconds.
+    """
+    by_call: dict[str, list[Observation]] = {}
+    for sample in samples:
+        if "inbound" in sample:
+            by_call.setdefault(str(sample["call"]), []).append(sample)
+    seconds = [
+        (before, after)
+        for call, samples_of_call in by_call.items()
+        for before, after in pairwise(samples_of_call)
+        if not _within(before["at"], after["at"], left_out.get(call, ()))
+    ]
+    return {**_shares(seconds), **_jitter(seconds, by_call)}
+
+
+def _within(begin: float, end: float, spans: Sequence[Span]) -> bool:
+    return any(begin < last and end > first for first, last in spans)
+
+
+_Seconds = Sequence[tuple[Observation, Observation]]
+
+
+def _shares(seconds: _Seconds) -> dict[str, float]:
+    """Return the metrics that divide the growth of one counter by the growth of another counter."""
+
+    def grown(name: str, group: str = "inbound") -> float:
+        growth = (after.get(group, {}).get(name, 0) - before.get(group, {}).get(name, 0) for before, after in seconds)
+        return float(sum(growth))
+
+    received, lost = grown("packetsReceived"), max(0.0, grown("packetsLost"))
+    quotients = {
+        "concealment": (100 * grown("concealedSamples"), grown("totalSamplesReceived")),
+        "packets_lost": (100 * lost, received + lost),
+        "packets_discarded": (100 * grown("packetsDiscarded"), received),
+        "jitter_buffer_delay": (1000 * grown("jitterBufferDelay"), grown("jitterBufferEmittedCount")),
+        "call_round_trip": (1000 * grown("totalRoundTripTime", "pair"), grown("responsesReceived", "pair")),
+        "voice_rate": (8 * grown("bytesReceived") / 1000, sum(after["at"] - before["at"] for before, after in seconds)),
+    }
+    return {name: above / below for name, (above, below) in quotients.items() if below > 0}
+
+
+def _jitter(seconds: _Seconds, by_call: Mapping[str, Sequence[Observation]]) -> dict[str, float]:
+    settled = {call: samples_of_call[0]["at"] + _SETTLED_S for call, samples_of_call in by_call.items()}
+    jitter_ms = [
+        1000 * after["inbound"]["jitter"] for _, after in seconds if after["at"] >= settled[str(after["call"])]
+    ]
+    return {"voice_jitter": fmean(jitter_ms), "voice_jitter_worst": max(jitter_ms)} if jitter_ms else {}

@@ -15,9 +15,11 @@ class DailymotionParameters(PlaybackParameters):
     clips: tuple[Literal["clip-1", "clip-2", "clip-3"], ...] = Field(
         ("clip-1", "clip-2", "clip-3"),
         min_length=1,
-        description="Which clips of 25 s, in this order (baerts2015 §4.3).",
+        description="Clips to watch, 25 s each, in this order (baerts2015 §4.3).",
     )
-    highest: Literal["240p", "360p", "480p", "720p", "1080p"] = Field("1080p", description="The best quality allowed.")
+    highest: Literal["240p", "360p", "480p", "720p", "1080p"] = Field(
+        "1080p", description="Best quality that the player may select."
+    )
 
 
 SCENARIO = PlaybackScenario(

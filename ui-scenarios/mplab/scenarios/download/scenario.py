@@ -15,7 +15,7 @@ from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 
 from . import curl
-from .content import MAX_SIZE_BYTES, Server, stream_sha256
+from .curl import MAX_SIZE_BYTES, Server, stream_sha256
 
 MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3)."""
@@ -34,10 +34,12 @@ class FlowGroup(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    flows: int = Field(ge=1, le=1000, description="How many files.")
-    concurrent: int = Field(1, ge=1, le=100, description="How many at a time.")
-    size: Size = Field(description="Of each file.")
-    every: DurationS = Field(0.0, le=600, description="From the start of a file to that of the next; 0 s: at once.")
+    flows: int = Field(ge=1, le=1000, description="Number of files.")
+    concurrent: int = Field(1, ge=1, le=100, description="Number of concurrent files.")
+    size: Size = Field(description="Size of each file.")
+    every: DurationS = Field(
+        0.0, le=600, description="Time from the start of a file to that of the next; 0 s: all at once."
+    )
 
     @model_validator(mode="after")
     def _one_at_a_time(self) -> "FlowGroup":
@@ -66,11 +68,13 @@ class DownloadParameters(Parameters):
     """Parameters of the scenario `download`."""
 
     sizes: tuple[Size, ...] = Field(
-        (10_000, 100_000, 1_000_000, 10_000_000), max_length=_MAX_RESULTS, description="One file of each."
+        (10_000, 100_000, 1_000_000, 10_000_000),
+        max_length=_MAX_RESULTS,
+        description="Sizes of the files, one file each.",
     )
     bundles: tuple[FlowGroup, ...] = Field((), max_length=_MAX_RESULTS, description="Bundles of short flows.")
-    pause: DurationS = Field(0.2, description="Between two files or bundles.")
-    server: Server = Field("dl", description="By which of its names the server is asked.")
+    pause: DurationS = Field(0.2, description="Rest between two files or bundles.")
+    server: Server = Field("dl", description="Name by which the app addresses the server.")
 
     @model_validator(mode="after")
     def _something_to_do(self) -> "DownloadParameters":
@@ -158,12 +162,12 @@ def _download(context: Context, size: int, server: Server, deadline: float) -> N
     _check(transfer, size, f"download of {label}", problem)
     digest = re.match(r"[0-9a-f]{64}", answer.stdout)
     if digest is None or digest.group() != stream_sha256(size):
-        raise StepError(f"download of {label}: {size} bytes came, but not those that {server}.lab has")
+        raise StepError(f"download of {label}: {size} bytes came, with another SHA-256 than those of {server}.lab")
     context.observe("download", size=label, size_bytes=size, verified=True, **transfer.fields(), **_way(context))
 
 
 def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadline: float) -> None:
-    what = f"bundle of {bundle.title}"
+    name = f"bundle of {bundle.title}"
     left_s = _left_s(deadline)
     flows = curl.Flows(bundle.flows, bundle.concurrent, bundle.every)
     program = context.phone.program(CURL)
@@ -171,9 +175,9 @@ def _download_bundle(context: Context, bundle: FlowGroup, server: Server, deadli
     answer = context.phone.shell(argv, timeout_s=left_s + 5, check=False)
     transfers, problem = curl.parse(answer.stderr)
     for transfer in transfers:
-        _check(transfer, bundle.size, f"{what}: flow {transfer.flow}", problem)
+        _check(transfer, bundle.size, f"{name}: flow {transfer.flow}", problem)
     if sorted(transfer.flow for transfer in transfers) != list(range(1, bundle.flows + 1)):
-        raise StepError(f"{what}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
+        raise StepError(f"{name}: {len(transfers)} flows have a result: {problem or 'nothing from curl'}")
     context.observe(
         "bundle",
         bundle=bundle.title,
@@ -191,13 +195,13 @@ def _way(context: Context) -> dict[str, bool]:
     return {"by_proxy": True} if context.app_proxy else {}
 
 
-def _check(transfer: curl.Transfer, size: int, what: str, problem: str) -> None:
+def _check(transfer: curl.Transfer, size: int, name: str, problem: str) -> None:
     if transfer.exit_code != 0:
-        raise StepError(f"{what}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
+        raise StepError(f"{name}: curl failed ({transfer.exit_code}) after {transfer.bytes} bytes: {problem}")
     if transfer.status not in {200, 206}:
-        raise StepError(f"{what}: HTTP status {transfer.status}, 200 or 206 is needed")
+        raise StepError(f"{name}: HTTP status {transfer.status}, 200 or 206 is needed")
     if transfer.bytes != size:
-        raise StepError(f"{what}: {transfer.bytes} bytes came, {size} were asked for")
+        raise StepError(f"{name}: {transfer.bytes} bytes came, {size} were requested")
 
 
 SCENARIO = DownloadScenario()

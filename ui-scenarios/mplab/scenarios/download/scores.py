@@ -1,40 +1,32 @@
 """Score downloads: their times and goodput."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
+_metric = partial(Metric, source="nikravesh2016 §5.1", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric("download_time", "Download time", "s", "lower", ("size",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
-    Metric("goodput", "Goodput", "Mbit/s", "higher", ("size",), source="RFC 2647 §3.17", limits=NOT_NEGATIVE),
-    Metric(
+    _metric("download_time", "Download time", "s", "lower", ("size",), headline=True),
+    _metric("goodput", "Goodput", "Mbit/s", "higher", ("size",), source="RFC 2647 §3.17"),
+    _metric(
         "time_to_first_byte",
         "Time to first byte",
         "s",
         "lower",
         ("size",),
         source="W3C Resource Timing: responseStart − connectStart",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "dns_time",
         "Name lookup",
         "s",
         "lower",
         ("size",),
         source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
-        limits=NOT_NEGATIVE,
     ),
-    Metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), True, "nikravesh2016 §5.1", NOT_NEGATIVE),
-    Metric(
-        "flow_time",
-        "Mean time of a flow in a bundle",
-        "s",
-        "lower",
-        ("bundle",),
-        source="nikravesh2016 §5.1",
-        limits=NOT_NEGATIVE,
-    ),
+    _metric("bundle_time", "Time for a bundle", "s", "lower", ("bundle",), headline=True),
+    _metric("flow_time", "Mean time of a flow in a bundle", "s", "lower", ("bundle",)),
     *INTERFACE_BYTES,
 )
 

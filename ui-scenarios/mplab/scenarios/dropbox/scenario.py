@@ -13,7 +13,7 @@ from mplab.userfiles.app import load_app
 class DropboxParameters(UploadParameters):
     """Parameters of the scenario `dropbox`."""
 
-    block: Size = Field(4_000_000, description="Of a block.")
+    block: Size = Field(4_000_000, description="Size of a block.")
     gap: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest between two blocks.")
 
     @model_validator(mode="after")

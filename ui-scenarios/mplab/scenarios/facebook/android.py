@@ -11,8 +11,7 @@ from mplab.base.errors import StepError
 from mplab.drivers.origin.content import png
 from mplab.scenarios.base import Context, Session
 from mplab.scenarios.base.android import SHORT_EVERY_S, AndroidScenario, Visit, settle
-from mplab.scenarios.base.android.files import choose, put, remove
-from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S
+from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, choose_file, put_file, remove_files
 
 from .scenario import ACTIONS, SCENARIO, FacebookParameters
 
@@ -30,13 +29,13 @@ class AndroidFacebookScenario(AndroidScenario[FacebookParameters]):
         """Open the app and copy the photos to the phone. At the end remove them."""
         targets: list[str] = []
         with self.visit(context) as visit:
-            visit.stack.callback(remove, context, targets)
+            visit.stack.callback(remove_files, context, targets)
             session = _Session(context, parameters, visit)
             rng = np.random.Generator(np.random.PCG64(context.rng.getrandbits(64)))
             for number in range(1, parameters.rounds + 1):
                 path = context.scratch_dir / session.photo(number)
                 path.write_bytes(png(parameters.photo, rng))
-                targets.append(put(context, path))
+                targets.append(put_file(context, path))
             yield session
 
 
@@ -124,7 +123,7 @@ class _Session(Session[FacebookParameters]):
             return time.time()
         if action == "photo":
             ui.tap(element("photo"))
-            choose(self.visit, photo)
+            choose_file(self.visit, photo)
         ui.type(element("text"), text)
         ui.tap(element("post"))
         return time.time()

@@ -45,11 +45,11 @@ _PHOTO_BOUNDS = between("photo", MIN_PNG_BYTES, LARGEST_PHOTO_BYTES, "a photo ha
 class FacebookParameters(Parameters):
     """Parameters of the scenario `facebook`."""
 
-    rounds: int = Field(3, ge=1, le=20, description="How often everything is done.")
-    stories: int = Field(10, ge=1, le=50, description="New stories at each refresh.")
+    rounds: int = Field(3, ge=1, le=20, description="Number of rounds of all actions.")
+    stories: int = Field(10, ge=1, le=50, description="Number of new stories at each refresh.")
     photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(160_000, description="Size of each photo.")
-    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Before each tap that starts something.")
-    limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Of the test.")
+    think: Annotated[DurationS, Field(le=30)] = Field(1.0, description="Rest before each tap that starts an action.")
+    limit: Annotated[DurationS, Field(ge=15, le=600)] = Field(MAX_TEST_S, description="Maximum duration of the test.")
 
 
 class FacebookScenario(Scenario[FacebookParameters]):
@@ -170,13 +170,13 @@ class _Session(Session[FacebookParameters]):
         return True
 
     def _result(self, action: str, number: int) -> _Result:
-        found: list[_Result] = self.ui.evaluate(_RESULTS)
-        if len(found) != self.seen + 1 or found[-1]["name"] != action:
+        results: list[_Result] = self.ui.evaluate(_RESULTS)
+        if len(results) != self.seen + 1 or results[-1]["name"] != action:
             keep_screen(self.ui, self.context.cell_dir / "screenshots" / f"{action}-{number}.png")
-            problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in found]}"
+            problem = self.ui.read(APP.elements["error"]) or f"measured {[entry['name'] for entry in results]}"
             raise StepError(f"facebook: {action} (round {number}): the app says: {problem}")
         self.seen += 1
-        return {key: value for key, value in found[-1].items() if key != "name"}
+        return {key: value for key, value in results[-1].items() if key != "name"}
 
 
 def _check(result: _Result, action: str, number: int, text: str, sha256: str) -> None:

@@ -2,37 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_metric = partial(Metric, source="baerts2015 §4.3", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "response_time_mean",
-        "Response time, mean over actions",
-        "s",
-        "lower",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric("response_time", "Response time", "s", "lower", ("action",), source="baerts2015 §4.3", limits=NOT_NEGATIVE),
-    Metric(
-        "time_to_texts",
-        "Time until the new stories can be read",
-        "s",
-        "lower",
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "actions_done",
-        "Actions done within the time",
-        "%",
-        "higher",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=(0.0, 100.0),
-    ),
+    _metric("response_time_mean", "Response time, mean over actions", "s", "lower", headline=True),
+    _metric("response_time", "Response time", "s", "lower", ("action",)),
+    _metric("time_to_texts", "Time until the new stories can be read", "s", "lower"),
+    _metric("actions_done", "Actions done within the time", "%", "higher", headline=True, limits=(0.0, 100.0)),
     LOOK_RESOLUTION,
 )
 
@@ -44,12 +23,12 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
     response time.
     """
     waited: dict[str, list[float]] = defaultdict(list)
-    texts, done, asked = [], 0, 0
+    texts, finished, planned = [], 0, 0
     for item in observations:
         if item["event"] == "plan":
-            asked = int(item["actions"])
+            planned = int(item["actions"])
         elif item["event"] == "action":
-            done += 1
+            finished += 1
             waited[item["action"]].append(float(item["response_time_s"]))
             if item["action"] == "refresh" and item["texts_s"] is not None:
                 texts.append(float(item["texts_s"]))
@@ -61,8 +40,8 @@ def score(observations: Sequence[Observation], tables: object, folder: object) -
         values.append(Value("response_time_mean", _mean(list(means.values()))))
     if texts:
         values.append(Value("time_to_texts", _mean(texts)))
-    if asked:
-        values.append(Value("actions_done", 100 * done / asked))
+    if planned:
+        values.append(Value("actions_done", 100 * finished / planned))
     return values + look_resolution(observations)
 
 

@@ -31,7 +31,7 @@ TOP_SITES: tuple[Slug, ...] = (
 class FirefoxParameters(PagesParameters):
     """Parameters of the scenario `firefox`."""
 
-    sites: tuple[Slug, ...] = Field(TOP_SITES, min_length=1, description="Which sites of han2015 table 1.")
+    sites: tuple[Slug, ...] = Field(TOP_SITES, min_length=1, description="Sites to load, of han2015 table 1.")
     think: DurationS = Field(0.5, description="Rest after each load event.")
 
     @property
@@ -52,7 +52,7 @@ class FirefoxScenario(PagesScenario):
         responses = [event["params"]["response"] for event in events if event["method"] == "Network.responseReceived"]
         connections = sum(not response["connectionReused"] for response in responses)
         if not connections:
-            raise StepError(f"{page}: no connection was made for the page: it does not begin clean")
+            raise StepError(f"{page}: the page opened no connection: the browser had kept one")
         return {"connections": connections}
 
     def store(self, context: Context, name: str, events: Sequence[Event]) -> None:

@@ -32,11 +32,11 @@ class IperfParameters(Parameters):
     """Parameters of the scenario `iperf`."""
 
     directions: tuple[Direction, ...] = Field(
-        ("up", "down"), min_length=1, description="From the phone, to the phone; one test each, in this order."
+        ("up", "down"), min_length=1, description="Directions, one test each, in this order; up: from the phone."
     )
-    duration: DurationS = Field(10.0, ge=1, le=50, description="Of each test.")
-    parallel: int = Field(1, ge=1, le=32, description="Connections at a time.")
-    pause: DurationS = Field(1.0, description="Between two tests.")
+    duration: DurationS = Field(10.0, ge=1, le=50, description="Duration of each test.")
+    parallel: int = Field(1, ge=1, le=32, description="Number of concurrent connections.")
+    pause: DurationS = Field(1.0, description="Rest between two tests.")
 
     @field_validator("directions")
     @classmethod
@@ -83,8 +83,8 @@ class _Session(Session[IperfParameters]):
         for number, direction in enumerate(parameters.directions):
             if number:
                 time.sleep(parameters.pause)
-            found = _test(context, parameters, facts, direction)
-            context.observe("iperf", direction=direction, parallel=parameters.parallel, **found)
+            result = _test(context, parameters, facts, direction)
+            context.observe("iperf", direction=direction, parallel=parameters.parallel, **result)
 
 
 def _test(
@@ -119,21 +119,21 @@ def read_result(stdout: str, stderr: str, direction: str) -> dict[str, object]:
         StepError: the output is not JSON, has an error, or lacks a value.
     """
     try:
-        found: dict[str, Any] = json.loads(stdout)
+        result: dict[str, Any] = json.loads(stdout)
     except ValueError:
         said = stderr.strip().splitlines() or ["nothing was printed"]
         raise StepError(f"iperf: {direction}: no result: {said[-1]}") from None
-    if problem := found.get("error"):
+    if problem := result.get("error"):
         raise StepError(f"iperf: {direction}: {problem}")
     try:
-        sent, received = found["end"]["sum_sent"], found["end"]["sum_received"]
+        sent, received = result["end"]["sum_sent"], result["end"]["sum_received"]
         return {
             "duration_s": received["seconds"],
             "received_bytes": received["bytes"],
             "received_bps": received["bits_per_second"],
             "sent_bytes": sent["bytes"],
             "retransmits": sent.get("retransmits"),
-            "per_second_bps": [round(interval["sum"]["bits_per_second"]) for interval in found["intervals"]],
+            "per_second_bps": [round(interval["sum"]["bits_per_second"]) for interval in result["intervals"]],
         }
     except KeyError as error:
         raise StepError(f"iperf: {direction}: the result has no {error}") from None

@@ -60,7 +60,7 @@ class AndroidMessengerScenario(AndroidScenario[MessengerParameters]):
                 facts = context.service("xmpp")
                 peer.open(APP.start.format(**facts), timeout_s=OPEN_TIMEOUT_S)
                 sign_in(peer, facts["peer"], facts["peer_password"])
-            yield _Session(context, parameters, visit, peer, [_Sent(one) for one in _planned(parameters)])
+            yield _Session(context, parameters, visit, peer, [_Sent(planned) for planned in _planned(parameters)])
 
 
 @dataclass
@@ -87,29 +87,29 @@ class _Session(Session[MessengerParameters]):
         if parameters.rounds:
             context.observe("skipped", kind="photo", messages=parameters.rounds, reason="not done on Android")
         self._send_all(deadline)
-        for found in self._observations():
-            context.observe("message", **found)
+        for fields in self._observations():
+            context.observe("message", **fields)
 
     def _send_all(self, deadline: float) -> None:
         """Send the messages of the rounds one after the other, then the periodic ones, each at its time."""
         parameters = self.parameters
         begin: float | None = None
-        for one in self.messages:
+        for message in self.messages:
             due, patience = time.monotonic() + parameters.pause, parameters.patience
-            if one.message.kind == "periodic":
+            if message.message.kind == "periodic":
                 begin = begin or due
-                due = begin + parameters.period * (one.message.number - 1 - 2 * parameters.rounds)
-                patience = patience if one is self.messages[-1] else min(patience, parameters.period / 2)
+                due = begin + parameters.period * (message.message.number - 1 - 2 * parameters.rounds)
+                patience = patience if message is self.messages[-1] else min(patience, parameters.period / 2)
             if due > deadline:
                 return
-            self._send(one, due, min(patience, deadline - due))
+            self._send(message, due, min(patience, deadline - due))
 
-    def _send(self, one: _Sent, due: float, patience_s: float) -> None:
-        visit, ui, text = self.visit, self.visit.ui, one.message.body
+    def _send(self, message: _Sent, due: float, patience_s: float) -> None:
+        visit, ui, text = self.visit, self.visit.ui, message.message.body
         ui.type(visit.element("text"), text)
         time.sleep(max(0.0, due - time.monotonic()))
         ui.tap(visit.element("send"))
-        one.sent = before = time.time()
+        message.sent = before = time.time()
         delivered = visit.element("last one delivered")
         seen = False
 
@@ -123,7 +123,7 @@ class _Session(Session[MessengerParameters]):
         def until(look: ScreenSample) -> bool:
             nonlocal before
             if seen:
-                one.receipt, one.resolution_s = (before + look.t) / 2, max(look.t - before, SHORT_EVERY_S)
+                message.receipt, message.resolution_s = (before + look.t) / 2, max(look.t - before, SHORT_EVERY_S)
             before = look.t
             return seen
 
@@ -134,24 +134,26 @@ class _Session(Session[MessengerParameters]):
         arrived: dict[str, float] = {}
         if self.peer is not None:
             report = self.peer.evaluate(_REPORT_SCRIPT)
-            arrived = {one["body"]: one["shown_t"] for one in report["received"] if one["shown_t"] is not None}
-        for one in self.messages:
-            shown = arrived.get(one.message.body)
+            arrived = {
+                message["body"]: message["shown_t"] for message in report["received"] if message["shown_t"] is not None
+            }
+        for message in self.messages:
+            shown = arrived.get(message.message.body)
             yield {
-                "number": one.message.number,
-                "kind": one.message.kind,
-                "sent": one.sent is not None,
-                "delivered": one.receipt is not None,
-                "sent_t": one.sent,
-                "receipt_t": one.receipt,
+                "number": message.message.number,
+                "kind": message.message.kind,
+                "sent": message.sent is not None,
+                "delivered": message.receipt is not None,
+                "sent_t": message.sent,
+                "receipt_t": message.receipt,
                 "shown_t": shown,
-                "delivery_delay_s": _duration(one.sent, one.receipt),
-                "one_way_delay_s": _duration(one.sent, shown),
+                "delivery_delay_s": _duration(message.sent, message.receipt),
+                "one_way_delay_s": _duration(message.sent, shown),
                 "upload_s": None,
-                "size_bytes": len(one.message.body.encode()),
+                "size_bytes": len(message.message.body.encode()),
                 "verified": shown is not None,
                 "problem": "",
-                "resolution_s": None if one.resolution_s is None else round(one.resolution_s, 3),
+                "resolution_s": None if message.resolution_s is None else round(message.resolution_s, 3),
             }
 
 

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,6 @@ from mplab.format.units import DurationS, SizeBytes, between, format_size
 from mplab.scenarios.base import Context, Parameters, Scenario, Session
 from mplab.userfiles.app import load_app
 
-from .clean import check_clean
 from .messages import Kind, MessengerReport, PlannedMessage, observations, unshown
 
 APP = load_app(Path(__file__).parent)
@@ -29,6 +28,19 @@ MAX_TEST_S = 120.0
 """Longest test of an app, s (baerts2015 §4.3), unless the messages need more."""
 MIN_PHOTO_BYTES, MAX_PHOTO_BYTES = 1000, 10_000_000
 _REPORT_SCRIPT = "return messenger.report();"
+_STORAGE_SCRIPT = """
+const count = (name, promise) => promise.then(found => [name, found.length]);
+const resources = performance.getEntriesByType('resource').filter(entry => entry.name.startsWith('http'));
+return Promise.all([
+  count('cookies', Promise.resolve(document.cookie.split(';').filter(Boolean))),
+  count('local_storage', Promise.resolve(Object.keys(localStorage))),
+  count('session_storage', Promise.resolve(Object.keys(sessionStorage))),
+  count('databases', indexedDB.databases()),
+  count('caches', caches.keys()),
+  count('service_workers', navigator.serviceWorker.getRegistrations()),
+  count('from_cache', Promise.resolve(resources.filter(entry => entry.transferSize === 0))),
+]).then(Object.fromEntries);
+"""
 _TEXT = "Hello, this is a test"
 _OPEN_S, _SIGN_IN_S, _CONTACT_S, _SHOW_S = 40.0, 20.0, 10.0, 5.0
 _START_S, _END_S = 4.0, 1.0
@@ -47,12 +59,12 @@ _PHOTO_BOUNDS = between(
 class MessengerParameters(Parameters):
     """Parameters of the scenario `messenger`."""
 
-    rounds: int = Field(3, ge=0, le=50, description="How often a text, a smiley and a photo are sent.")
+    rounds: int = Field(3, ge=0, le=50, description="Number of rounds: a text, a smiley and a photo.")
     photo: Annotated[SizeBytes, _PHOTO_BOUNDS] = Field(50_000, description="Size of each photo.")
-    pause: DurationS = Field(1.0, le=60, description="From a message's delivery to the next one.")
-    periodic: int = Field(3, ge=0, le=1000, description="Texts at a steady pace, after the rounds.")
-    period: DurationS = Field(30.0, ge=1, le=600, description="From one of them to the next.")
-    patience: DurationS = Field(15.0, ge=1, le=60, description="How long a message's delivery is waited for.")
+    pause: DurationS = Field(1.0, le=60, description="Time from a message's delivery to the next message.")
+    periodic: int = Field(3, ge=0, le=1000, description="Number of texts at a steady pace, after the rounds.")
+    period: DurationS = Field(30.0, ge=1, le=600, description="Time from one periodic text to the next.")
+    patience: DurationS = Field(15.0, ge=1, le=60, description="Maximum time to wait for a message's delivery.")
 
     @model_validator(mode="after")
     def _something_to_send(self) -> "MessengerParameters":
@@ -145,8 +157,8 @@ class _Session(Session[MessengerParameters]):
         self._start()
         self._send_rounds()
         self._send_periodic()
-        for found in observations(self.planned, self.phone.evaluate(_REPORT_SCRIPT), self._receiver_report()):
-            context.observe("message", **found)
+        for fields in observations(self.planned, self.phone.evaluate(_REPORT_SCRIPT), self._receiver_report()):
+            context.observe("message", **fields)
 
     def _start(self) -> None:
         facts, ui = self.context.service("xmpp"), self.phone
@@ -207,8 +219,8 @@ class _Session(Session[MessengerParameters]):
             status, other = self.phone.read(APP.elements["connection"]), self.peer.read(APP.elements["connection"])
             if other != _ONLINE:
                 raise StepError(
-                    f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone, which "
-                    f"has a wire to the service, has lost it (its state: {other}; the phone's: {status})"
+                    f"messenger: message {message.number} ({message.kind}) was not delivered: the second phone "
+                    f"lost its wired connection to the service (its state: {other}; the phone's: {status})"
                 ) from error
 
     def _receiver_report(self) -> MessengerReport:
@@ -241,3 +253,16 @@ def _last_report(ui: BrowserUi) -> MessengerReport | None:
 
 
 SCENARIO = MessengerScenario()
+
+
+def check_clean(ui: BrowserUi) -> Mapping[str, int]:
+    """Return the number of items in each kind of storage of the open page; all are 0.
+
+    Raises:
+        StepError: some storage has items.
+    """
+    counts: dict[str, int] = ui.evaluate(_STORAGE_SCRIPT)
+    left = [f"{name}: {number}" for name, number in counts.items() if number]
+    if left:
+        raise StepError(f"messenger: the app has stored data before its start: {', '.join(left)}")
+    return counts

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 
 from mplab.analysis.metric import (
@@ -15,54 +16,14 @@ from mplab.analysis.metric import (
     look_resolution,
 )
 
+_metric = partial(Metric, source="baerts2015 §4.3", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "delivery_delay",
-        "Delivery delay seen by the sender, median",
-        "ms",
-        "lower",
-        ("kind",),
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "delivery_delay_max",
-        "Delivery delay seen by the sender, longest",
-        "ms",
-        "lower",
-        ("kind",),
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "message_one_way_delay",
-        "Until the message is shown, median",
-        "ms",
-        "lower",
-        ("kind",),
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "message_one_way_delay_max",
-        "Until the message is shown, longest",
-        "ms",
-        "lower",
-        ("kind",),
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "undelivered",
-        "Messages not delivered",
-        "%",
-        "lower",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=(0.0, 100.0),
-    ),
-    Metric("sign_in_time", "Until the contacts are there", "s", "lower", source="baerts2015 §4.3", limits=NOT_NEGATIVE),
+    _metric("delivery_delay", "Delivery delay seen by the sender, median", "ms", "lower", ("kind",), headline=True),
+    _metric("delivery_delay_max", "Delivery delay seen by the sender, longest", "ms", "lower", ("kind",)),
+    _metric("message_one_way_delay", "Until the message is shown, median", "ms", "lower", ("kind",)),
+    _metric("message_one_way_delay_max", "Until the message is shown, longest", "ms", "lower", ("kind",)),
+    _metric("undelivered", "Messages not delivered", "%", "lower", headline=True, limits=(0.0, 100.0)),
+    _metric("sign_in_time", "Until the contacts are there", "s", "lower"),
     LOOK_RESOLUTION,
     *INTERFACE_BYTES,
 )

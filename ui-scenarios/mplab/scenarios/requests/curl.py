@@ -79,8 +79,8 @@ def argv(plan: Plan, *, curl: str = "curl", proxy: str = "") -> list[str]:
         curl: name or path of the program.
         proxy: SOCKS5 server that opens the connections and resolves names; "": none.
     """
-    way = ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
-    arguments = ["-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT, *way]
+    connect = ["--noproxy", "", "--socks5-hostname", proxy] if proxy else ["--noproxy", "*"]
+    arguments = ["-q", "--silent", "--show-error", "--no-progress-meter", "--write-out", _WRITE_OUT, *connect]
     arguments += ["--rate", f"{round(_HOUR_S / plan.period_s)}/h", "--max-time", f"{plan.patience_s:g}"]
     for header in plan.headers():
         arguments += ["--header", header]
@@ -112,13 +112,13 @@ class Request(BaseModel):
 
 def parse(stderr: str) -> tuple[list[Request], str]:
     """Return the requests in curl's error output, and its first error message; "": no error message."""
-    found: list[Request] = []
+    requests: list[Request] = []
     complaints = []
     for line in stderr.splitlines():
         _, mark, text = line.partition(_MARK)
         report = json.loads(text) if mark else {}
         if query := _NUMBERS.search(report.get("url", "")):
-            found.append(Request.model_validate({**report, "round": query[1], "number": query[2]}))
+            requests.append(Request.model_validate({**report, "round": query[1], "number": query[2]}))
         elif line.startswith("curl:"):
             complaints.append(line.removeprefix("curl:").strip())
-    return found, complaints[0] if complaints else ""
+    return requests, complaints[0] if complaints else ""

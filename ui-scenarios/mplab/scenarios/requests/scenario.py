@@ -28,14 +28,18 @@ _IDLE = between("idle", 0.05, 60, "at most 60 s: the server closes connections a
 class RequestsParameters(Parameters):
     """Parameters of the scenario `requests`."""
 
-    requests: int = Field(20, ge=1, le=MAX_REQUESTS, description="Of a round.")
-    period: Annotated[DurationS, _PERIOD] = Field(0.5, description="From the start of a request to that of the next.")
-    rounds: int = Field(2, ge=1, le=100, description="With an idle time between two.")
-    idle: Annotated[DurationS, _IDLE] = Field(
-        10.0, description="From a round's last request to the next round, rounded up to whole periods."
+    requests: int = Field(20, ge=1, le=MAX_REQUESTS, description="Number of requests of a round.")
+    period: Annotated[DurationS, _PERIOD] = Field(
+        0.5, description="Time from the start of a request to that of the next."
     )
-    connections: Literal["kept", "new"] = Field("kept", description="One for all requests, or one for each.")
-    request: Annotated[SizeBytes, _REQUEST] = Field(500, description="Size of a request, all of its header.")
+    rounds: int = Field(2, ge=1, le=100, description="Number of rounds, with an idle time between two.")
+    idle: Annotated[DurationS, _IDLE] = Field(
+        10.0, description="Time from a round's last request to the next round, rounded up to whole periods."
+    )
+    connections: Literal["kept", "new"] = Field(
+        "kept", description="Use one connection for all requests (kept), or a new one for each."
+    )
+    request: Annotated[SizeBytes, _REQUEST] = Field(500, description="Size of a request with its whole header.")
     response: Annotated[SizeBytes, _RESPONSE] = Field(2000, description="Size of an answer's body.")
     deadline: DurationS = Field(0.3, gt=0, description="An answer that takes longer is late.")
     patience: DurationS = Field(2.0, gt=0, le=60, description="The app gives up a request after this time.")
@@ -101,15 +105,15 @@ class _Session(Session[RequestsParameters]):
         context, parameters = self.context, self.parameters
         argv = curl.argv(parameters.plan(), curl=context.phone.program(CURL), proxy=context.app_proxy)
         answer = context.phone.shell(argv, timeout_s=context.time_limit_s, check=False)
-        found, complaint = curl.parse(answer.stderr)
+        requests, complaint = curl.parse(answer.stderr)
         wanted = parameters.rounds * parameters.requests
-        if len(found) != wanted:
+        if len(requests) != wanted:
             raise StepError(
-                f"requests: {len(found)} of {wanted} have a result: {complaint or answer.stderr.strip()[-200:]}"
+                f"requests: {len(requests)} of {wanted} have a result: {complaint or answer.stderr.strip()[-200:]}"
             )
-        for request in found:
+        for request in requests:
             _check(request, parameters, complaint)
-        if all(request.exit_code for request in found):
+        if all(request.exit_code for request in requests):
             raise StepError(f"requests: no request was answered: {complaint}")
         context.observe(
             "requests",
@@ -118,22 +122,22 @@ class _Session(Session[RequestsParameters]):
             idle_s=(parameters.idle_slots + 1) * parameters.period,
             deadline_s=parameters.deadline,
             patience_s=parameters.patience,
-            results=[request.model_dump() for request in found],
+            results=[request.model_dump() for request in requests],
         )
 
 
 def _check(request: curl.Request, parameters: RequestsParameters, complaint: str) -> None:
-    what = f"requests: round {request.round}, request {request.number}"
+    name = f"requests: round {request.round}, request {request.number}"
     if request.exit_code in _UNANSWERED:
         return
     if request.exit_code:
-        raise StepError(f"{what}: curl failed ({request.exit_code}): {complaint}")
+        raise StepError(f"{name}: curl failed ({request.exit_code}): {complaint}")
     if request.status != 206:
-        raise StepError(f"{what}: HTTP status {request.status}, 206 is needed")
+        raise StepError(f"{name}: HTTP status {request.status}, 206 is needed")
     if request.response_bytes != parameters.response:
-        raise StepError(f"{what}: {request.response_bytes} bytes came, {parameters.response} were requested")
+        raise StepError(f"{name}: {request.response_bytes} bytes came, {parameters.response} were requested")
     if parameters.connections == "new" and not request.connections:
-        raise StepError(f"{what}: it had no connection of its own")
+        raise StepError(f"{name}: it used the connection of another request")
 
 
 SCENARIO = RequestsScenario()

@@ -19,9 +19,9 @@ class SpotifyParameters(ListeningParameters):
     """Parameters of the scenario `spotify`."""
 
     chunk: Annotated[SizeBytes, between("chunk", SMALLEST_BYTES, LARGEST_BYTES, write=format_size)] = Field(
-        128_000, description="Of a track, asked for at once."
+        128_000, description="Part of a track that the player requests at once."
     )
-    ahead: DurationS = Field(30.0, description="Of sound in the buffer, from which on nothing more is asked for.")
+    ahead: DurationS = Field(30.0, description="Sound in the buffer from which on the player requests no more.")
 
     @model_validator(mode="after")
     def _room(self) -> "SpotifyParameters":

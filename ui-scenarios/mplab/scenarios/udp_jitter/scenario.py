@@ -32,8 +32,10 @@ class UdpJitterParameters(Parameters):
     """Parameters of the scenario `udp-jitter`."""
 
     size: Annotated[SizeBytes, _SIZE_BOUNDS] = Field(100, description="Payload of a datagram.")
-    period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(0.01, description="Between two datagrams of one direction.")
-    duration: DurationS = Field(10.0, description="Of the sending.")
+    period: Annotated[DurationS, _PERIOD_BOUNDS] = Field(
+        0.01, description="Time between two datagrams of one direction."
+    )
+    duration: DurationS = Field(10.0, description="Time for which datagrams are sent.")
 
     @model_validator(mode="after")
     def _some_probes(self) -> "UdpJitterParameters":
@@ -83,15 +85,15 @@ class _Session(Session[UdpJitterParameters]):
         if context.socks:
             argv += ["--socks", context.socks]
         answer = context.phone.shell(argv, timeout_s=parameters.duration + _AFTER_S + 5, check=False)
-        found = _read(answer.stdout, answer.stderr)
-        late_ms = found["late_ms"]["p95"]
+        result = _read(answer.stdout, answer.stderr)
+        late_ms = result["late_ms"]["p95"]
         if late_ms > parameters.period * 1000:
             raise CheckError(
                 f"udp-jitter: the phone was too busy: one datagram of 20 left {late_ms:g} ms late or later, "
                 f"one is due every {parameters.period * 1000:g} ms"
             )
-        way = "session" if context.socks else "default route"
-        context.observe("datagrams", carried_by=way, **found)
+        carrier = "session" if context.socks else "default route"
+        context.observe("datagrams", carried_by=carrier, **result)
 
 
 def _address(phone: Phone) -> str:
@@ -99,21 +101,21 @@ def _address(phone: Phone) -> str:
     # Android has no getent; its ping prints the address before it sends anything.
     script = 'getent ahostsv4 "$1" 2>/dev/null || ping -c 1 -W 1 "$1"'
     answer = phone.shell(["sh", "-c", script, "lookup", HOST], timeout_s=_LOOKUP_TIMEOUT_S, check=False)
-    found = _ADDRESS.search(answer.stdout)
-    if found is None:
+    match = _ADDRESS.search(answer.stdout)
+    if match is None:
         raise StepError(f"udp-jitter: {HOST} has no address on the phone: {answer.stderr.strip() or 'no answer'}")
-    return found.group()
+    return match.group()
 
 
 def _read(stdout: str, stderr: str) -> dict[str, Any]:
     """Return the result of ``mpflex udp-jitter`` without its key ``ok``. Raises StepError unless ``ok`` is true."""
     try:
-        found: dict[str, Any] = json.loads(stdout)
+        result: dict[str, Any] = json.loads(stdout)
     except ValueError:
         raise StepError(f"udp-jitter: no result: {stderr.strip()[-200:] or 'nothing was printed'}") from None
-    if not found.pop("ok"):
-        raise StepError(f"udp-jitter: {found.get('error')}")
-    return found
+    if not result.pop("ok"):
+        raise StepError(f"udp-jitter: {result.get('error')}")
+    return result
 
 
 SCENARIO = UdpJitterScenario()

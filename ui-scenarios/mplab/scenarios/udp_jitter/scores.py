@@ -1,6 +1,7 @@
 """Score delay, jitter, loss and reordering of datagrams per direction."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from mplab.analysis.metric import INTERFACE_BYTES, NOT_NEGATIVE, Metric, Observation, Value, interface_bytes
 
@@ -11,40 +12,29 @@ DIRECTIONS = ("up", "down")
 
 _WAY, _PERCENT = ("direction",), (0.0, 100.0)
 _SEC33 = "nikravesh2016 §3.3"
+_metric = partial(Metric, source=_SEC33, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric("jitter", "Jitter", "ms", "lower", _WAY, True, "RFC 3550 §6.4.1", NOT_NEGATIVE),
-    Metric("delay_spread", "Standard deviation of the one-way delay", "ms", "lower", _WAY, True, _SEC33, NOT_NEGATIVE),
-    Metric("reordered", "Datagrams out of order", "%", "lower", _WAY, True, "RFC 4737 §3.3", _PERCENT),
-    Metric("lost", "Datagrams lost", "%", "lower", _WAY, source="RFC 7680 §4.1", limits=_PERCENT),
-    Metric("duplicates", "Datagrams that came twice", "", "lower", _WAY, source="RFC 5560", limits=NOT_NEGATIVE),
+    _metric("jitter", "Jitter", "ms", "lower", _WAY, headline=True, source="RFC 3550 §6.4.1"),
+    _metric("delay_spread", "Standard deviation of the one-way delay", "ms", "lower", _WAY, headline=True),
+    _metric(
+        "reordered",
+        "Datagrams out of order",
+        "%",
+        "lower",
+        _WAY,
+        headline=True,
+        source="RFC 4737 §3.3",
+        limits=_PERCENT,
+    ),
+    _metric("lost", "Datagrams lost", "%", "lower", _WAY, source="RFC 7680 §4.1", limits=_PERCENT),
+    _metric("duplicates", "Datagrams that came twice", "", "lower", _WAY, source="RFC 5560"),
     # No limits: the clocks of both ends may differ outside of the virtual lab.
     Metric("one_way_delay", "One-way delay", "ms", "lower", (*_WAY, "quantile"), source="RFC 7679 §5.1"),
-    Metric("round_trip", "Round-trip time", "ms", "lower", ("quantile",), source="RFC 2681 §4.1", limits=NOT_NEGATIVE),
-    Metric(
-        "reordering_delay",
-        "Mean wait for the order at the receiver",
-        "ms",
-        "lower",
-        _WAY,
-        source=_SEC33,
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "reordering_delay_95",
-        "Wait for the order at the receiver, 95 %",
-        "ms",
-        "lower",
-        _WAY,
-        source=_SEC33,
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "longest_silence",
-        "Longest time without an answer",
-        "ms",
-        "lower",
-        source="docs/mpflex.md: longest_gap_ms",
-        limits=NOT_NEGATIVE,
+    _metric("round_trip", "Round-trip time", "ms", "lower", ("quantile",), source="RFC 2681 §4.1"),
+    _metric("reordering_delay", "Mean wait for the order at the receiver", "ms", "lower", _WAY),
+    _metric("reordering_delay_95", "Wait for the order at the receiver, 95 %", "ms", "lower", _WAY),
+    _metric(
+        "longest_silence", "Longest time without an answer", "ms", "lower", source="docs/mpflex.md: longest_gap_ms"
     ),
     *INTERFACE_BYTES,
 )
@@ -63,17 +53,17 @@ def _values(observation: Observation) -> Iterator[Value]:
 
 def _flow(observation: Observation) -> Iterator[Value]:
     for direction in DIRECTIONS:
-        found, labels = observation[direction], {"direction": direction}
-        yield Value("lost", found["lost_percent"], labels)
-        yield Value("duplicates", found["duplicates"], labels)
-        yield Value("reordered", found["reordered_percent"], labels)
-        yield Value("jitter", found["jitter_ms"], labels)
-        above, least = found["delay_variation_ms"], found["least_delay_ms"]
+        measured, labels = observation[direction], {"direction": direction}
+        yield Value("lost", measured["lost_percent"], labels)
+        yield Value("duplicates", measured["duplicates"], labels)
+        yield Value("reordered", measured["reordered_percent"], labels)
+        yield Value("jitter", measured["jitter_ms"], labels)
+        above, least = measured["delay_variation_ms"], measured["least_delay_ms"]
         yield Value("delay_spread", above["stdev"], labels)
         for key, quantile in QUANTILES.items():
             yield Value("one_way_delay", least + above[key], {**labels, "quantile": quantile})
-        yield Value("reordering_delay", found["reordering_delay_ms"]["mean"], labels)
-        yield Value("reordering_delay_95", found["reordering_delay_ms"]["p95"], labels)
+        yield Value("reordering_delay", measured["reordering_delay_ms"]["mean"], labels)
+        yield Value("reordering_delay_95", measured["reordering_delay_ms"]["p95"], labels)
     for key, quantile in QUANTILES.items():
         yield Value("round_trip", observation["rtt_ms"][key], {"quantile": quantile})
     yield Value("longest_silence", observation["longest_gap_ms"])

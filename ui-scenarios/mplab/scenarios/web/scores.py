@@ -1,38 +1,37 @@
 """Score page loads."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from mplab.analysis.metric import NOT_NEGATIVE, Metric, Observation, Value
 from mplab.scenarios.base.scoring import pages
 
+_metric = partial(Metric, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
     *pages.METRICS,
-    Metric(
+    _metric(
         "page_first_byte",
         "First byte of the page",
         "s",
         "lower",
         pages.SITE,
         source="W3C Navigation Timing 2: responseStart",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "dom_content_loaded",
         "DOMContentLoaded",
         "s",
         "lower",
         pages.SITE,
         source="W3C Navigation Timing 2: domContentLoadedEventStart",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "dns_time",
         "Name lookup",
         "s",
         "lower",
         pages.SITE,
         source="W3C Resource Timing: domainLookupEnd − domainLookupStart",
-        limits=NOT_NEGATIVE,
     ),
 )
 _FIELDS = {

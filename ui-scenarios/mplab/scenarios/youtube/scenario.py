@@ -15,9 +15,11 @@ class YoutubeParameters(PlaybackParameters):
     clips: tuple[Literal["clip-1", "clip-2", "clip-3", "long"], ...] = Field(
         ("clip-1", "clip-2", "clip-3"),
         min_length=1,
-        description="Which clips, in this order: three of 25 s (baerts2015 §4.3), long: 2:15 (nikravesh2016 §3.2).",
+        description="Clips to watch, in this order: 25 s each (baerts2015 §4.3), long: 2:15 (nikravesh2016 §3.2).",
     )
-    highest: Literal["240p", "360p", "480p", "720p"] = Field("720p", description="The best quality allowed.")
+    highest: Literal["240p", "360p", "480p", "720p"] = Field(
+        "720p", description="Best quality that the player may select."
+    )
 
 
 SCENARIO = PlaybackScenario(

@@ -5,8 +5,8 @@ import polars as pl
 from mplab.analysis.figures.kinds import TraceFigure
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.scored import needs
+from mplab.analysis.figures.shapes.bars import Stacks
 from mplab.analysis.figures.shapes.common import Axis
-from mplab.analysis.figures.shapes.stacks import Stacks
 from mplab.analysis.figures.style import INTERFACE_COLOURS
 
 PARTS = {"wifi_bytes": "wlan0", "cellular_bytes": "rmnet0"}

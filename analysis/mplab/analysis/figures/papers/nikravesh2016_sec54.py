@@ -96,9 +96,9 @@ FIGURE = TraceFigure(
             title="What reinjection costs",
             paper="nikravesh2016 §5.4",
             axis=Axis("Bytes that were copied to another path, of all", "share"),
-            caption="After nikravesh2016 §5.4 (about 1.5 %), from the logs of both sides; bytes of streams alone.",
+            caption="After nikravesh2016 §5.4 (about 1.5 %), from the logs of both sides; only bytes of streams.",
             values=copies,
-            nothing="no cell's record says what was copied",
+            nothing="no cell's record has the number of copied bytes",
         ),
     ),
 )

@@ -20,12 +20,11 @@ from mplab.analysis.figures.style import (
     name_rows,
     panel_title,
 )
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 
-COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "cell", "repetition", "value")
+COLUMNS = (*HEAD_COLUMNS, "transport", "cell", "repetition", "value")
 POINT_SPREAD = 0.22
 ROW_SPREAD = 0.5
 
@@ -45,7 +44,7 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
             svg=_rows(panel, stem) if many else _boxes(panel, stem),
             columns=COLUMNS,
             rows=[
-                (g.scenario, g.link, g.metric.name, g.metric.unit, g.label_text, s.transport.label, *row)
+                (*g.head, s.transport.label, *row)
                 for g in panel
                 for s in g.measured
                 for row in ((v.cell, v.repetition, v.value) for v in s.values)

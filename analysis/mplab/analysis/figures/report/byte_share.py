@@ -7,7 +7,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, Canvas, Drawing, interface_colour
 from mplab.analysis.scores.shares import InterfaceShare
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.link import interface_title
 

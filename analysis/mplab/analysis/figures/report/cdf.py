@@ -19,8 +19,7 @@ from mplab.analysis.figures.style import (
     panel_title,
     share_axis,
 )
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Group
+from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 
@@ -120,13 +119,7 @@ def _handles(curves: dict[str, list[Curve]]) -> list[Line2D]:
     transports = {transport.label: transport for lines in curves.values() for transport, _ in lines}
     return [
         Line2D(
-            [],
-            [],
-            color=t.colour,
-            marker=t.marker,
-            linewidth=LINE_WIDTH,
-            markersize=MARKER_SIZE + 0.5,
-            label=t.title,
+            [], [], color=t.colour, marker=t.marker, linewidth=LINE_WIDTH, markersize=MARKER_SIZE + 0.5, label=t.title
         )
         for t in transports.values()
     ]

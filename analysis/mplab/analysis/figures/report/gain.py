@@ -8,12 +8,11 @@ from matplotlib.lines import Line2D
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, MARKER_SIZE, MAX_FACETS, QUIET, Canvas, Drawing, panel_title, percent_axis
-from mplab.analysis.order import Labels
-from mplab.analysis.statistics.result import Analysis
-from mplab.analysis.statistics.summaries import Comparison, Group, Series
+from mplab.analysis.metric import Labels
+from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
 from mplab.analysis.text import slug
 
-TITLE = "What multipath gains over the best single path"
+TITLE = "Gain of multipath over the best single path"
 READING = "Right of the line multipath is better; an interval across it shows no difference."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
 

@@ -10,45 +10,35 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import BAND, QUIET, Canvas, Drawing, interface_colour, name_rows, percent_axis
 from mplab.analysis.record.links import QUANTITIES, Measurement, measurements, tolerance_of
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.format.link import INTERFACE_TITLES
 
 COLUMNS = ("cell", "outcome", "link", "interface", "quantity", "asked", "measured", "deviation", "where")
-TITLE = "Links: measured against asked"
+TITLE = "Links: measured compared with requested"
 POINT_SPREAD = 0.25
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield the figure, or nothing when no cell has a probe."""
-    found = measurements(analysis.run)
-    if found:
+    rows = measurements(analysis.run)
+    if rows:
         yield Drawing(
             stem="links",
             section="links",
             title=TITLE,
             caption="A point is the probe before one cell; the band is the tolerance; a cross is a cell "
             "that is not ok.",
-            svg=_svg(analysis, found),
+            svg=_svg(analysis, rows),
             columns=COLUMNS,
             rows=[
-                (
-                    m.cell,
-                    m.outcome,
-                    m.link,
-                    m.interface,
-                    m.quantity,
-                    m.asked,
-                    m.measured,
-                    m.deviation,
-                    m.where,
-                )
-                for m in found
+                (m.cell, m.outcome, m.link, m.interface, m.quantity, m.asked, m.measured, m.deviation, m.where)
+                for m in rows
             ],
         )
 
 
-def _svg(analysis: Analysis, found: list[Measurement]) -> str:
-    rows = list(dict.fromkeys((m.link, m.interface) for m in found))
+def _svg(analysis: Analysis, probes: list[Measurement]) -> str:
+    rows = list(dict.fromkeys((m.link, m.interface) for m in probes))
     with Canvas(TITLE, 1.25 + 0.36 * len(rows)) as canvas:
         for axes, (title, kind) in zip(canvas.facets(3, sharey=True), QUANTITIES, strict=True):
             tolerance = tolerance_of(analysis.run, kind)
@@ -56,7 +46,7 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
                 axes.axvspan(-tolerance, tolerance, color=BAND, linewidth=0, zorder=0)
             axes.axvline(0, color=QUIET, linewidth=1.0, zorder=1)
             for row, (link, interface) in enumerate(rows):
-                points = [m for m in found if (m.link, m.interface, m.quantity) == (link, interface, title)]
+                points = [m for m in probes if (m.link, m.interface, m.quantity) == (link, interface, title)]
                 _points(axes, row, points)
             axes.set_title(title)
             axes.set_xlabel("Deviation from asked")
@@ -68,14 +58,7 @@ def _svg(analysis: Analysis, found: list[Measurement]) -> str:
             name_rows(axes, names, grid=True)
         interfaces = dict.fromkeys(interface for _, interface in rows)
         handles: list[Line2D | Patch] = [
-            Line2D(
-                [],
-                [],
-                marker="o",
-                linestyle="none",
-                color=interface_colour(i),
-                label=INTERFACE_TITLES.get(i, i),
-            )
+            Line2D([], [], marker="o", linestyle="none", color=interface_colour(i), label=INTERFACE_TITLES.get(i, i))
             for i in interfaces
         ]
         canvas.legend(

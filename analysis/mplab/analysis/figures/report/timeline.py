@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import Canvas, Drawing, name_rows
 from mplab.analysis.record.run import Run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.format.runevents import CellFinished, CellStarted
 
 COLUMNS = ("cell", "block", "scenario", "transport", "link", "outcome", "attempt", "start_s", "duration_s")
@@ -61,7 +61,7 @@ def timeline(run: Run) -> list[Bar]:
     """Return start and duration of each cell that started, from the events, or else from the cell's record."""
     started = {event.cell: event.t for event in run.events_of(CellStarted)}
     ended = {event.cell: event.t for event in run.events_of(CellFinished)}
-    last = max((event.t for event in run.story), default=0.0)
+    last = max((event.t for event in run.typed_events), default=0.0)
     found = []
     for cell in run.cells:
         begin = started.get(cell.id)

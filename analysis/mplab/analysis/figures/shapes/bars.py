@@ -1,19 +1,23 @@
-"""Stacked bars of shares: a bar per transport, scenario and link."""
+"""Stacked bars of shares, a bar per transport, scenario and link; and of amounts, a bar per transport in each facet."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from mplab.analysis.figures.run_traces import Traces
-from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.analysis.figures.style import QUARTERS, Canvas, Drawing, name_rows
+from mplab.analysis.figures.shapes.common import Axis, NoDataError, paged, title_below
+from mplab.analysis.figures.style import FACET_COLUMNS, INK, QUARTERS, Canvas, Drawing, facet_rows, name_rows
 from mplab.analysis.text import percent, slug
 
 COLUMNS = ("scenario", "link", "transport", "part", "amount", "share")
 LABEL_FROM = 0.08
 """Narrower parts of a bar have no number: it would not fit."""
+STACK_COLUMNS = ("facet", "transport", "part", "cell", "value")
+ROOM = 1.95
+"""Length of the axis relative to the longest bar: the numbers are to the right of the bars."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,58 @@ def _bar_title(bar: tuple[str, str, str], titles: Mapping[str, str], several: tu
     scenario, link, transport = bar
     words = [word for word, shown in zip((scenario, link), several, strict=True) if shown]
     return " · ".join((*words, titles.get(transport, transport)))
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """A figure of stacked bars, with the mean over the cells of each part.
+
+    ``values`` returns the columns of `STACK_COLUMNS`; ``look`` has title and colour of each part, in order.
+    """
+
+    title: str
+    paper: str
+    axis: Axis
+    caption: str
+    values: Callable[[Traces], pl.DataFrame]
+    look: Mapping[str, tuple[str, str]]
+    nothing: str
+
+    def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
+        """Yield a drawing per page of facets. Raises NoDataError when the values are zero or missing."""
+        frame = self.values(traces)
+        if frame.is_empty() or not frame["value"].sum():
+            raise NoDataError(self.nothing)
+        facets = frame["facet"].unique(maintain_order=True).to_list()
+        titles = {transport.label: transport.title for transport in traces.transports}
+        for stem, page in paged(name, facets, "paper"):
+            yield self._page(stem, page, frame.filter(pl.col("facet").is_in(page)), titles)
+
+    def _page(self, stem: str, facets: Sequence[str], frame: pl.DataFrame, titles: Mapping[str, str]) -> Drawing:
+        transports = [label for label in titles if label in set(frame["transport"])]
+        means = frame.group_by("facet", "transport", "part").agg(pl.col("value").mean())
+        amounts = {(facet, transport, part): value for facet, transport, part, value in means.iter_rows()}
+        with Canvas(self.title, 0.35 + (0.75 + 0.34 * len(transports)) * facet_rows(len(facets))) as canvas:
+            all_axes = canvas.facets(len(facets), sharey=True)
+            for place, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
+                axes.set_title(facet)
+                self._bars(axes, [[amounts.get((facet, t, part), 0.0) for part in self.look] for t in transports])
+                name_rows(axes, [titles[label] for label in transports])
+                axes.tick_params(axis="y", labelleft=place % FACET_COLUMNS == 0)
+                self.axis.dress(axes, "x")
+                axes.locator_params(axis="x", nbins=2)
+            title_below(canvas, self.axis, all_axes)
+            canvas.legend([Patch(color=colour, label=title) for title, colour in self.look.values()])
+            svg = canvas.svg(stem)
+        return Drawing(stem, "paper", self.title, self.caption, svg, STACK_COLUMNS, frame.select(STACK_COLUMNS).rows())
+
+    def _bars(self, axes: Axes, rows: Sequence[Sequence[float]]) -> None:
+        longest = max(sum(parts) for parts in rows)
+        for row, parts in enumerate(rows):
+            left = 0.0
+            for (_, colour), amount in zip(self.look.values(), parts, strict=True):
+                axes.barh(row, amount, left=left, height=0.7, color=colour)
+                left += amount
+            text = " + ".join(self.axis.text(amount) for amount in parts)
+            axes.text(left + 0.02 * longest, row, text, va="center", ha="left", color=INK, fontsize=7.5)
+        axes.set_xlim(0, ROOM * longest if longest else 1)

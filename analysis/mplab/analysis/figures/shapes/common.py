@@ -188,13 +188,13 @@ def _panels(frame: pl.DataFrame, traces: Traces) -> Iterator[FigurePanel]:
     names = sorted(frame["variant"].unique()) if "variant" in frame.columns else [""]
     for scenario, link in places:
         rows = frame.filter((pl.col("scenario") == scenario) & (pl.col("link") == link))
-        found = []
+        series = []
         for label, transport in looks.items():
             for variant in names:
                 own = rows.filter(pl.col("transport") == label)
                 own = own.filter(pl.col("variant") == variant) if "variant" in frame.columns else own
                 if not own.is_empty():
-                    found.append((FigureSeries(transport, variant), own))
-        if found:
+                    series.append((FigureSeries(transport, variant), own))
+        if series:
             title = " · ".join(word for word, shown in zip((scenario, link), several, strict=True) if shown)
-            yield FigurePanel(title, scenario, link, tuple(found))
+            yield FigurePanel(title, scenario, link, tuple(series))

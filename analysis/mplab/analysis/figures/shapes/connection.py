@@ -67,19 +67,19 @@ def largest(traces: Traces) -> PlottedConnection:
     Raises:
         NoDataError: there is no such connection, or it has no points.
     """
-    found = traces.largest_mptcp
-    if found is None:
+    chosen = traces.largest_mptcp
+    if chosen is None:
         raise NoDataError("no Multipath TCP connection has two subflows")
-    trace, number = found
+    trace, number = chosen
     mine = pl.col("connection_id") == number
     (connection,) = trace.tables["connections"].filter(mine).iter_rows(named=True)
-    way = "up" if connection["bytes_up"] > connection["bytes_down"] else "down"
-    points = trace.read("points").filter(mine & (pl.col("direction") == way))
+    direction = "up" if connection["bytes_up"] > connection["bytes_down"] else "down"
+    points = trace.read("points").filter(mine & (pl.col("direction") == direction))
     if points.is_empty():
         raise NoDataError(f"{trace.name}: connection {number} has no points of a time-sequence diagram")
     subflows = trace.tables["subflows"].filter(mine).select("subflow_id", "network").iter_rows()
     seconds = (pl.col("time_ns") - connection["start_ns"]) / NS
-    return PlottedConnection(trace, number, way, points.with_columns(time_s=seconds), dict(subflows))
+    return PlottedConnection(trace, number, direction, points.with_columns(time_s=seconds), dict(subflows))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ FIGURE = TraceFigure(
         paper="",
         axis=Axis("New data on one subflow in a row", "bytes", "log"),
         share="Share of bytes",
-        caption="Each burst weighs as many bytes as it has; thinned bursts count for those they stand for.",
+        caption="Each burst weighs as many bytes as it has; thinned bursts count for all those that they replace.",
         values=lambda traces: traces.pooled(
             "bursts",
             pl.col("bytes").alias("value"),

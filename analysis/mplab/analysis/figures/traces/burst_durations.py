@@ -13,7 +13,7 @@ FIGURE = TraceFigure(
         paper="",
         axis=Axis("First to last segment on one subflow in a row", "s", "log"),
         share="Share of bursts",
-        caption="Bursts of two segments or more; thinned bursts count for those they stand for.",
+        caption="Bursts of two segments or more; thinned bursts count for all those that they replace.",
         values=lambda traces: traces.pooled(
             "bursts", pl.col("duration_s").alias("value"), "weight", pl.col("direction").alias("variant")
         ),

@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from mplab.analysis.figures.connections import with_network
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CellTrace, Traces
+from mplab.analysis.figures.run_traces import CellTrace, Traces, with_network
 from mplab.analysis.figures.shapes.cdf import Floats
 from mplab.analysis.figures.shapes.common import Axis, NoDataError, network_colours, network_title, paged, thinned
 from mplab.analysis.figures.shapes.connection import AGAIN
@@ -57,12 +56,12 @@ def _stepped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
         return {}
     timed = with_network(points, trace).select("network", "bytes", time=(pl.col("time_ns") - zero_ns) / NS)
     times = _grid(timed["time"], timed["time"], until_s)
-    found = {}
+    by_network = {}
     for network, own in _networks(timed):
         ordered = own.sort("time")
         totals = np.concatenate(([0.0], ordered["bytes"].cast(pl.Float64).cum_sum().to_numpy()))
-        found[network] = times, totals[np.searchsorted(ordered["time"].to_numpy(), times, side="right")]
-    return found
+        by_network[network] = times, totals[np.searchsorted(ordered["time"].to_numpy(), times, side="right")]
+    return by_network
 
 
 def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
@@ -77,11 +76,11 @@ def _ramped(trace: CellTrace, zero_ns: int, until_s: float) -> Curves:
     )
     times = _grid(timed["start"], timed["end"], until_s)
     shortest = (times[-1] - times[0]) / MAX_STEPS / 2
-    found = {}
+    by_network = {}
     for network, own in _networks(timed):
         start, end, size = (own[name].cast(pl.Float64).to_numpy() for name in ("start", "end", "bytes"))
-        found[network] = times, _spread(times, start, np.maximum(end, start + shortest), size)
-    return found
+        by_network[network] = times, _spread(times, start, np.maximum(end, start + shortest), size)
+    return by_network
 
 
 def _grid(starts: pl.Series, ends: pl.Series, until_s: float) -> Floats:
@@ -183,7 +182,7 @@ class FacetData:
     def handovers(self) -> list[Handover]:
         """Return the hand-overs that start before the end of the curves."""
         end_s = self.last_s + self.zero_ns / NS
-        return [found for found in handovers(self.trace.changes, end_s) if found.change.time_s < end_s]
+        return [handover for handover in handovers(self.trace.changes, end_s) if handover.change.time_s < end_s]
 
     def rows(self) -> Iterator[tuple[object, ...]]:
         """Yield the rows of the CSV: the curves, retransmissions and reinjections, and the changes."""
@@ -198,63 +197,65 @@ class FacetData:
             yield (*place, change.network, kind, self.since_begin_s(change.time_s), 0)
 
 
-def story_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
+def facet_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:
     """Return the facet of a cell, or None when its subflows carried nothing; arguments as for `curves`."""
     zero = begin_ns(trace) if zero_ns is None else zero_ns
-    made = curves(trace, zero, until_s)
-    return FacetData(trace, made, sent_again(trace, zero), zero) if made else None
+    by_network = curves(trace, zero, until_s)
+    return FacetData(trace, by_network, sent_again(trace, zero), zero) if by_network else None
 
 
-def paint(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
+def paint(axes: Axes, facet: FacetData, colours: dict[str, str]) -> None:
     """Draw the changes of the paths, and the curves with crosses at retransmissions and reinjections."""
-    paint_changes(axes, story, colours)
-    for network, (x, y) in story.curves.items():
+    paint_changes(axes, facet, colours)
+    for network, (x, y) in facet.curves.items():
         axes.plot(x, y, color=colours[network], linewidth=LINE_WIDTH)
         for kind, (marker, colour) in AGAIN.items():
-            own = story.again.filter((pl.col("network") == network) & (pl.col("kind") == kind))
+            own = facet.again.filter((pl.col("network") == network) & (pl.col("kind") == kind))
             times = thinned(own, MAX_MARKS)["time_s"].to_numpy()
             axes.plot(times, np.interp(times, x, y), linestyle="none", marker=marker, color=colour, markersize=4.0)
 
 
-def paint_changes(axes: Axes, story: FacetData, colours: dict[str, str]) -> None:
+def paint_changes(axes: Axes, facet: FacetData, colours: dict[str, str]) -> None:
     """Draw outages as bands in the colour of their network, and other changes as lines."""
-    for found in story.handovers:
-        begin_s, end_s = story.since_begin_s(found.change.time_s), story.since_begin_s(found.end_s)
-        colour = colours[found.change.network]
-        if found.gone:
+    for handover in facet.handovers:
+        begin_s, end_s = facet.since_begin_s(handover.change.time_s), facet.since_begin_s(handover.end_s)
+        colour = colours[handover.change.network]
+        if handover.gone:
             axes.axvspan(begin_s, end_s, color=colour, alpha=OUTAGE_ALPHA, linewidth=0)
-        axes.axvline(begin_s, color=colour if found.gone else INK, linewidth=0.8, linestyle="-" if found.gone else "--")
-    for change in story.trace.changes:
-        if not change.outage and 0 <= (time_s := story.since_begin_s(change.time_s)) <= story.last_s:
+        axes.axvline(
+            begin_s, color=colour if handover.gone else INK, linewidth=0.8, linestyle="-" if handover.gone else "--"
+        )
+    for change in facet.trace.changes:
+        if not change.outage and 0 <= (time_s := facet.since_begin_s(change.time_s)) <= facet.last_s:
             axes.axvline(time_s, color=QUIET, linewidth=0.5, linestyle=":")
 
 
-def colours_of(stories: Sequence[FacetData]) -> dict[str, str]:
+def colours_of(facets: Sequence[FacetData]) -> dict[str, str]:
     """Return the colours of all networks that carried bytes or that were changed."""
-    carried = [network for story in stories for network in story.curves]
-    return network_colours([*carried, *(change.network for s in stories for change in s.trace.changes)])
+    carried = [network for facet in facets for network in facet.curves]
+    return network_colours([*carried, *(change.network for s in facets for change in s.trace.changes)])
 
 
-def legend(stories: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]:
+def legend(facets: Sequence[FacetData], colours: dict[str, str]) -> list[Artist]:
     """Return the legend entries of the facets."""
-    shown = list(dict.fromkeys(network for story in stories for network in story.curves))
+    shown = list(dict.fromkeys(network for facet in facets for network in facet.curves))
     handles: list[Artist] = [
         Line2D([], [], color=colours[name], linewidth=LINE_WIDTH, label=network_title(name)) for name in shown
     ]
-    kinds = {kind for story in stories for kind in story.again["kind"].unique()}
+    kinds = {kind for facet in facets for kind in facet.again["kind"].unique()}
     handles += [
         Line2D([], [], linestyle="none", marker=marker, color=colour, markersize=4.0, label=kind.capitalize())
         for kind, (marker, colour) in AGAIN.items()
         if kind in kinds
     ]
-    lost = dict.fromkeys(h.change.network for story in stories for h in story.handovers if h.gone)
+    lost = dict.fromkeys(h.change.network for facet in facets for h in facet.handovers if h.gone)
     handles += [
         Patch(color=colours[name], alpha=OUTAGE_ALPHA * 2, linewidth=0, label=f"{network_title(name)} gone")
         for name in lost
     ]
-    if any(not h.gone for story in stories for h in story.handovers):
+    if any(not h.gone for facet in facets for h in facet.handovers):
         handles.append(Line2D([], [], color=INK, linewidth=0.8, linestyle="--", label="Other path preferred"))
-    if any(not change.outage for story in stories for change in story.trace.changes):
+    if any(not change.outage for facet in facets for change in facet.trace.changes):
         handles.append(Line2D([], [], color=QUIET, linewidth=0.8, linestyle=":", label="Path changed"))
     return handles
 
@@ -269,29 +270,29 @@ class BytesOverTime:
 
     def draw(self, name: str, traces: Traces) -> Iterator[Drawing]:
         """Yield a drawing per page of facets. Raises NoDataError when no subflow carried payload."""
-        found = [made for trace in traces.one_per_transport() if (made := story_of(trace)) is not None]
-        if not found:
+        facets = [facet for trace in traces.one_per_transport() if (facet := facet_of(trace)) is not None]
+        if not facets:
             raise NoDataError("no subflow carried payload")
-        for stem, facets in paged(name, found):
-            yield self._page(stem, facets, traces)
+        for stem, page in paged(name, facets):
+            yield self._page(stem, page, traces)
 
-    def _page(self, stem: str, stories: Sequence[FacetData], traces: Traces) -> Drawing:
+    def _page(self, stem: str, facets: Sequence[FacetData], traces: Traces) -> Drawing:
         titles = {transport.label: transport.title for transport in traces.transports}
-        several = len({(story.trace.scenario, story.trace.link) for story in stories}) > 1
-        colours = colours_of(stories)
-        with Canvas(self.title, 0.6 + 2.2 * facet_rows(len(stories))) as canvas:
-            for axes, story in zip(canvas.facets(len(stories)), stories, strict=True):
-                trace = story.trace
+        several = len({(facet.trace.scenario, facet.trace.link) for facet in facets}) > 1
+        colours = colours_of(facets)
+        with Canvas(self.title, 0.6 + 2.2 * facet_rows(len(facets))) as canvas:
+            for axes, facet in zip(canvas.facets(len(facets)), facets, strict=True):
+                trace = facet.trace
                 place_text = f"\n{trace.scenario} · {trace.link}" if several else ""
                 axes.set_title(titles[trace.transport] + place_text, fontsize=8.5)
-                paint(axes, story, colours)
+                paint(axes, facet, colours)
                 TIME.dress(axes, "x")
                 BYTES.dress(axes, "y")
                 axes.set_ylabel("")
             canvas.figure.supylabel(BYTES.title, fontsize=9.0)
-            canvas.legend(legend(stories, colours))
+            canvas.legend(legend(facets, colours))
             svg = canvas.svg(stem)
-        rows = [row for story in stories for row in story.rows()]
+        rows = [row for facet in facets for row in facet.rows()]
         return Drawing(stem, "traces", self.title, self.caption, svg, COLUMNS, rows)
 
 

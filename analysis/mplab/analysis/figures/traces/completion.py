@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import BYTES, LONG_BYTES, OPENED
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Traces
+from mplab.analysis.figures.run_traces import BYTES, LONG_BYTES, OPENED, Traces
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
 
@@ -12,10 +11,7 @@ from mplab.analysis.figures.shapes.common import Axis
 def values(traces: Traces) -> pl.DataFrame:
     """Return the durations, s, of connections with `LONG_BYTES` or more whose start was captured."""
     return traces.applications.pooled(
-        "connections",
-        "connection_id",
-        pl.col("duration_s").alias("value"),
-        where=OPENED & (BYTES >= LONG_BYTES),
+        "connections", "connection_id", pl.col("duration_s").alias("value"), where=OPENED & (BYTES >= LONG_BYTES)
     )
 
 

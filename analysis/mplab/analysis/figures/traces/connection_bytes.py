@@ -1,7 +1,7 @@
 """Bytes of connections."""
 
-from mplab.analysis.figures.connections import APPLICATIONS, BYTES, OPENED
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import APPLICATIONS, BYTES, OPENED
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 

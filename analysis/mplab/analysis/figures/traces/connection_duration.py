@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import APPLICATIONS, OPENED
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import APPLICATIONS, OPENED
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import APPLICATIONS, BYTES, OPENED
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import APPLICATIONS, BYTES, OPENED
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.scatter import Scatter
 

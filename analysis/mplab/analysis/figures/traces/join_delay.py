@@ -14,8 +14,8 @@ FIGURE = TraceFigure(
         paper="",
         axis=Axis("First MP_CAPABLE to first MP_JOIN", "ms", "log"),
         share="Share of connections",
-        caption="Connections that asked for a second subflow, from SYN to SYN.",
+        caption="Connections that requested a second subflow, from SYN to SYN.",
         values=lambda traces: traces.pooled("connections", pl.col("join_delay_ms").alias("value")),
-        nothing="no connection asked for a second subflow",
+        nothing="no connection requested a second subflow",
     ),
 )

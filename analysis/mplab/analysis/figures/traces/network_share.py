@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mplab.analysis.figures.connections import UNIQUE
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import UNIQUE
 from mplab.analysis.figures.shapes.bars import Bars
 from mplab.analysis.figures.shapes.common import network_colours, network_title
 

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import MPTCP, SEVERAL
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CellTrace, Traces
+from mplab.analysis.figures.run_traces import MPTCP, SEVERAL, CellTrace, Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 
@@ -25,15 +24,15 @@ def _fractions(trace: CellTrace) -> pl.DataFrame:
         .agg(pl.col("retransmitted_bytes").sum() + pl.col("hole_bytes").fill_null(0).sum())
     )
     connections = trace.tables["connections"].filter(MPTCP & SEVERAL)
-    found = []
-    for way in ("up", "down"):
-        own = connections.join(again.filter(pl.col("direction") == way), on="connection_id").filter(
-            pl.col(f"bytes_{way}") > 0
+    parts = []
+    for direction in ("up", "down"):
+        own = connections.join(again.filter(pl.col("direction") == direction), on="connection_id").filter(
+            pl.col(f"bytes_{direction}") > 0
         )
-        for name, column in (("retransmitted", "retransmitted_bytes"), ("reinjected", f"reinjected_{way}")):
-            share = (pl.col(column) / pl.col(f"bytes_{way}")).alias("value")
-            found.append(own.select(share, pl.lit(f"{name} {way}").alias("variant")))
-    return pl.concat(found)
+        for name, column in (("retransmitted", "retransmitted_bytes"), ("reinjected", f"reinjected_{direction}")):
+            share = (pl.col(column) / pl.col(f"bytes_{direction}")).alias("value")
+            parts.append(own.select(share, pl.lit(f"{name} {direction}").alias("variant")))
+    return pl.concat(parts)
 
 
 FIGURE = TraceFigure(

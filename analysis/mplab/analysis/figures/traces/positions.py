@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import MPTCP, SEVERAL
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CellTrace, Traces
+from mplab.analysis.figures.run_traces import MPTCP, SEVERAL, CellTrace, Traces
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis
 

@@ -38,9 +38,9 @@ FIGURE = TraceFigure(
         paper="baerts2015 fig. 5.3",
         axis=Axis("Difference", "ms", "log"),
         share="Share of connections",
-        caption="Connections with two subflows or more on which three round trips of what the phone sent "
+        caption="Connections with two subflows or more on which three round trips of data from the phone "
         "were measured.",
         values=values,
-        nothing="no connection has two subflows with three round trips of what the phone sent",
+        nothing="no connection has two subflows with three round trips of data from the phone",
     ),
 )

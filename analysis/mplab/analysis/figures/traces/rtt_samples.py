@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import with_network
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Traces
+from mplab.analysis.figures.run_traces import Traces, with_network
 from mplab.analysis.figures.shapes.cdf import Cdf
 from mplab.analysis.figures.shapes.common import Axis, named_networks
 
@@ -33,7 +32,7 @@ FIGURE = TraceFigure(
         paper="",
         axis=Axis("Round trip from the phone to the proxy and back", "ms", "log"),
         share="Share of samples",
-        caption="Samples of what the phone sent on every subflow; thinned samples count for those they stand for.",
+        caption="Data from the phone on every subflow; thinned samples count for all those that they replace.",
         values=values,
         nothing="no round trip was measured",
     ),

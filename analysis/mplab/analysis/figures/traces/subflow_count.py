@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mplab.analysis.figures.connections import MPTCP
 from mplab.analysis.figures.kinds import TraceFigure
+from mplab.analysis.figures.run_traces import MPTCP
 from mplab.analysis.figures.shapes.bars import Bars
 
 MOST = 4

@@ -49,7 +49,7 @@ FIGURE = TraceFigure(
         title="Opening of subflows",
         paper="baerts2015 fig. 4.6",
         time=Axis("Time since the connection began", "ms"),
-        caption="The largest Multipath TCP connection with two subflows: when each was asked for, established, "
+        caption="The largest Multipath TCP connection with two subflows: when each was requested, established, "
         "first used.",
         values=events,
         paint=paint,

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import LONG_BYTES, as_a_whole
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Traces
+from mplab.analysis.figures.run_traces import LONG_BYTES, Traces, as_a_whole
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
 

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import UNIQUE
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import CELLULAR, WIFI, Traces
+from mplab.analysis.figures.run_traces import CELLULAR, UNIQUE, WIFI, Traces
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.shapes.scatter import Scatter
 

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from mplab.analysis.figures.connections import BYTES
 from mplab.analysis.figures.kinds import TraceFigure
-from mplab.analysis.figures.run_traces import Traces
+from mplab.analysis.figures.run_traces import BYTES, Traces
 from mplab.analysis.figures.shapes.boxes import Boxes
 from mplab.analysis.figures.shapes.common import Axis
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mplab.analysis.figures.catalog import catalog
-from mplab.analysis.figures.draw import load, write_figures
+from mplab.analysis.figures.catalog import catalog, load, write_figures
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table, writing
 from mplab.run.run_directory import RUNS

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, told
+from mplab.analysis.bundle.agreement import OF_CHANGE, ContrastPair, printed_pairs
 from mplab.analysis.bundle.read import Bundle, DamagedBundleError
 from mplab.analysis.bundle.rebuild import Rebuilt
 from mplab.analysis.text import plural
@@ -158,7 +158,7 @@ def _show_results(second: SecondRun) -> None:
     out.print(rows)
     out.print()
     rows = table("result", "contrast", "then → now", "pairs")
-    for pair in told(agreed.contrasts):
+    for pair in printed_pairs(agreed.contrasts):
         sizes = ", ".join(str(contrast.pairs if contrast else 0) for contrast in (pair.before, pair.after))
         rows.add_row(pair.agreement, pair.name, pair.text, sizes, style=STYLES.get(pair.agreement, ""))
     out.print(rows)

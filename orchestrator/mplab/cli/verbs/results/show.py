@@ -145,7 +145,7 @@ def _steps(run: Run, cell: Cell) -> Table:
 
 def _timeline(run: Run, cell: Cell) -> Iterator[tuple[float, str, float | None]]:
     """Yield seconds since the first attempt began, event, and duration of each step."""
-    events = [event for event in run.story if isinstance(event, _Event) and event.cell == cell.id]
+    events = [event for event in run.typed_events if isinstance(event, _Event) and event.cell == cell.id]
     for event, later in zip_longest(events, events[1:]):
         took_s = later.t - event.t if isinstance(event, CellStep) and later is not None else None
         yield event.t - events[0].t, _text(event), took_s

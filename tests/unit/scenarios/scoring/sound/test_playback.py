@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mplab.scenarios.base.scoring.sound import METRICS, Melody, Recording, listen, playback, read_wav, values, waits
-from mplab.scenarios.base.scoring.sound.silence import THRESHOLD_DB
+from mplab.scenarios.base.scoring.sound.recording import THRESHOLD_DB
 from tests.unit.scenarios.scoring.sound.conftest import RATE_HZ, Heard, metrics, write_wav
 
 

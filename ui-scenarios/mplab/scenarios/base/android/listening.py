@@ -69,20 +69,20 @@ class _Session(Session[ListeningParameters]):
 
         seen = sample(visit.ui, elements, for_s=parameters.listen, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{scenario.name}: nothing was seen but dialogs")
-        found = motion(seen, spinner=LOADING in elements)
+            raise StepError(f"{scenario.name}: only dialogs were on the screen")
+        played = motion(seen, spinner=LOADING in elements)
         last = seen.looks[-1].shown
         context.observe(
             "listened",
             tapped=round(tapped, 3),
-            listened_s=round(found.until - tapped, 3),
-            startup_s=None if found.began is None else round(max(0.0, found.began - tapped), 3),
-            silences=stall_fields(found.stalls, found.until),
-            resolution_s=round(found.resolution_s, 3),
-            by=found.by,
+            listened_s=round(played.until - tapped, 3),
+            startup_s=None if played.began is None else round(max(0.0, played.began - tapped), 3),
+            silences=stall_fields(played.stalls, played.until),
+            resolution_s=round(played.resolution_s, 3),
+            by=played.by,
             looks=len(seen.looks),
         )
         if PROBLEM in last:
             raise StepError(f"{scenario.name}: the app says: {last[PROBLEM]}")
-        if found.began is None:
+        if played.began is None:
             raise StepError(f"{scenario.name}: nothing was played within {parameters.listen:g} s")

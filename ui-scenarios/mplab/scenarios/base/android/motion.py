@@ -97,16 +97,16 @@ def _by_position(sampled: Sampled) -> Motion:
     shown: int | None = None
     before: ScreenSample | None = None
     for look in sampled.looks:
-        found = seconds_of(look.shown.get(POSITION, ""))
+        position = seconds_of(look.shown.get(POSITION, ""))
         between = look.t if before is None else (before.t + look.t) / 2
-        if found is not None and shown is not None and found != shown:
-            steps = found - shown if found > shown else 1  # another track begins at 0:00
+        if position is not None and shown is not None and position != shown:
+            steps = position - shown if position > shown else 1  # another track begins at 0:00
             if clock.began is None:
                 clock.began = between - steps * _STEP_S
             elif between - clock.changed > steps * _STEP_S + slack_s:
                 clock.stalls.append(Spell(clock.changed + _STEP_S, between - (steps - 1) * _STEP_S))
             clock.changed = between
-        shown = found if found is not None else shown
+        shown = position if position is not None else shown
         before = look
     end = sampled.looks[-1].t
     if clock.began is not None and end - clock.changed > _STEP_S + slack_s:
@@ -127,4 +127,6 @@ def seconds_of(text: str) -> int | None:
 
 def stall_fields(stalls: Sequence[Spell], until: float) -> list[dict[str, float]]:
     """Return stalls as fields of an observation. A stall without an end lasts until `until`, the last sample."""
-    return [{"at": round(one.began, 3), "duration_s": round((one.ended or until) - one.began, 3)} for one in stalls]
+    return [
+        {"at": round(stall.began, 3), "duration_s": round((stall.ended or until) - stall.began, 3)} for stall in stalls
+    ]

@@ -78,33 +78,33 @@ class _Session(Session[PlaybackParameters]):
         longest_s = parameters.patience + parameters.watch + DEFAULT_EVERY_S
         seen = sample(ui, visit.elements(*NAMES), for_s=longest_s, until=until, watch=visit.watch)
         if not seen.looks:
-            raise StepError(f"{name}: {clip}: nothing was seen but dialogs")
-        found = motion(seen, spinner=True)
+            raise StepError(f"{name}: {clip}: only dialogs were on the screen")
+        played = motion(seen, spinner=True)
         last = seen.looks[-1].shown
-        self._observe(found, number, clip, over=ENDED if ENDED in last else "left")
-        context.observe("rebuffering", visit=number, clip=clip, **_fields(found, tapped, len(seen.looks)))
+        self._observe(played, number, clip, over=ENDED if ENDED in last else "left")
+        context.observe("rebuffering", visit=number, clip=clip, **_fields(played, tapped, len(seen.looks)))
         if PROBLEM in last:
             raise StepError(f"{name}: {clip}: the app says: {last[PROBLEM]}")
-        if found.began is None:
+        if played.began is None:
             raise StepError(f"{name}: {clip}: no picture within {parameters.patience:g} s")
 
-    def _observe(self, found: Motion, number: int, clip: str, *, over: str) -> None:
-        if found.began is None:
+    def _observe(self, played: Motion, number: int, clip: str, *, over: str) -> None:
+        if played.began is None:
             return
         observe = partial(self.context.observe, visit=number, clip=clip)
-        observe("playing", at=round(found.began, 3), media_s=0.0)
-        for stall in found.stalls:
+        observe("playing", at=round(played.began, 3), media_s=0.0)
+        for stall in played.stalls:
             observe("waiting", at=round(stall.began, 3), buffer_s=None, media_s=None)
             if stall.ended is not None:
                 observe("playing", at=round(stall.ended, 3), media_s=None)
-        observe(over, at=round(found.until, 3), media_s=round(found.played_s, 3))
+        observe(over, at=round(played.until, 3), media_s=round(played.played_s, 3))
 
 
-def _fields(found: Motion, tapped: float, looks: int) -> dict[str, object]:
+def _fields(played: Motion, tapped: float, looks: int) -> dict[str, object]:
     return {
-        "startup_s": None if found.began is None else round(found.began - tapped, 3),
-        "stalls": len(found.stalls),
-        "resolution_s": round(found.resolution_s, 3),
-        "by": found.by,
+        "startup_s": None if played.began is None else round(played.began - tapped, 3),
+        "stalls": len(played.stalls),
+        "resolution_s": round(played.resolution_s, 3),
+        "by": played.by,
         "looks": looks,
     }

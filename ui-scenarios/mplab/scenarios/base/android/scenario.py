@@ -1,8 +1,9 @@
-"""Base class of scenarios that drive an Android app."""
+"""Base class of scenarios that drive an Android app; files on the phone, and Android's file chooser."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from mplab.base.errors import StepError
 from mplab.base.hierarchy import Node
@@ -13,6 +14,10 @@ from mplab.scenarios.base.scenario import ParametersT, Scenario
 from mplab.userfiles.app import AndroidApp
 
 OPEN_TIMEOUT_S = 30.0
+FOLDER = "/sdcard/Download"
+"""Folder of the files that `put_file` copies to the phone."""
+_CHOOSER_S = 15.0
+_SCAN = "android.intent.action.MEDIA_SCANNER_SCAN_FILE"
 
 
 @dataclass
@@ -31,10 +36,10 @@ class Visit:
 
     def element(self, name: str) -> Selector:
         """Return the selector of an element. Raises StepError when the app's section has no element of this name."""
-        found = self.app.elements.get(name)
-        if found is None:
+        selector = self.app.elements.get(name)
+        if selector is None:
             raise StepError(f"{self.app.package}: its section in app.yaml has no element {name!r}")
-        return found
+        return selector
 
     def elements(self, *names: str) -> dict[str, Selector]:
         """Return name → selector of those elements in `names` that the app's section of ``app.yaml`` has."""
@@ -86,3 +91,23 @@ class AndroidScenario(Scenario[ParametersT]):
             raise StepError(f"{self.name}: the lab has not chosen an app for it")
         with ExitStack() as stack:
             yield Visit(stack, stack.enter_context(context.open_app(app)), app)
+
+
+def put_file(context: Context, path: Path) -> str:
+    """Copy a file to the phone's downloads; have Android index it. Return its path there. Raises DeviceError."""
+    target = f"{FOLDER}/{path.name}"
+    context.phone.push(path, target)
+    context.phone.shell(["am", "broadcast", "-a", _SCAN, "-d", f"file://{target}"], check=False)
+    return target
+
+
+def remove_files(context: Context, targets: Iterable[str]) -> None:
+    """Remove files that `put_file` has copied."""
+    context.phone.shell(["rm", "-f", *targets], check=False)
+
+
+def choose_file(visit: Visit, name: str) -> None:
+    """Choose a file by its name. Raises StepError when the chooser does not open or does not list the file."""
+    if "file chooser" in visit.app.elements:
+        visit.ui.wait(visit.element("file chooser"), timeout_s=_CHOOSER_S)
+    visit.ui.tap(Selector("text", name), timeout_s=_CHOOSER_S)

@@ -68,7 +68,9 @@ def settle(
     Raises:
         StepError: the phone does not answer.
     """
-    elements = {name: one for name, one in ((_BUSY, busy), (_DONE, done), (_FAILED, failed)) if one is not None}
+    elements = {
+        name: selector for name, selector in ((_BUSY, busy), (_DONE, done), (_FAILED, failed)) if selector is not None
+    }
     grace_s = GRACE_S if busy is not None else 0.0
     was_busy = False
     clear: tuple[float, float] | None = None

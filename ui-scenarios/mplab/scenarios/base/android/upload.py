@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Literal, TypedDict
 
 from mplab.base.errors import StepError
-from mplab.scenarios.base.android.files import FOLDER, choose, put, remove
-from mplab.scenarios.base.android.scenario import OPEN_TIMEOUT_S, AndroidScenario, Visit
+from mplab.scenarios.base.android.scenario import (
+    FOLDER,
+    OPEN_TIMEOUT_S,
+    AndroidScenario,
+    Visit,
+    choose_file,
+    put_file,
+    remove_files,
+)
 from mplab.scenarios.base.android.settle import settle
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Session
@@ -29,11 +36,11 @@ class AndroidUploadScenario(AndroidScenario[UploadParameters]):
         with ExitStack() as ended, self.visit(context) as visit:
             session = _Session(context, parameters, self, visit)
             ended.callback(session.observe_arrivals)
-            visit.stack.callback(remove, context, session.targets)
+            visit.stack.callback(remove_files, context, session.targets)
             for target in session.targets:
                 path = context.scratch_dir / Path(target).name
                 path.write_bytes(context.rng.randbytes(parameters.size))
-                put(context, path)
+                put_file(context, path)
             yield session
 
 
@@ -68,12 +75,12 @@ class _Session(Session[UploadParameters]):
         visit.ui.open(visit.app.start, timeout_s=OPEN_TIMEOUT_S)
         for number, target in enumerate(self.targets, 1):
             time.sleep(parameters.think)
-            found = self._upload(number, Path(target).name, deadline)
+            result = self._upload(number, Path(target).name, deadline)
             context.observe(
-                "upload", file=number, name=Path(target).name, size_bytes=parameters.size, blocks=None, **found
+                "upload", file=number, name=Path(target).name, size_bytes=parameters.size, blocks=None, **result
             )
             left_s = deadline - time.monotonic()
-            if found["state"] != "done" or left_s < found["duration_s"] + parameters.think:
+            if result["state"] != "done" or left_s < result["duration_s"] + parameters.think:
                 return
 
     def observe_arrivals(self) -> None:
@@ -89,7 +96,7 @@ class _Session(Session[UploadParameters]):
         visit, ui = self.visit, self.visit.ui
         ui.tap(visit.element("create"))
         ui.tap(visit.element("upload files"))
-        choose(visit, name)
+        choose_file(visit, name)
         began = time.time()
         end = settle(
             ui,

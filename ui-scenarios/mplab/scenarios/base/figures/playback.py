@@ -9,7 +9,7 @@ from matplotlib.patches import Patch
 
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 from mplab.scenarios.base.scoring.playback import METRICS, Clip, clips_of

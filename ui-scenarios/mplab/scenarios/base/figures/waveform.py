@@ -19,10 +19,10 @@ from mplab.analysis.figures.run_traces import traces_of
 from mplab.analysis.figures.shapes.common import Axis
 from mplab.analysis.figures.style import QUIET, Canvas, Drawing
 from mplab.analysis.figures.traces import bytes_over_time
-from mplab.analysis.figures.traces.bytes_over_time import FacetData, colours_of, story_of
+from mplab.analysis.figures.traces.bytes_over_time import FacetData, colours_of, facet_of
 from mplab.analysis.files import inside
 from mplab.analysis.record.run import Cell, Run
-from mplab.analysis.statistics.result import Analysis
+from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
 from mplab.format.experiment import Transport
 from mplab.scenarios.base.scoring.sound import Playback, listen
@@ -46,7 +46,7 @@ class CellSound:
     playback: Playback
     envelope: NDArray[np.float64]
     """Rows (start_s, end_s, smallest sample, largest sample); times are relative to the tap."""
-    story: FacetData | None
+    facet: FacetData | None
     """Bytes of the networks; None without captures."""
     requests_s: tuple[float, ...]
     """Times of the app's requests for the stream, s from the tap."""
@@ -56,15 +56,15 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
     """Yield a figure per scenario and link; nothing for scenarios that record no sound."""
     for (scenario, link), heard in _groups(analysis).items():
         stem = f"waveform-{slug(scenario)}-{slug(link)}"
-        title = f"{scenario} · {link} · What was heard and carried"
+        title = f"{scenario} · {link} · Sound and bytes"
         cells = ", ".join(row.cell.id for row in heard)
         yield Drawing(
             stem=stem,
             section="traces",
             title=title,
-            caption=f"What the phone's sound card played from the tap on, in each transport's first ok cell: {cells}. "
+            caption=f"Sound of the phone's sound card from the tap on, in each transport's first ok cell: {cells}. "
             "Below it the payload that each network had carried by then, with crosses where data was sent again, "
-            "triangles where the app asked for the stream, and bands where a path could not be used.",
+            "triangles where the app requested the stream, and bands where a path could not be used.",
             svg=_svg(stem, title, heard),
             columns=COLUMNS,
             rows=[
@@ -101,8 +101,8 @@ def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
     tapped = next(float(item["tapped"]) for item in observations if item["event"] == "sound")
     asked = [float(i["at"]) - tapped for i in observations if i["event"] == "player" and i["what"] == "request"]
     traces = traces_of(run, [cell.id]).traces
-    story = story_of(traces[0], round(tapped * 1e9), playback.recording.duration_s) if traces else None
-    return CellSound(cell, transport, playback, envelope(playback), story, tuple(asked))
+    facet = facet_of(traces[0], round(tapped * 1e9), playback.recording.duration_s) if traces else None
+    return CellSound(cell, transport, playback, envelope(playback), facet, tuple(asked))
 
 
 def _playback(cell: Cell) -> Playback | None:
@@ -127,19 +127,19 @@ def envelope(playback: Playback, points: int = POINTS) -> NDArray[np.float64]:
 
 
 def _svg(stem: str, title: str, heard: Sequence[CellSound]) -> str:
-    heights = [height for row in heard for height in (WAVE_IN, BYTES_IN)[: 1 if row.story is None else 2]]
-    stories = [row.story for row in heard if row.story is not None]
-    colours = colours_of(stories)
-    most = max((float(y.max()) for story in stories for _, y in story.curves.values()), default=0.0)
+    heights = [height for row in heard for height in (WAVE_IN, BYTES_IN)[: 1 if row.facet is None else 2]]
+    facets = [row.facet for row in heard if row.facet is not None]
+    colours = colours_of(facets)
+    most = max((float(y.max()) for facet in facets for _, y in facet.curves.values()), default=0.0)
     with Canvas(title, 1.0 + 0.17 * len(heard) + sum(heights)) as canvas:
         grid = canvas.figure.subplots(len(heights), 1, squeeze=False, sharex=True, height_ratios=heights)
         free = iter(grid.flat)
         for row in heard:
             _waveform(next(free), row)
-            if row.story is not None:
-                _bytes(next(free), row, row.story, colours, most)
+            if row.facet is not None:
+                _bytes(next(free), row, row.facet, colours, most)
         grid.flat[-1].set_xlabel("Time since the tap (s)")
-        canvas.legend([*_legend(heard), *bytes_over_time.legend(stories, colours)], columns=4)
+        canvas.legend([*_legend(heard), *bytes_over_time.legend(facets, colours)], columns=4)
         return canvas.svg(stem)
 
 
@@ -161,8 +161,8 @@ def _waveform(axes: Axes, row: CellSound) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _bytes(axes: Axes, row: CellSound, story: FacetData, colours: dict[str, str], most: float) -> None:
-    bytes_over_time.paint(axes, story, colours)
+def _bytes(axes: Axes, row: CellSound, facet: FacetData, colours: dict[str, str], most: float) -> None:
+    bytes_over_time.paint(axes, facet, colours)
     BYTES.dress(axes, "y")
     axes.set_ylim(-0.04 * most, 1.15 * most)
     tops = [1.08 * most] * len(row.requests_s)
@@ -175,8 +175,8 @@ def _legend(heard: Sequence[CellSound]) -> Iterator[Line2D | Patch]:
         yield Patch(facecolor=SILENCE, alpha=0.25, label="Silence")
     if any(row.playback.skips for row in heard):
         yield Line2D([], [], color=SKIP, linestyle="--", linewidth=1.2, label="Skip")
-    if any(row.requests_s and row.story for row in heard):
-        yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream asked for")
+    if any(row.requests_s and row.facet for row in heard):
+        yield Line2D([], [], linestyle="none", marker="v", color=REQUEST, markersize=5.0, label="Stream requested")
 
 
-FIGURE = RunFigure(order=45, title="What was heard and carried", draw=draw)
+FIGURE = RunFigure(order=45, title="Sound of a recording, and the bytes that carried it", draw=draw)

@@ -1,6 +1,5 @@
 """Front pages of sites, as the scenarios `web` and `firefox` load them."""
 
-from mplab.scenarios.base.pages.scenario import BLANK_PAGE, PagesParameters, PagesScenario
-from mplab.scenarios.base.pages.sites import SLUGS, Slug
+from mplab.scenarios.base.pages.scenario import BLANK_PAGE, SLUGS, PagesParameters, PagesScenario, Slug
 
 __all__ = ["BLANK_PAGE", "SLUGS", "PagesParameters", "PagesScenario", "Slug"]

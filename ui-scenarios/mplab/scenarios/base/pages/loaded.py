@@ -68,17 +68,17 @@ class LoadedObject:
 
 def loaded_objects(events: Sequence[Event]) -> list[LoadedObject]:
     """Return the objects loaded over HTTP, in the order of their requests."""
-    found: dict[str, LoadedObject] = {}
+    objects: dict[str, LoadedObject] = {}
     for event in events:
         parameters = event["params"]
         request = parameters.get("requestId")
         if event["method"] == "Network.requestWillBeSent":
             url = parameters["request"]["url"]
             if url.startswith(("http://", "https://")):
-                found[request] = LoadedObject(url, 0, "", 0, 0, None)
-        elif request in found:
-            found[request] = _updated(found[request], event["method"], parameters)
-    return list(found.values())
+                objects[request] = LoadedObject(url, 0, "", 0, 0, None)
+        elif request in objects:
+            objects[request] = _updated(objects[request], event["method"], parameters)
+    return list(objects.values())
 
 
 def _updated(item: LoadedObject, method: str, parameters: Event) -> LoadedObject:
@@ -105,7 +105,7 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
     `page` names the page in the message.
     """
     if listed is None:
-        raise StepError(f"{page}: the page has no list of its objects: not a page of the lab, or cut")
+        raise StepError(f"{page}: the page has no list of its objects: it is not a page of the lab, or was cut")
     wanted = {(host, path): size for host, paths in listed.items() for path, size in paths.items()}
     sizes = {_host_and_path(item.url): item for item in objects}
     missing = [name for name in wanted if name not in sizes]
@@ -121,8 +121,8 @@ def check_complete(page: str, listed: Mapping[str, Mapping[str, int]] | None, ob
     ]
     if cut:
         first = sizes[cut[0]]
-        found = f"status {first.status}, {first.body_bytes} of {wanted[cut[0]]} bytes"
-        raise StepError(f"{page}: {len(cut)} objects did not come whole: {_names(cut)} (the first: {found})")
+        first_text = f"status {first.status}, {first.body_bytes} of {wanted[cut[0]]} bytes"
+        raise StepError(f"{page}: {len(cut)} objects are not complete: {_names(cut)} (the first: {first_text})")
 
 
 def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) -> None:
@@ -130,8 +130,8 @@ def check_protocol(page: str, objects: Sequence[LoadedObject], protocol: str) ->
     other = [item for item in objects if item.protocol != protocol]
     if other:
         names = _names([_host_and_path(item.url) for item in other])
-        found = other[0].protocol or "no protocol"
-        raise StepError(f"{page}: {len(other)} objects came by {found}, {protocol} was asked for: {names}")
+        other_protocol = other[0].protocol or "no protocol"
+        raise StepError(f"{page}: {len(other)} objects came by {other_protocol}, {protocol} was requested: {names}")
 
 
 def page_fields(
@@ -150,7 +150,7 @@ def page_fields(
     """
     navigation = timings["navigation"]
     if not navigation["loadEventStart"]:
-        raise StepError(f"{site}: no load event within 20 s after all was there")
+        raise StepError(f"{site}: no load event within 20 s after all objects were loaded")
     late = [item for item in objects if load_event is None or item.finished is None or item.finished > load_event]
     return {
         "site": site,

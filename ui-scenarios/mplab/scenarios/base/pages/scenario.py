@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
@@ -22,9 +22,38 @@ from mplab.scenarios.base.pages.loaded import (
     loaded_objects,
     page_fields,
 )
-from mplab.scenarios.base.pages.sites import SLUGS, Slug
 from mplab.scenarios.base.protocol import Context
 from mplab.scenarios.base.scenario import Parameters, Scenario, Session
+
+Slug = Literal[
+    "news-1",
+    "univ",
+    "ad",
+    "news-2",
+    "tech",
+    "video",
+    "football",
+    "shopn-1",
+    "radio",
+    "wiki",
+    "search",
+    "ent",
+    "image",
+    "sport",
+    "social",
+    "movie",
+    "weather",
+    "re",
+    "airline",
+    "shopn-2",
+    "gov",
+    "travel",
+    "dict",
+    "finance",
+    "market",
+]
+SLUGS: tuple[Slug, ...] = get_args(Slug)
+
 
 BLANK_PAGE = "data:,"
 PAGE_TIMEOUT_S = 60.0
@@ -38,9 +67,9 @@ _USUAL_KBPS, _USUAL_RTT_S, _ROUND_TRIPS = 7000.0, 0.06, 8
 class PagesParameters(Parameters, ABC):
     """Parameters of every scenario that loads pages; a subclass gives the rest after each page."""
 
-    sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Which sites of han2015 table 1.")
+    sites: tuple[Slug, ...] = Field(SLUGS, min_length=1, description="Sites to load, of han2015 table 1.")
     http: Literal["h2", "h1"] = Field("h2", description="HTTP/2 or HTTP/1.1, both over TLS.")
-    loads: int = Field(1, ge=1, le=20, description="How often each site is loaded, each time in a new browser.")
+    loads: int = Field(1, ge=1, le=20, description="Number of loads of each site, each in a new browser.")
 
     @field_validator("sites")
     @classmethod
@@ -119,8 +148,8 @@ class PagesScenario(Scenario[PagesParameters]):
         try:
             yield events
         finally:
-            for name, told in events.items():
-                self.store(context, name, told)
+            for name, load_events in events.items():
+                self.store(context, name, load_events)
 
     def load(
         self, ui: Instrumented, events: dict[str, Sequence[Event]], parameters: PagesParameters, site: str, number: int
@@ -152,13 +181,13 @@ class PagesScenario(Scenario[PagesParameters]):
             with contextlib.suppress(StepError):  # the first error is more specific
                 events[name] = ui.network_events()
             raise
-        told = events[name] = ui.network_events()
-        objects = loaded_objects(told)
+        load_events = events[name] = ui.network_events()
+        objects = loaded_objects(load_events)
         check_complete(page, timings["listed"], objects)
         check_protocol(page, objects, ALPN[parameters.http])
-        further = self.further_fields(page, told)
+        further = self.further_fields(page, load_events)
         fields = page_fields(
-            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(told)
+            site=site, load=number, url=url, timings=timings, objects=objects, load_event=load_event_time(load_events)
         )
         return {**fields, **further}
 

@@ -1,5 +1,5 @@
-"""Scores that several scenarios share: page loads, video playback, uploads, sound, waiting for the other side.
+"""Scores that several apps share: page loads, video playback, uploads, sound, and the reordering delay of a connection.
 
-A scenario's `scores` module imports what it needs from here. Scores of one scenario only are in its own folder; scores
-that need no scenario, as bytes per network, are in `mplab.analysis.scores`.
+The ``scores`` module of a scenario imports them. Scores of a single app are in its folder. Scores of every scenario,
+e.g. of hand-overs, are in `mplab.analysis.scores`. Nothing here runs in a cell.
 """

@@ -6,40 +6,27 @@ navigation. Missing measurements are None.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
 SITE = ("site",)
+_metric = partial(Metric, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "page_load_time_mean",
-        "Page load time, mean over sites",
-        "s",
-        "lower",
-        headline=True,
-        source="han2015 §3.3",
-        limits=NOT_NEGATIVE,
+    _metric(
+        "page_load_time_mean", "Page load time, mean over sites", "s", "lower", headline=True, source="han2015 §3.3"
     ),
-    Metric("page_load_time", "Page load time", "s", "lower", SITE, source="han2015 §3.3", limits=NOT_NEGATIVE),
-    Metric(
-        "first_contentful_paint",
-        "First contentful paint",
-        "s",
-        "lower",
-        SITE,
-        source="W3C Paint Timing",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
+    _metric("page_load_time", "Page load time", "s", "lower", SITE, source="han2015 §3.3"),
+    _metric("first_contentful_paint", "First contentful paint", "s", "lower", SITE, source="W3C Paint Timing"),
+    _metric(
         "largest_contentful_paint",
         "Largest contentful paint",
         "s",
         "lower",
         SITE,
         source="W3C Largest Contentful Paint",
-        limits=NOT_NEGATIVE,
     ),
-    Metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1", limits=NOT_NEGATIVE),
+    _metric("page_bytes", "Bytes transferred", "bytes", "neither", SITE, source="han2015 table 1"),
     LOOK_RESOLUTION,
 )
 """Metrics of every scenario that loads pages."""

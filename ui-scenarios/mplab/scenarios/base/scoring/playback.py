@@ -7,89 +7,40 @@ the test (``visit``), its name (``clip``) and the time of the event (``at``, Uni
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_PERCENT = (0.0, 100.0)
+_metric = partial(Metric, source="nikravesh2016 §3.2", limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "startup_delay",
-        "Startup delay, mean over clips",
-        "s",
-        "lower",
-        headline=True,
-        source="nikravesh2016 §3.2",
-        limits=NOT_NEGATIVE,
+    _metric("startup_delay", "Startup delay, mean over clips", "s", "lower", headline=True),
+    _metric(
+        "rebuffering_ratio", "Time without motion after the first picture", "%", "lower", headline=True, limits=_PERCENT
     ),
-    Metric(
-        "rebuffering_ratio",
-        "Time without motion after the first picture",
-        "%",
-        "lower",
-        headline=True,
-        source="nikravesh2016 §3.2",
-        limits=(0.0, 100.0),
-    ),
-    Metric(
-        "mean_bitrate",
-        "Bitrate of the video shown",
-        "kbit/s",
-        "higher",
-        headline=True,
-        source="nikravesh2016 §3.2",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric("rebuffering_count", "Stalls per clip", "", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE),
-    Metric(
-        "rebuffering_time", "Time in stalls per clip", "s", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
-    ),
-    Metric(
-        "quality_switches", "Changes of quality per clip", "", "lower", source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
-    ),
-    Metric(
-        "quality_time",
-        "Share of the time shown in a quality",
-        "%",
-        "neither",
-        ("quality",),
-        source="nikravesh2016 §3.2",
-        limits=(0.0, 100.0),
-    ),
-    Metric(
-        "segment_bitrate",
-        "Bitrate of a clip's segments, mean over clips",
-        "kbit/s",
-        "higher",
-        ("segment",),
-        source="nikravesh2016 §3.2",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
-        "clip_startup_delay", "Startup delay", "s", "lower", ("clip",), source="nikravesh2016 §3.2", limits=NOT_NEGATIVE
-    ),
-    Metric(
-        "buffer_level",
-        "Video in the buffer, mean over time",
-        "s",
-        "higher",
-        source="nikravesh2016 §3.2",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
+    _metric("mean_bitrate", "Bitrate of the video shown", "kbit/s", "higher", headline=True),
+    _metric("rebuffering_count", "Stalls per clip", "", "lower"),
+    _metric("rebuffering_time", "Time in stalls per clip", "s", "lower"),
+    _metric("quality_switches", "Changes of quality per clip", "", "lower"),
+    _metric("quality_time", "Share of the time shown in a quality", "%", "neither", ("quality",), limits=_PERCENT),
+    _metric("segment_bitrate", "Bitrate of a clip's segments, mean over clips", "kbit/s", "higher", ("segment",)),
+    _metric("clip_startup_delay", "Startup delay", "s", "lower", ("clip",)),
+    _metric("buffer_level", "Video in the buffer, mean over time", "s", "higher"),
+    _metric(
         "dropped_frames",
         "Frames dropped (check of the host)",
         "%",
         "lower",
         source="W3C Media Playback Quality: droppedVideoFrames",
-        limits=(0.0, 100.0),
+        limits=_PERCENT,
     ),
-    Metric(
+    _metric(
         "host_stalls",
         "Stalls with video in the buffer, per clip (check of the host)",
         "",
         "lower",
         source="ui-scenarios/mplab/scenarios/base/scoring/playback.py",
-        limits=NOT_NEGATIVE,
     ),
     LOOK_RESOLUTION,
 )
@@ -193,14 +144,14 @@ class Clip:
     @property
     def shown(self) -> list[tuple[Segment, float]]:
         """Return the segments that were played, each with the length of its played part, seconds."""
-        found = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
-        return [(segment, seconds) for segment, seconds in found if seconds > 0]
+        parts = [(segment, segment.shown_s(self.shown_s)) for segment in self.segments]
+        return [(segment, seconds) for segment, seconds in parts if seconds > 0]
 
     @property
     def switches(self) -> int:
         """Return the number of changes of quality between consecutive segments that were shown."""
         heights = [segment.height for segment, _ in self.shown]
-        return sum(one != other for one, other in pairwise(heights))
+        return sum(height != following for height, following in pairwise(heights))
 
 
 def clips_of(observations: Iterable[Observation]) -> list[Clip]:
@@ -209,8 +160,8 @@ def clips_of(observations: Iterable[Observation]) -> list[Clip]:
     for observation in observations:
         if "visit" in observation and "at" in observation:
             visits[int(observation["visit"])].append(observation)
-    found = [_clip(sorted(visits[visit], key=lambda record: float(record["at"]))) for visit in sorted(visits)]
-    return [clip for clip in found if clip is not None]
+    clips = [_clip(sorted(visits[visit], key=lambda record: float(record["at"]))) for visit in sorted(visits)]
+    return [clip for clip in clips if clip is not None]
 
 
 def _clip(records: Sequence[Observation]) -> Clip | None:
@@ -223,7 +174,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
     stalls = list(_stalls(records, begin, over))
     told = bool(_first(records, "segment"))
     offered = _first(records, "qualities")
-    heights = sorted({int(one["height"]) for one in offered["qualities"]}) if offered else []
+    heights = sorted({int(quality["height"]) for quality in offered["qualities"]}) if offered else []
     return Clip(
         name=str(tapped["clip"]),
         tapped=float(tapped["at"]),

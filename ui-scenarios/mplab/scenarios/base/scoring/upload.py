@@ -2,31 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
 from mplab.analysis.metric import LOOK_RESOLUTION, NOT_NEGATIVE, Metric, Observation, Value, look_resolution
 
+_metric = partial(Metric, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "upload_time",
-        "Upload time of a file",
-        "s",
-        "lower",
-        headline=True,
-        source="baerts2015 §4.3",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric("goodput", "Goodput", "Mbit/s", "higher", headline=True, source="RFC 2647 §3.17", limits=NOT_NEGATIVE),
-    Metric(
-        "goodput_windows",
-        "Goodput in windows of 250 packets",
-        "Mbit/s",
-        "higher",
-        source="baerts2015 §4.7.2",
-        limits=NOT_NEGATIVE,
-    ),
-    Metric(
+    _metric("upload_time", "Upload time of a file", "s", "lower", headline=True, source="baerts2015 §4.3"),
+    _metric("goodput", "Goodput", "Mbit/s", "higher", headline=True, source="RFC 2647 §3.17"),
+    _metric("goodput_windows", "Goodput in windows of 250 packets", "Mbit/s", "higher", source="baerts2015 §4.7.2"),
+    _metric(
         "uploaded_share",
         "Share of the files that arrived within the time",
         "%",

@@ -117,7 +117,7 @@ def test_what_went_wrong_is_reported(mplab_cell: Callable[..., Any], lines: Sequ
 
 
 def test_a_request_without_a_connection_of_its_own_fails(mplab_cell: Callable[..., Any]) -> None:
-    with pytest.raises(StepError, match="request 2: it had no connection of its own"):
+    with pytest.raises(StepError, match="request 2: it used the connection of another request"):
         run(mplab_cell, LINES, connections="new")
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from mplab.analysis.scores.plugins import load
-from mplab.analysis.scores.registry import register
+from mplab.analysis.scores.plugins import load, register
 from mplab.base.errors import InputError
 from mplab.base.paths import WLAN
 from mplab.cli.options import JsonOption, LinkOrFileOption, TransportOption, check_name, complete_scenarios, link_entry

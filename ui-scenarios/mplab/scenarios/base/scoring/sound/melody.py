@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mplab.analysis.metric import Observation
-from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Recording
-from mplab.scenarios.base.scoring.sound.silence import Pause
+from mplab.scenarios.base.scoring.sound.recording import FRAME_S, Pause, Recording
 
 SKIP_S = 0.1
 """Smallest jump in the melody that counts as a skip, s: the ends of a pause are too inexact for smaller ones."""
@@ -108,7 +107,7 @@ def align(recording: Recording, melody: Melody, silent: Sequence[Pause]) -> Alig
     Args:
         recording: the recorded sound.
         melody: the melody, which repeats endlessly.
-        silent: all pauses of the recording, silences and glitches (`silence.pauses`).
+        silent: all pauses of the recording, silences and glitches (`recording.pauses`).
     """
     heard = _tones(recording, melody.tones_hz)
     sent = melody.frames()
@@ -175,22 +174,22 @@ def _best_offset(heard: NDArray[np.uint8], sent: NDArray[np.uint8], expected: in
     """
     doubled = np.concatenate([sent, sent])
 
-    def share(place: int) -> float:
-        return float(np.mean(doubled[place : place + len(heard)] == heard))
+    def share(offset: int) -> float:
+        return float(np.mean(doubled[offset : offset + len(heard)] == heard))
 
     if expected is not None:
-        near = {place: share(place) for place in ((expected + shift) % len(sent) for shift in _NEAR)}
-        place = max(near, key=lambda place: near[place])
-        if near[place] >= _CERTAIN:
-            return place
-    exact = {int(place): share(int(place)) for place in _candidates(heard, sent, doubled)}
+        near = {offset: share(offset) for offset in ((expected + shift) % len(sent) for shift in _NEAR)}
+        offset = max(near, key=lambda offset: near[offset])
+        if near[offset] >= _CERTAIN:
+            return offset
+    exact = {int(offset): share(int(offset)) for offset in _candidates(heard, sent, doubled)}
     best = max(exact.values(), default=0.0)
     if best < _MATCH:
         return None
-    good = [place for place in exact if exact[place] >= best - _TIE]
+    good = [offset for offset in exact if exact[offset] >= best - _TIE]
     if expected is None:
         return good[len(good) // 2]
-    return min(good, key=lambda place: abs(_wrapped(place - expected, len(sent))))
+    return min(good, key=lambda offset: abs(_wrapped(offset - expected, len(sent))))
 
 
 def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDArray[np.uint8]) -> NDArray[np.intp]:
@@ -198,12 +197,12 @@ def _candidates(heard: NDArray[np.uint8], sent: NDArray[np.uint8], doubled: NDAr
 
     Only one frame in `_COARSE` is compared.
     """
-    looked_at = range(0, len(heard), _COARSE)
-    picked = [place for place in looked_at if heard[place] != _NO_TONE]
+    compared = range(0, len(heard), _COARSE)
+    picked = [frame for frame in compared if heard[frame] != _NO_TONE]
     matches = np.zeros(len(sent), dtype=np.int16)
-    for place in picked:
-        matches += doubled[place : place + len(sent)] == heard[place]
-    least = max(matches.max() - _TIE * len(looked_at) - 1, _MATCH * len(looked_at) * 0.8)
+    for frame in picked:
+        matches += doubled[frame : frame + len(sent)] == heard[frame]
+    least = max(matches.max() - _TIE * len(compared) - 1, _MATCH * len(compared) * 0.8)
     return np.flatnonzero(matches >= least)
 
 

@@ -8,6 +8,7 @@ A scenario records one observation ``sound``::
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from mplab.analysis.files import inside
@@ -21,8 +22,7 @@ from mplab.analysis.metric import (
     look_resolution,
 )
 from mplab.scenarios.base.scoring.sound.melody import Melody, Skip, align
-from mplab.scenarios.base.scoring.sound.recording import Recording, read_wav
-from mplab.scenarios.base.scoring.sound.silence import SILENCE_S, Pause, first_sound_s, pauses
+from mplab.scenarios.base.scoring.sound.recording import SILENCE_S, Pause, Recording, first_sound_s, pauses, read_wav
 
 _NOTICE_S = 0.5
 """Maximum time from a player's report that it ran out of sound to the audible silence: the sound card's latency."""
@@ -31,38 +31,34 @@ _BLANKS = "baerts2015 §6.2.2, figures 6.6, 6.7 and 6.12"
 _SKIPS = "baerts2015 §6.2.1"
 _SHARE = (0.0, 100.0)
 
+_metric = partial(Metric, source=_SKIPS, limits=NOT_NEGATIVE)
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "time_to_first_sound",
         "Time from the tap to the first sound",
         "s",
         "lower",
         headline=True,
         source="baerts2015 §4.3, figure 6.4",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "silence_time",
         "Silence after the first sound, total",
         "s",
         "lower",
         headline=True,
         source=f"{_BLANKS}; level and length: docs/scenarios.md",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "silences",
         "Silences of 0.1 s or longer after the first sound",
         "",
         "lower",
         headline=True,
         source=f"{_BLANKS}; level and length: docs/scenarios.md",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
-        "silence_longest", "Longest silence after the first sound", "s", "lower", source=_BLANKS, limits=NOT_NEGATIVE
-    ),
-    Metric(
+    _metric("silence_longest", "Longest silence after the first sound", "s", "lower", source=_BLANKS),
+    _metric(
         "silence_share",
         "Share of the time after the first sound that is silent",
         "%",
@@ -70,19 +66,18 @@ METRICS: tuple[Metric, ...] = (
         source=_BLANKS,
         limits=_SHARE,
     ),
-    Metric("glitches", "Pauses of 0.02 to 0.1 s", "", "lower", source="baerts2015 §6.2.1", limits=NOT_NEGATIVE),
-    Metric("skips", "Jumps of the source time by 0.1 s or more", "", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
-    Metric("skipped_time", "Sound that was left out", "s", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
-    Metric("repeated_time", "Sound that was played again", "s", "lower", source=_SKIPS, limits=NOT_NEGATIVE),
-    Metric(
+    _metric("glitches", "Pauses of 0.02 to 0.1 s", "", "lower", source="baerts2015 §6.2.1"),
+    _metric("skips", "Jumps of the source time by 0.1 s or more", "", "lower"),
+    _metric("skipped_time", "Sound that was left out", "s", "lower"),
+    _metric("repeated_time", "Sound that was played again", "s", "lower"),
+    _metric(
         "stutter_time",
         "Silence while the player had sound to play (check of the host)",
         "s",
         "lower",
         source="docs/scenarios.md",
-        limits=NOT_NEGATIVE,
     ),
-    Metric(
+    _metric(
         "recognised",
         "Share of what is heard that was found in what was sent",
         "%",
@@ -168,32 +163,32 @@ def waits(observations: Sequence[Observation], sound: Observation) -> list[float
     return [item["at"] - sound["tapped"] for item in players if item["what"] == "waiting"]
 
 
-def values(found: Playback, waits_s: Sequence[float]) -> list[Value]:
+def values(heard: Playback, waits_s: Sequence[float]) -> list[Value]:
     """Return a value of each of `METRICS` except `LOOK_RESOLUTION`.
 
     Args:
-        found: the audible playback.
+        heard: the audible playback.
         waits_s: times at which the player ran out of sound, s from the tap. A silence without such a time counts as
             stutter, which the host caused.
     """
     stutters = [
         pause.duration_s
-        for pause in found.silences
+        for pause in heard.silences
         if not any(pause.start_s - _NOTICE_S <= wait <= pause.end_s for wait in waits_s)
     ]
-    listened_s = found.recording.duration_s - found.first_sound_s
+    listened_s = heard.recording.duration_s - heard.first_sound_s
     return [
-        Value("time_to_first_sound", found.first_sound_s),
-        Value("silence_time", found.silence_s),
-        Value("silences", float(len(found.silences))),
-        Value("silence_longest", max((pause.duration_s for pause in found.silences), default=0.0)),
-        Value("silence_share", 100 * found.silence_s / listened_s),
-        Value("glitches", float(len(found.glitches))),
-        Value("skips", float(len(found.skips))),
-        Value("skipped_time", sum(skip.jump_s for skip in found.skips if skip.jump_s > 0)),
-        Value("repeated_time", -sum(skip.jump_s for skip in found.skips if skip.jump_s < 0)),
+        Value("time_to_first_sound", heard.first_sound_s),
+        Value("silence_time", heard.silence_s),
+        Value("silences", float(len(heard.silences))),
+        Value("silence_longest", max((pause.duration_s for pause in heard.silences), default=0.0)),
+        Value("silence_share", 100 * heard.silence_s / listened_s),
+        Value("glitches", float(len(heard.glitches))),
+        Value("skips", float(len(heard.skips))),
+        Value("skipped_time", sum(skip.jump_s for skip in heard.skips if skip.jump_s > 0)),
+        Value("repeated_time", -sum(skip.jump_s for skip in heard.skips if skip.jump_s < 0)),
         Value("stutter_time", sum(stutters)),
-        Value("recognised", 100 * found.recognised),
+        Value("recognised", 100 * heard.recognised),
     ]
 
 
@@ -229,10 +224,10 @@ def score(observations: Sequence[Observation], folder: Path) -> list[Value]:
         ValueError: as `listen`, or the recording is outside of ``folder``.
         FileNotFoundError: the recording is missing.
     """
-    found = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
+    scores = [value for item in observations for value in interface_bytes(item)] + look_resolution(observations)
     for item in observations:
         if item["event"] == "listened":
-            found += seen(item)
+            scores += seen(item)
         if item["event"] == "sound":
-            found += values(listen(item, inside(folder, item["file"])), waits(observations, item))
-    return found
+            scores += values(listen(item, inside(folder, item["file"])), waits(observations, item))
+    return scores

@@ -1,1 +1,0 @@
-"""The service `dash`, adaptive video: see README.md."""

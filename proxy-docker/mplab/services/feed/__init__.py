@@ -1,1 +1,0 @@
-"""The service `feed`, the origin of a social network: see README.md."""

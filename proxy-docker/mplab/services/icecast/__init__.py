@@ -1,1 +1,0 @@
-"""The service `icecast`, radio and music: see README.md."""

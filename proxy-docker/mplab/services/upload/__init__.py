@@ -1,1 +1,0 @@
-"""The service `upload`, the origin of file stores: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `call`: see README.md."""

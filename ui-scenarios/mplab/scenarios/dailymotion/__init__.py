@@ -1,1 +1,0 @@
-"""The scenario `dailymotion`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `download`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `drive`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `dropbox`: see README.md."""

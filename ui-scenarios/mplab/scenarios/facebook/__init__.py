@@ -1,1 +1,0 @@
-"""The scenario `facebook`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `firefox`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `iperf`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `messenger`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `radio`: see README.md."""

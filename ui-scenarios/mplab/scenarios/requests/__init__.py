@@ -1,1 +1,0 @@
-"""Small HTTP requests at a steady pace: see README.md."""

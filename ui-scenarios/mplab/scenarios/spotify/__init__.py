@@ -1,1 +1,0 @@
-"""The scenario `spotify`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `udp-jitter`: see README.md."""

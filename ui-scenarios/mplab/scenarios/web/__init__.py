@@ -1,1 +1,0 @@
-"""The scenario `web`: see README.md."""

@@ -1,1 +1,0 @@
-"""The scenario `youtube`: see README.md."""
