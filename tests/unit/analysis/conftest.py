@@ -21,8 +21,8 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
     """A folder where a test installs its own plug-ins."""
-    with installed(tmp_path / "foreign") as made:
-        yield made
+    with installed(tmp_path / "foreign") as plugins:
+        yield plugins
 
 
 @pytest.fixture

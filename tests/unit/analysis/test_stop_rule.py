@@ -39,7 +39,7 @@ def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: 
     assert wide.enough
     # Three sizes; two transports against the best single path, or three separately.
     assert len(wide.widths) == 3 * (2 if of == DIFFERENCES else 3)
-    percents = [one.percent or 0.0 for one in wide.widths]
+    percents = [width.percent or 0.0 for width in wide.widths]
     assert percents == sorted(percents, reverse=True)
     for within, enough in ((percents[0] * 1.001, True), (percents[0] * 0.999, False)):
         again = look(run, rule(of=of, within_percent=within))
@@ -50,48 +50,48 @@ def test_narrow_intervals_are_enough_and_wide_ones_are_not(synthetic: Make, of: 
 def test_widths_are_those_of_the_paired_differences(synthetic: Make) -> None:
     builder = synthetic(repetitions=8, labels=["1 MB"])
     run = read_run(builder.build())
-    found = look(run, rule())
+    report = look(run, rule())
     values: dict[str, dict[int, float]] = {}
     for cell in run.cells:
         assert cell.directory is not None
         assert cell.spec is not None
-        (time,) = [one.value for one in read_cell_scores(cell.directory) if one.metric == "time"]
+        (time,) = [value.value for value in read_cell_scores(cell.directory) if value.metric == "time"]
         values.setdefault(cell.spec.transport, {})[cell.spec.block] = time
     best = min(("sptcp-wifi", "sptcp-lte"), key=lambda label: np.median(list(values[label].values())))
-    for one in found.widths:
-        transport = one.what.split(": ")[1].split(" − ")[0]
+    for width in report.widths:
+        transport = width.what.split(": ")[1].split(" − ")[0]
         pairs = [(values[transport][block], values[best][block]) for block in values[best]]
         gaps = differences(*zip(*pairs, strict=True))
         interval = signed_rank_interval(gaps)
         assert interval is not None
         assert hodges_lehmann(gaps) in interval
-        assert (one.low, one.high) == (interval.low, interval.high)
+        assert (width.low, width.high) == (interval.low, interval.high)
         median = np.median(list(values[best].values()))
-        assert one.percent == pytest.approx(100 * (interval.high - interval.low) / 2 / median)
-        assert one.what == f"files · baseline · 1 MB: {transport} − {best}"
+        assert width.percent == pytest.approx(100 * (interval.high - interval.low) / 2 / median)
+        assert width.what == f"files · baseline · 1 MB: {transport} − {best}"
 
 
 def test_more_blocks_make_narrower_intervals(synthetic: Make, tmp_path: Path) -> None:
     widest = []
     for blocks in (4, 12, 36):
         builder = Synthetic(tmp_path / str(blocks), repetitions=blocks, labels=["1 MB"])
-        told = look(read_run(builder.build()), rule())
-        widest.append(told.widths[0].percent or 0.0)
+        report = look(read_run(builder.build()), rule())
+        widest.append(report.widths[0].percent or 0.0)
     assert widest[0] > widest[1] > widest[2] > 0
 
 
 def test_what_is_missing_is_not_enough(synthetic: Make) -> None:
     builder = synthetic(repetitions=8, outcome=lambda spec: "failed" if spec["transport"] == "mptcp" else "ok")
-    told = look(read_run(builder.build()), rule(within_percent=100))
-    assert not told.enough
-    assert told.text == "no values of time: files · baseline · mptcp"
+    report = look(read_run(builder.build()), rule(within_percent=100))
+    assert not report.enough
+    assert report.text == "no values of time: files · baseline · mptcp"
     few = synthetic(repetitions=2, name="few")
-    told = look(read_run(few.build()), rule(within_percent=100))
-    assert not told.enough
-    assert "is no interval yet" in told.text
+    report = look(read_run(few.build()), rule(within_percent=100))
+    assert not report.enough
+    assert "is no interval yet" in report.text
     nothing = synthetic(repetitions=3, name="nothing", outcome=lambda _: "failed")
-    told = look(read_run(nothing.build()), rule())
-    assert not told.enough
+    report = look(read_run(nothing.build()), rule())
+    assert not report.enough
 
 
 def test_equal_values_are_enough_and_zeros_are_no_measure() -> None:
@@ -108,9 +108,9 @@ def test_equal_values_are_enough_and_zeros_are_no_measure() -> None:
 def test_only_what_the_rule_is_about_is_looked_at(synthetic: Make) -> None:
     builder = synthetic(repetitions=6, links=("baseline", "slow"))
     run = read_run(builder.build())
-    told = look(run, rule(links=("slow",)))
-    assert all(one.what.startswith("files · slow · ") for one in told.widths)
-    assert len(told.widths) == 6
+    report = look(run, rule(links=("slow",)))
+    assert all(width.what.startswith("files · slow · ") for width in report.widths)
+    assert len(report.widths) == 6
     assert look(run, rule(scenarios=("others",))).widths == ()
 
 
@@ -131,9 +131,9 @@ def test_looking_changes_nothing_of_the_report(synthetic: Make, tmp_path: Path) 
 
 def test_numbers_for_the_events(synthetic: Make) -> None:
     builder = synthetic(repetitions=6, labels=["1 MB"])
-    told = look(read_run(builder.build()), rule())
-    content = json.loads(json.dumps(told.to_json(), allow_nan=False))
-    assert content["enough"] is told.enough
+    report = look(read_run(builder.build()), rule())
+    content = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert content["enough"] is report.enough
     assert content["widths"][0].keys() == {"what", "n", "low", "high", "percent"}
 
 

@@ -140,9 +140,9 @@ def test_one_damaged_run_does_not_spoil_a_folder(synthetic: Builder, no_figures:
     changed(scores, ("values", 0, "value"), value)
     with pytest.raises(TablesError, match=r"scores\.json: cannot be read \(values\.0\.value: .*mplab analyze"):
         _ = Results((read_run(bad),)).values
-    done = update(folder, folder / NAME)
-    assert (done.read, len(done.problems)) == (2, 1)
-    assert str(scores) in done.problems[0]
+    result = update(folder, folder / NAME)
+    assert (result.read, len(result.problems)) == (2, 1)
+    assert str(scores) in result.problems[0]
     assert len(query(folder / NAME, "SELECT DISTINCT run_id FROM values").rows) == 2
     results = load(folder)
     assert results.values["run_id"].n_unique() == 2
@@ -216,12 +216,12 @@ def places(content: object, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 def mutated(content: Any, at: tuple[Any, ...], value: object) -> Any:
     if not at:
         return value
-    made = copy.deepcopy(content)
-    place = made
+    copied = copy.deepcopy(content)
+    container = copied
     for key in at[:-1]:
-        place = place[key]
-    place[at[-1]] = value
-    return made
+        container = container[key]
+    container[at[-1]] = value
+    return copied
 
 
 def used(run: Path, good: Run) -> None:

@@ -77,13 +77,18 @@ class Trace:
         up = self._send(start + 90 * MS, max(2, segments // 8), subflows=1 if segments < LARGE else 0)
         end = max(sent.time_ns for sent in (*down, *up))
         ids = {"connection_id": number}
-        for way, sent in (("up", up), ("down", down)):
-            self._data_level(ids, way, sent, start)
+        for direction, sent in (("up", up), ("down", down)):
+            self._data_level(ids, direction, sent, start)
             for subflow in range(len(self.interfaces)):
-                self._direction(ids | {"subflow_id": subflow}, "tcp", way, [s for s in sent if s.subflow == subflow])
+                self._direction(
+                    ids | {"subflow_id": subflow}, "tcp", direction, [s for s in sent if s.subflow == subflow]
+                )
         for subflow, interface in enumerate(self.interfaces):
             self._subflow(ids | {"subflow_id": subflow}, interface, start, (up, down))
-        fresh = {way: sum(s.bytes for s in sent if s.kind == "data") for way, sent in (("up", up), ("down", down))}
+        fresh = {
+            direction: sum(s.bytes for s in sent if s.kind == "data")
+            for direction, sent in (("up", up), ("down", down))
+        }
         again = sum(s.bytes for s in down if s.kind == "reinjection")
         self.rows["connections"].append(
             ids
@@ -216,7 +221,7 @@ class Trace:
     def _subflow(self, ids: Row, interface: str, start: int, ways: tuple[Sequence[Sent], Sequence[Sent]]) -> None:
         initial = ids["subflow_id"] == 0
         begun = start if initial else start + 31 * MS
-        up, down = ([s for s in way if s.subflow == ids["subflow_id"]] for way in ways)
+        up, down = ([s for s in segments if s.subflow == ids["subflow_id"]] for segments in ways)
         self.rows["subflows"].append(
             ids
             | {
@@ -248,8 +253,8 @@ class Trace:
         events.append(("mp-capable" if initial else "mp-join", begun, "up"))
         if down:
             events.append(("first-data", down[0].time_ns, "down"))
-        for event, time, way in events:
-            self.rows["events"].append(ids | {"time_ns": time, "direction": way, "event": event})
+        for event, time, direction in events:
+            self.rows["events"].append(ids | {"time_ns": time, "direction": direction, "event": event})
 
     def _objects(self, ids: Row, start: int, end: int) -> None:
         step = (end - start - 100 * MS) // 4

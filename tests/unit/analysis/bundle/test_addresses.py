@@ -60,9 +60,9 @@ def test_addresses_within_addresses_are_the_same(addresses: Addresses) -> None:
 
 def test_another_key_gives_other_addresses(addresses: Addresses) -> None:
     with Addresses(bytes(KEY_BYTES)) as other, Addresses() as random, Addresses() as another:
-        found = {mapped(one, "185.60.216.35") for one in (addresses, other, random, another)}
-    assert len(found) == 4
-    assert "185.60.216.35" not in found
+        results = {mapped(mapping, "185.60.216.35") for mapping in (addresses, other, random, another)}
+    assert len(results) == 4
+    assert "185.60.216.35" not in results
 
 
 def test_an_mptrace_that_ends_is_an_error(addresses: Addresses) -> None:

@@ -41,7 +41,7 @@ def test_the_same_experiment_has_the_same_results(night: Night) -> None:
 def test_a_result_that_moved_differs(night: Night) -> None:
     agreed = agree(night(1), night(2, slower={"mptcp": 2.0}))
     assert agreed.agreement == "differs"
-    names = {one.key.transport for one in agreed.differing}
+    names = {deviation.key.transport for deviation in agreed.differing}
     assert "mptcp" in names
     assert "differs" in told(agreed).values(), "Multipath TCP was the faster one, and is the slower one"
 

@@ -87,8 +87,8 @@ def test_a_capture_tells_the_same_but_for_its_addresses(name: str, mptrace: Path
 def test_checksums_of_a_real_capture_are_still_right(mptrace: Path, tmp_path: Path) -> None:
     old, new = TRACES / "phone-v1.pcapng.gz", tmp_path / "new.pcapng.gz"
     assert Addresses(KEY, mptrace).rewrite(old, new)
-    found = [checked(capture) for capture in (old, new)]
-    assert found[0] == found[1]
+    results = [checked(capture) for capture in (old, new)]
+    assert results[0] == results[1]
 
 
 def checked(capture: Path) -> list[str]:
@@ -153,7 +153,7 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     options = Options(anonymise=True)
     written = write_bundle(real, tmp_path / "b.tar.gz", options)
     assert written.omitted == 12
-    found = open_bundle(written.path, tmp_path / "out")
+    bundle = open_bundle(written.path, tmp_path / "out")
     forms = [form.encode() for form in (*SECRETS, *NAMES)]
     forms += [packed(address) for address in SECRETS[:2]]
     forms += [b"23D83CB9", b"AC37431B2C3D", b"ac-37-43-1b-2c-3d", b"185-60-216-35"]
@@ -164,22 +164,22 @@ def test_nothing_of_a_real_network_is_in_a_bundle_and_its_report_is_made_again(
     for path in files:
         data = content(path)
         assert [form for form in forms if form in data] == [], path
-    root = found.run.directory
+    root = bundle.run.directory
     names = {path.name for path in files}
     assert not names & {"logcat.txt", "step-01.xml", "step-01.png", "dump-0.bin"}
-    said = (root / ANONYMISED).read_text()
-    assert said.count("logs/logcat.txt`") == 3
+    notice = (root / ANONYMISED).read_text()
+    assert notice.count("logs/logcat.txt`") == 3
     crate = json.loads((root / "ro-crate-metadata.json").read_text())["@graph"]
-    assert ANONYMISED in next(one for one in crate if one["@id"] == "./")["description"]
+    assert ANONYMISED in next(entity for entity in crate if entity["@id"] == "./")["description"]
 
     log = next(root.glob("cells/*/logs/agent.log")).read_text()
-    client = pl.read_parquet(next((found.before).glob("cells/*/tables/connections.parquet")))["client"]
+    client = pl.read_parquet(next((bundle.before).glob("cells/*/tables/connections.parquet")))["client"]
     assert client[0] in log, "text says of an address what captures say"
     assert "adb -s serial-1; joined ssid-1" in log
 
-    remade = rebuild(found)
+    remade = rebuild(bundle)
     assert remade.differences == ()
-    assert remade.same == len(found.derived) > 10
+    assert remade.same == len(bundle.derived) > 10
     assert before == checksums.digests(real, before), "the run itself is not changed"
     again = open_bundle(write_bundle(real, tmp_path / "c.tar.gz", options).path, tmp_path / "again").run.directory
     assert (again / "lab.yaml").read_bytes() == (root / "lab.yaml").read_bytes()

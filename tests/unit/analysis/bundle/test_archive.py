@@ -20,9 +20,9 @@ NOTHING: Change = lambda _: None  # noqa: E731
 
 
 def entry(name: str, change: Change = NOTHING) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    change(made)
-    return made
+    info = tarfile.TarInfo(name)
+    change(info)
+    return info
 
 
 def link(kind: bytes, target: str) -> Change:
@@ -38,9 +38,9 @@ def kind(kind: bytes) -> Change:
 
 def written(path: Path, *entries: tarfile.TarInfo) -> Path:
     with tarfile.open(path, "w:gz") as tar:
-        for one in entries:
-            one.size = 3 if one.isreg() else 0
-            tar.addfile(one, io.BytesIO(b"abc") if one.isreg() else None)
+        for member in entries:
+            member.size = 3 if member.isreg() else 0
+            tar.addfile(member, io.BytesIO(b"abc") if member.isreg() else None)
     return path
 
 
@@ -85,9 +85,9 @@ def test_modes_and_owners_are_not_kept(target: Path, tmp_path: Path) -> None:
         made.mode, made.uid = 0o6777, 1234
 
     unpack(written(tmp_path / "x.tar.gz", entry("run/a", change)), target)
-    found = (target / "run" / "a").stat()
-    assert found.st_mode & 0o7111 == 0
-    assert found.st_uid != 1234
+    status = (target / "run" / "a").stat()
+    assert status.st_mode & 0o7111 == 0
+    assert status.st_uid != 1234
 
 
 def test_too_much_is_refused_before_it_is_written(
@@ -95,9 +95,9 @@ def test_too_much_is_refused_before_it_is_written(
 ) -> None:
     bomb = tmp_path / "bomb.tar.gz"
     with tarfile.open(bomb, "w:gz") as tar:
-        made = entry("run/zeros")
-        made.size = 50_000_000
-        tar.addfile(made, io.BytesIO(bytes(made.size)))
+        info = entry("run/zeros")
+        info.size = 50_000_000
+        tar.addfile(info, io.BytesIO(bytes(info.size)))
     assert bomb.stat().st_size < 100_000
     with pytest.raises(BundleError, match=r"unpacks to more than 0\.001 GB; --max-size allows more"):
         unpack(bomb, target, max_bytes=1_000_000)
@@ -111,18 +111,18 @@ def test_too_much_is_refused_before_it_is_written(
 def test_headers_do_not_fill_the_memory(type_: bytes, target: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.tar.gz"
     with tarfile.open(path, "w:gz") as tar:
-        made = entry("run/x", kind(type_))
-        made.size = 100_000_000
-        tar.addfile(made, io.BytesIO(bytes(made.size)))
+        info = entry("run/x", kind(type_))
+        info.size = 100_000_000
+        tar.addfile(info, io.BytesIO(bytes(info.size)))
     with pytest.raises(BundleError, match="it has a header that is too large"):
         unpack(path, target)
 
 
 @pytest.mark.parametrize("cut", [0, 5, 200, -20, -4])
 def test_what_is_cut_off_is_told(cut: int, target: Path, tmp_path: Path) -> None:
-    whole = written(tmp_path / "x.tar.gz", *(entry(f"run/file {n}") for n in range(300))).read_bytes()
+    archived = written(tmp_path / "x.tar.gz", *(entry(f"run/file {n}") for n in range(300))).read_bytes()
     part = tmp_path / "part.tar.gz"
-    part.write_bytes(whole[:cut])
+    part.write_bytes(archived[:cut])
     with pytest.raises(BundleError, match=r"part.tar.gz: (cannot be unpacked|it is empty)"):
         unpack(part, target)
 

@@ -68,37 +68,37 @@ def test_the_same_run_gives_the_same_bytes_and_is_not_changed(run: Path, tmp_pat
 def test_coreutils_and_tar_agree(bundle: Written, tmp_path: Path) -> None:
     subprocess.run(["tar", "-xzf", str(bundle.path)], cwd=tmp_path, check=True)
     (top,) = (path.parent for path in tmp_path.glob(f"2026*/{SUMS}"))
-    done = subprocess.run(["sha256sum", "--check", "--strict", "--quiet", SUMS], cwd=top, check=False)
-    assert done.returncode == 0
+    result = subprocess.run(["sha256sum", "--check", "--strict", "--quiet", SUMS], cwd=top, check=False)
+    assert result.returncode == 0
     listed = checksums.parse(top / SUMS)
     assert {*listed, SUMS} == set(files(top))
 
 
 def test_raw_data_come_out_as_they_went_in(run: Path, bundle: Written, tmp_path: Path) -> None:
-    found = opened(bundle, tmp_path / "out")
+    unpacked = opened(bundle, tmp_path / "out")
     inside = contents(read_run(run))
-    assert {name: (found.run.directory / name).read_bytes() for name in inside.raw} == {
+    assert {name: (unpacked.run.directory / name).read_bytes() for name in inside.raw} == {
         name: (run / name).read_bytes() for name in inside.raw
     }
-    assert set(found.derived) == set(inside.derived)
-    assert {"report/index.html", "report/summary.json"} < set(found.derived)
-    assert not (found.run.directory / "report" / "index.html").exists()
-    assert (found.before / "report" / "index.html").is_file()
-    assert found.run.directory.joinpath("environment/go.sum").read_bytes() == LOCKS["go.sum"]
-    said = json.loads((found.run.directory / "environment" / "versions.json").read_text())
-    assert said["locks"] == {"of": "commit 0123", "files": sorted(LOCKS)}
-    assert said["versions"]["python"] == "3.11.7"
+    assert set(unpacked.derived) == set(inside.derived)
+    assert {"report/index.html", "report/summary.json"} < set(unpacked.derived)
+    assert not (unpacked.run.directory / "report" / "index.html").exists()
+    assert (unpacked.before / "report" / "index.html").is_file()
+    assert unpacked.run.directory.joinpath("environment/go.sum").read_bytes() == LOCKS["go.sum"]
+    environment = json.loads((unpacked.run.directory / "environment" / "versions.json").read_text())
+    assert environment["locks"] == {"of": "commit 0123", "files": sorted(LOCKS)}
+    assert environment["versions"]["python"] == "3.11.7"
 
 
 @pytest.mark.parametrize("tables", [True, False])
 def test_the_report_is_made_again_byte_for_byte(run: Path, tmp_path: Path, tables: bool) -> None:
     written = write_bundle(run, tmp_path / "b.tar.gz", replace(OPTIONS, tables=tables))
-    found = opened(written, tmp_path / "another place")
+    unpacked = opened(written, tmp_path / "another place")
     scores = len(list(run.glob("cells/*/scores.json")))
     assert written.left_out == (0 if tables else scores)
-    remade = rebuild(found)
+    remade = rebuild(unpacked)
     assert remade.differences == ()
-    assert remade.same == len(found.derived)
+    assert remade.same == len(unpacked.derived)
 
 
 AGAIN = """
@@ -125,8 +125,8 @@ def test_a_report_has_nothing_of_host_or_place(synthetic: Callable[..., Syntheti
         "OMP_NUM_THREADS": "1",
         "MPLCONFIGDIR": str(taste),
     }
-    for place, environment in ((run, {"TZ": "UTC", "POLARS_MAX_THREADS": "5"}), (there, other)):
-        argv = [sys.executable, "-c", AGAIN, str(place)]
+    for directory, environment in ((run, {"TZ": "UTC", "POLARS_MAX_THREADS": "5"}), (there, other)):
+        argv = [sys.executable, "-c", AGAIN, str(directory)]
         subprocess.run(argv, check=True, env={**os.environ, **environment})
     assert list((run / "report" / "figures").iterdir())
     assert files(run) == files(there)
@@ -148,8 +148,8 @@ def test_what_analysis_says_of_an_error_does_not_tell_where_the_run_lies(
     analyze(run)
     problem = json.loads((run / "report" / "summary.json").read_text())["problems"][0]
     assert "FileNotFoundError: [Errno 2] No such file or directory: 'a.har'" in problem["message"]
-    found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
-    assert rebuild(found).differences == ()
+    unpacked = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
+    assert rebuild(unpacked).differences == ()
 
 
 def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -> None:
@@ -161,15 +161,20 @@ def test_a_report_that_is_not_of_these_data_is_told(run: Path, tmp_path: Path) -
     page.write_text(page.read_text().replace("<body>", "<body class='x'>", 1))
     (run / "report" / "data" / "cells.csv").unlink()
     (run / "report" / "data" / "more.csv").write_text("a\n")
-    found = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
+    unpacked = opened(write_bundle(run, tmp_path / "b.tar.gz", OPTIONS), tmp_path / "out")
     now = {"python": "3.11.7", "mplab": "0.2.0", "curl": "9", "commit": "abc"}
-    remade = rebuild(found, versions=now)
-    told = {one.name: (one.deviation, one.how) for one in remade.differences}
-    assert set(told) == {"report/summary.json", "report/index.html", "report/data/cells.csv", "report/data/more.csv"}
-    assert told["report/data/cells.csv"] == ("new", "")
-    assert told["report/data/more.csv"] == ("not made", "")
-    assert told["report/summary.json"][1].startswith("metrics[0].transports[0].median: 99.5, now ")
-    assert "class='x'" in told["report/index.html"][1]
+    remade = rebuild(unpacked, versions=now)
+    differences = {difference.name: (difference.deviation, difference.how) for difference in remade.differences}
+    assert set(differences) == {
+        "report/summary.json",
+        "report/index.html",
+        "report/data/cells.csv",
+        "report/data/more.csv",
+    }
+    assert differences["report/data/cells.csv"] == ("new", "")
+    assert differences["report/data/more.csv"] == ("not made", "")
+    assert differences["report/summary.json"][1].startswith("metrics[0].transports[0].median: 99.5, now ")
+    assert "class='x'" in differences["report/index.html"][1]
     commit = "0123456789abcdef0123456789abcdef01234567"
     assert remade.versions == (("mplab", "0.1.0", "0.2.0"), ("commit", commit, "abc"))
 
@@ -184,9 +189,9 @@ def test_an_incomplete_run_is_bundled_when_asked(answered: Analyzed, tmp_path: P
     with pytest.raises(BundleError, match=r"2 of 6 cells are not finished\. `mplab resume` finishes it; --partial"):
         write_bundle(run, target, OPTIONS)
     assert not target.exists()
-    found = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
-    assert found.run.counts["partial"] == 1
-    assert rebuild(found).differences == ()
+    unpacked = opened(write_bundle(run, target, replace(OPTIONS, partial=True)), tmp_path / "out")
+    assert unpacked.run.counts["partial"] == 1
+    assert rebuild(unpacked).differences == ()
 
 
 def test_a_run_without_a_report_is_refused(synthetic: Callable[..., Synthetic], tmp_path: Path) -> None:
@@ -239,8 +244,8 @@ def test_a_bundle_of_an_unpacked_bundle_is_the_same(run: Path, bundle: Written, 
 def test_the_crate_says_what_it_is(run: Path, tmp_path: Path) -> None:
     people = (Author.parse("Ada Lovelace <https://orcid.org/0000-0002-1825-0097>"), Author.parse("Charles B."))
     options = replace(OPTIONS, publication=Publication(people, "CC-BY-4.0"))
-    found = opened(write_bundle(run, tmp_path / "b.tar.gz", options), tmp_path / "out")
-    document = json.loads((found.run.directory / "ro-crate-metadata.json").read_text())
+    unpacked = opened(write_bundle(run, tmp_path / "b.tar.gz", options), tmp_path / "out")
+    document = json.loads((unpacked.run.directory / "ro-crate-metadata.json").read_text())
     graph = {entity["@id"]: entity for entity in document["@graph"]}
     assert len(graph) == len(document["@graph"]), "an identifier twice"
     about = graph["ro-crate-metadata.json"]
@@ -251,12 +256,12 @@ def test_the_crate_says_what_it_is(run: Path, tmp_path: Path) -> None:
     assert root["datePublished"].startswith("2026-09-21T")
     assert [graph[author["@id"]]["name"] for author in root["author"]] == ["Ada Lovelace", "Charles B."]
     assert graph[root["license"]["@id"]]["@id"] == "https://spdx.org/licenses/CC-BY-4.0"
-    sums = checksums.parse(found.run.directory / SUMS)
+    sums = checksums.parse(unpacked.run.directory / SUMS)
     parts = {part["@id"] for part in root["hasPart"]}
     assert parts | {"ro-crate-metadata.json"} == set(sums)
-    for name in parts - found.derived.keys():
+    for name in parts - unpacked.derived.keys():
         assert graph[name]["sha256"] == sums[name]
-        assert int(graph[name]["contentSize"]) == (found.run.directory / name).stat().st_size
+        assert int(graph[name]["contentSize"]) == (unpacked.run.directory / name).stat().st_size
     action = graph[root["mentions"]["@id"]]
     assert action["object"] == {"@id": "experiment.yaml"}
     tool = graph[action["instrument"]["@id"]]
@@ -280,12 +285,12 @@ def test_every_broken_file_is_named(run: Path, bundle: Written, tmp_path: Path) 
     subprocess.run(["tar", "-czf", str(bad), run.name], cwd=top.parent, check=True)
     with pytest.raises(DamagedBundleError) as caught:
         open_bundle(bad, tmp_path / "out")
-    assert [(one.name, one.damage) for one in caught.value.broken] == [
+    assert [(file.name, file.damage) for file in caught.value.broken] == [
         ("events.jsonl", "differs"),
         ("report/data/cells.csv", "missing"),
         ("report/data/more.csv", "not listed"),
     ]
-    assert all(one.name in str(caught.value) for one in caught.value.broken)
+    assert all(file.name in str(caught.value) for file in caught.value.broken)
 
 
 def test_raw_data_are_not_taken_for_derived(run: Path, bundle: Written, tmp_path: Path) -> None:

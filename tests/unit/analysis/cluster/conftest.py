@@ -41,9 +41,9 @@ class Programs:
         log = self.folder / "scheduler.log"
         self._start(log, "scheduler", "--host", "127.0.0.1", "--port", "0", *_NO_PAGES, *self._protocol())
         wait_for(lambda: bool(_LISTENS.search(log.read_text())), "a scheduler that listens")
-        found = _LISTENS.search(log.read_text())
-        assert found is not None
-        self.address = found[1]
+        match = _LISTENS.search(log.read_text())
+        assert match is not None
+        self.address = match[1]
         return self.address
 
     def worker(self, **environment: str) -> subprocess.Popen[bytes]:
@@ -75,8 +75,8 @@ def programs(tmp_path: Path) -> Iterator[Programs]:
     """Starts the programs; all of them end with the test."""
     folder = tmp_path / "programs"
     folder.mkdir()
-    made = Programs(folder)
-    yield made
-    for program in made.running:
+    started = Programs(folder)
+    yield started
+    for program in started.running:
         program.send_signal(signal.SIGKILL)
         program.wait()

@@ -72,5 +72,5 @@ def _outcome(spec: Any) -> str:
 
 def content(folder: Path) -> dict[str, bytes | None]:
     """Return path → content of everything below a folder; None for folders."""
-    found = sorted(folder.rglob("*"))
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in found}
+    paths = sorted(folder.rglob("*"))
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in paths}

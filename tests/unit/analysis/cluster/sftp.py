@@ -37,8 +37,8 @@ class Files(paramiko.SFTPServerInterface):
 
     def list_folder(self, path: str) -> list[paramiko.SFTPAttributes] | int:
         try:
-            found = sorted(self._path(path).iterdir())
-            return [paramiko.SFTPAttributes.from_stat(entry.stat(), entry.name) for entry in found]
+            paths = sorted(self._path(path).iterdir())
+            return [paramiko.SFTPAttributes.from_stat(entry.stat(), entry.name) for entry in paths]
         except OSError as error:
             return paramiko.SFTPServer.convert_errno(error.errno or 0)
 

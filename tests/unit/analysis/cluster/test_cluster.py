@@ -42,8 +42,8 @@ def spread(
     """Analyse the copies of the runs on a cluster."""
     store = store or store_at(str(runs.spread))
     with connected(address) as client:
-        found = [(store, name) for name in runs.names]
-        return list(Drive(client, found, tell=tell).results())
+        stored = [(store, name) for name in runs.names]
+        return list(Drive(client, stored, tell=tell).results())
 
 
 def check_same(runs: Runs, results: list[AnalysedRun]) -> None:
@@ -52,8 +52,8 @@ def check_same(runs: Runs, results: list[AnalysedRun]) -> None:
     ours, theirs = content(runs.alone), content(runs.spread)
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if ours[name] != theirs[name]] == []
-    made = [name for name in theirs if name.endswith(("subflows.parquet", "scores.json", "index.html"))]
-    assert len(made) > 3 * len(runs.names)
+    outputs = [name for name in theirs if name.endswith(("subflows.parquet", "scores.json", "index.html"))]
+    assert len(outputs) > 3 * len(runs.names)
 
 
 def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_path: Path, foreign: Foreign) -> None:
@@ -61,8 +61,8 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
     alone(runs)
     heard: dict[int, set[str]] = {}
     ports: set[int] = set()
-    asked: set[int] = set()
-    told: list[str] = []
+    fetched: set[int] = set()
+    answers: list[str] = []
 
     def look(spread: Spread) -> None:
         assert spread.workers == 2
@@ -71,12 +71,12 @@ def test_local_processes_write_the_same_bytes_and_listen_on_loopback_alone(tmp_p
                 listening = [c for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
                 heard.setdefault(process.pid, set()).update(str(connection.laddr[0]) for connection in listening)
                 ports.update(int(connection.laddr[1]) for connection in listening)
-        for port in ports - asked:
-            asked.add(port)
-            told.append(fetch(port))
+        for port in ports - fetched:
+            fetched.add(port)
+            answers.append(fetch(port))
 
     check_same(runs, spread(Local(2), runs, tell=look))
-    assert set(told) == {"404", "no HTTP"}
+    assert set(answers) == {"404", "no HTTP"}
     listeners = {pid for pid, addresses in heard.items() if addresses}
     assert set.union(*heard.values()) == {"127.0.0.1"}
     assert len(listeners) == 3, "scheduler and two workers"
@@ -113,17 +113,17 @@ def test_a_worker_killed_in_the_middle_is_made_up_for(tmp_path: Path, foreign: F
     (runs.gate / "closed").unlink()
     work.join()
     check_same(runs, results)
-    done = at_gate(runs)
-    assert done[second.pid] > done[first.pid] == {next(iter(done[first.pid]))}, "the other did its cell again"
+    scored = at_gate(runs)
+    assert scored[second.pid] > scored[first.pid] == {next(iter(scored[first.pid]))}, "the other did its cell again"
 
 
 def at_gate(runs: Runs) -> dict[int, set[str]]:
     """Return process id → cells that the process has started to score."""
-    found: dict[int, set[str]] = {}
+    cells: dict[int, set[str]] = {}
     for path in runs.gate.glob("* *"):
         pid, _, cell = path.name.partition(" ")
-        found.setdefault(int(pid), set()).add(cell)
-    return found
+        cells.setdefault(int(pid), set()).add(cell)
+    return cells
 
 
 def test_local_processes_that_die_again_and_again_are_replaced(tmp_path: Path, foreign: Foreign) -> None:
@@ -301,7 +301,7 @@ def test_a_cluster_that_is_lost_ends_the_work(
     programs.scheduler()
     programs.worker()
     scheduler, *workers = programs.running
-    found = "the scheduler is lost" if lost == "scheduler" else "no workers for 1 s"
+    message = "the scheduler is lost" if lost == "scheduler" else "no workers for 1 s"
 
     def end() -> None:
         wait_for(lambda: bool(at_gate(runs)), "a cell is being scored")
@@ -310,7 +310,7 @@ def test_a_cluster_that_is_lost_ends_the_work(
 
     ending = threading.Thread(target=end)
     ending.start()
-    with pytest.raises(ClusterError, match=found):
+    with pytest.raises(ClusterError, match=message):
         spread(SchedulerAddress(programs.address), runs)
     ending.join()
 

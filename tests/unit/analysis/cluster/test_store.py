@@ -26,8 +26,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Stor
         )
 
     def read(part: str) -> dict[str, bytes]:
-        found = system.find(f"{root}/first/{part}")
-        return {path.removeprefix(f"{root}/first/"): system.cat_file(path) for path in found}
+        paths = system.find(f"{root}/first/{part}")
+        return {path.removeprefix(f"{root}/first/"): system.cat_file(path) for path in paths}
 
     yield store_at(f"file://{url}" if request.param == "file://" else url), read
     if "memory" in url:
@@ -43,11 +43,11 @@ def test_a_run_is_listed_and_brought(place: tuple[Store, Reader], tmp_path: Path
     store, read = place
     assert store.runs() == ["first"]
     assert store.where("first").endswith("runs/first")
-    found = store.listing("first", "cells/a")
-    assert {e.path: e.size for e in found if not e.folder} == {name: len(c) for name, c in read("cells").items()}
-    assert {entry.path for entry in found if entry.folder} == {"cells/a/tables", "cells/a/tables/lo"}
+    entries = store.listing("first", "cells/a")
+    assert {e.path: e.size for e in entries if not e.folder} == {name: len(c) for name, c in read("cells").items()}
+    assert {entry.path for entry in entries if entry.folder} == {"cells/a/tables", "cells/a/tables/lo"}
     assert store.listing("first", "cells/b") == []
-    store.bring("first", found, tmp_path / "here")
+    store.bring("first", entries, tmp_path / "here")
     assert (tmp_path / "here/cells/a/x.pcapng").read_bytes() == b"123"
     assert (tmp_path / "here/cells/a/tables/lo").is_dir()
 

@@ -70,9 +70,9 @@ def test_mptcptrace_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_what_was_done_to_a_capture_is_said(tmp_path: Path) -> None:
     need("mergecap", "editcap", "capinfos")
-    made = as_pcap(TWO_PATHS, tmp_path)
-    assert link_type(made.path) == "ether"
-    assert [note.split(" (")[0] for note in made.notes] == [
+    converted = as_pcap(TWO_PATHS, tmp_path)
+    assert link_type(converted.path) == "ether"
+    assert [note.split(" (")[0] for note in converted.notes] == [
         "2 captures were merged by time",
         "the captures were converted to pcap, with times in microseconds",
     ]

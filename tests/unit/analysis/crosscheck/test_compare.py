@@ -76,7 +76,7 @@ def test_flows_that_they_may_lack_are_not_missed() -> None:
 
 
 def test_every_definition_has_a_name_of_its_own_and_a_sentence() -> None:
-    for found in definitions().values():
-        assert found
-        assert len({d.name for d in found}) == len(found)
-        assert all(d.text.endswith(".") for d in found)
+    for group in definitions().values():
+        assert group
+        assert len({d.name for d in group}) == len(group)
+        assert all(d.text.endswith(".") for d in group)

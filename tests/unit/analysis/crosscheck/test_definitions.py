@@ -74,6 +74,6 @@ def test_a_scale_is_shown_by_tcptrace_when_both_sides_have_one() -> None:
 
 def test_every_definition_is_in_the_manual() -> None:
     manual = MANUAL.read_text(encoding="utf-8")
-    for found in definitions().values():
-        for definition in found:
+    for group in definitions().values():
+        for definition in group:
             assert f"| `{definition.name}` | {definition.text} |" in manual

@@ -41,9 +41,9 @@ def drawings(builder: Synthetic) -> list[Drawing]:
     plugin = load("toy")
     scores = [score_cell(cell, plugin) for cell in run.cells if cell.ok]
     groups = tuple(summarise(run, {"files": plugin.metrics}, scores))
-    made = list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
-    drawn = [one for one in made if isinstance(one, Drawing)]
-    assert drawn == made
+    results = list(draw_all(Analysis(run, groups, tuple(interface_shares(run)))))
+    drawn = [result for result in results if isinstance(result, Drawing)]
+    assert drawn == results
     return drawn
 
 
@@ -60,10 +60,10 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_figure_is_sound(drawn: Drawn, name: str) -> None:
-    found = drawn(name)
-    stems = [drawing.stem for drawing in found]
+    drawings = drawn(name)
+    stems = [drawing.stem for drawing in drawings]
     assert len(set(stems)) == len(stems)
-    for drawing in found:
+    for drawing in drawings:
         root = ET.fromstring(drawing.svg)  # noqa: S314 - our own
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
         assert "<metadata" not in drawing.svg
@@ -74,8 +74,8 @@ def test_every_figure_is_sound(drawn: Drawn, name: str) -> None:
 
 
 def test_a_run_with_all_has_all_figures(drawn: Drawn) -> None:
-    found = {drawing.stem: drawing for drawing in drawn("five repetitions")}
-    assert set(found) == {
+    drawings = {drawing.stem: drawing for drawing in drawn("five repetitions")}
+    assert set(drawings) == {
         "gain",
         *(f"{kind}-files-baseline-{m}" for kind in ("cdf", "box") for m in ("time", "goodput", "flows")),
         "byte-share-baseline",
@@ -83,17 +83,17 @@ def test_a_run_with_all_has_all_figures(drawn: Drawn) -> None:
         "timeline",
         *(f"trace-{n}" for n in ("bytes-over-time", "rtt-samples", "join-delay", "time-sequence", "waterfall")),
     }
-    assert "TCP over WiFi" in found["cdf-files-baseline-time"].svg
-    assert "Download time (s)" in found["cdf-files-baseline-time"].svg
-    assert found["cdf-files-baseline-time"].metric == "time"
+    assert "TCP over WiFi" in drawings["cdf-files-baseline-time"].svg
+    assert "Download time (s)" in drawings["cdf-files-baseline-time"].svg
+    assert drawings["cdf-files-baseline-time"].metric == "time"
 
 
 def test_many_labels_are_pooled_and_ranked(drawn: Drawn) -> None:
-    found = {d.stem: d for d in drawn("many labels")}
-    assert "gain" not in found
-    gains = [row[6] for row in found["gain-files-baseline-time"].rows]
+    drawings = {d.stem: d for d in drawn("many labels")}
+    assert "gain" not in drawings
+    gains = [row[6] for row in drawings["gain-files-baseline-time"].rows]
     assert gains == sorted(gains, reverse=True)
-    assert len(found["cdf-files-baseline-time"].rows) == 9 * 3
+    assert len(drawings["cdf-files-baseline-time"].rows) == 9 * 3
 
 
 @pytest.mark.parametrize("name", ["all invalid", "nothing run"])

@@ -104,7 +104,7 @@ def test_a_foreign_figure_is_listed_with_its_distribution_and_drawn_by_name(
     assert "packet_count 1.0" in listed.stdout
     assert "figure broken: " in listed.stderr
     as_json = json.loads(runner.invoke(app, ["figures", "--list", "--json"]).stdout)
-    assert {one["name"]: one["origin"] for one in as_json if one["origin"]} == {
+    assert {figure["name"]: figure["origin"] for figure in as_json if figure["origin"]} == {
         "packet-count": "packet_count 1.0",
         "failing": "failing 1.0",
     }
@@ -117,9 +117,9 @@ def test_a_foreign_figure_is_listed_with_its_distribution_and_drawn_by_name(
 
 
 def test_the_products_own_figures_are_registered_by_the_same_group() -> None:
-    found = catalog()
-    assert [named.name for named in found.of_run][:3] == ["gain", "cdf", "playback"]
-    assert len(found.of_run) == 8
-    assert found.unusable == {}
-    origins = [*(one.origin for one in found.of_run), *(one.origin for one in found.of_traces)]
+    registered = catalog()
+    assert [named.name for named in registered.of_run][:3] == ["gain", "cdf", "playback"]
+    assert len(registered.of_run) == 8
+    assert registered.unusable == {}
+    origins = [*(figure.origin for figure in registered.of_run), *(figure.origin for figure in registered.of_traces)]
     assert set(origins) == {""}

@@ -61,7 +61,7 @@ def jitter(cell: Cell) -> float:
 
 def link(name: str, wifi: float, lte: float, core: float = 0.0) -> dict[str, Any]:
     paths = {
-        interface: {way: {"delay_ms": rtt / 2} for way in ("down", "up")}
+        interface: {direction: {"delay_ms": rtt / 2} for direction in ("down", "up")}
         for interface, rtt in (("wlan0", wifi), ("rmnet0", lte))
     }
     return {"name": name, "paths": paths, "core_rtt_ms": core}
@@ -92,9 +92,9 @@ def make(tmp_path: Path) -> Make:
 
 
 def drawn(traces: Traces, name: str) -> list[Drawing]:
-    found = list(draw(traces, figures([name])))
-    assert not [missing for missing in found if isinstance(missing, LeftOut)], found
-    return [made for made in found if isinstance(made, Drawing)]
+    results = list(draw(traces, figures([name])))
+    assert not [missing for missing in results if isinstance(missing, LeftOut)], results
+    return [result for result in results if isinstance(result, Drawing)]
 
 
 def check(drawing: Drawing) -> None:

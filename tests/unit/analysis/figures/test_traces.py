@@ -47,9 +47,9 @@ def check(drawing: Drawing) -> None:
 
 
 def drawn(traces: Traces, *names: str) -> tuple[dict[str, Drawing], dict[str, str]]:
-    found = list(draw(traces, figures(names or OF_TABLES)))
-    drawings = {made.stem.removeprefix("trace-"): made for made in found if isinstance(made, Drawing)}
-    return drawings, {made.name: made.reason for made in found if isinstance(made, LeftOut)}
+    results = list(draw(traces, figures(names or OF_TABLES)))
+    drawings = {result.stem.removeprefix("trace-"): result for result in results if isinstance(result, Drawing)}
+    return drawings, {result.name: result.reason for result in results if isinstance(result, LeftOut)}
 
 
 @pytest.fixture(scope="module")
@@ -152,14 +152,14 @@ def test_overhead_is_by_the_bytes_of_the_application(tmp_path: Path) -> None:
         ways | {"subflow_id": 1, "retransmitted_bytes": 10, "hole_bytes": 0},
     ]
     connection = TWO | {"bytes_up": 0, "bytes_down": 200, "reinjected_up": 0, "reinjected_down": 20}
-    found = overhead(rows_of(tmp_path, connections=[connection], directions=directions))
-    assert dict(found.select("variant", "value").iter_rows()) == {"retransmitted down": 0.25, "reinjected down": 0.1}
+    shares = overhead(rows_of(tmp_path, connections=[connection], directions=directions))
+    assert dict(shares.select("variant", "value").iter_rows()) == {"retransmitted down": 0.25, "reinjected down": 0.1}
 
 
 def test_positions_are_fractions_of_the_connections_life(tmp_path: Path) -> None:
     again = [{"connection_id": 0, "time_ns": 2_500_000_000}, {"connection_id": 7, "time_ns": 1}]
-    found = positions(rows_of(tmp_path, connections=[TWO], reinjections=again))
-    assert found.select("variant", "value").rows() == [("reinjections", 0.25)]
+    fractions = positions(rows_of(tmp_path, connections=[TWO], reinjections=again))
+    assert fractions.select("variant", "value").rows() == [("reinjections", 0.25)]
 
 
 def test_acknowledgements_weigh_their_bytes(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_acknowledgements_weigh_their_bytes(tmp_path: Path) -> None:
         {"connection_id": 0, "level": "mptcp", "direction": "down", "bytes": 2000, "count": 3},
         {"connection_id": 0, "level": "tcp", "direction": "up", "bytes": 1, "count": 1},
     ]
-    found = ack_sizes(rows_of(tmp_path, connections=[TWO], acks=sizes)).select("value", "weight", "variant").rows()
-    assert found == [(1000, 6000, "TCP acknowledgements"), (2000, 6000, "data acknowledgements")]
+    rows = ack_sizes(rows_of(tmp_path, connections=[TWO], acks=sizes)).select("value", "weight", "variant").rows()
+    assert rows == [(1000, 6000, "TCP acknowledgements"), (2000, 6000, "data acknowledgements")]
 
 
 def test_shares_of_subflows_and_networks(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_objects_of_a_session_are_those_that_passed_the_loopback(session: Traces
 
 def test_the_paths_of_a_session_are_one_connection(session: Traces) -> None:
     assert wifi_and_cellular(session).select("connection_id", "x", "y").rows() == [(0, 400, 800)]
-    (one,) = session.traces
-    alone = Traces((replace(one, session=False),), session.transports)
+    (trace,) = session.traces
+    alone = Traces((replace(trace, session=False),), session.transports)
     assert wifi_and_cellular(alone).select("x", "y").rows() == [(400, 1), (1, 800)]
 
 
@@ -240,8 +240,8 @@ def test_bytes_over_time_spread_each_window_evenly(tmp_path: Path) -> None:
 
 def test_curves_begin_where_they_are_told_and_go_on_to_the_end(tmp_path: Path) -> None:
     second = 1_000_000_000
-    place = {"connection_id": 0, "subflow_id": 0, "kind": "data", "direction": "down"}
-    points = [place | {"time_ns": at * second, "bytes": 100} for at in (8, 11, 14)]
+    columns = {"connection_id": 0, "subflow_id": 0, "kind": "data", "direction": "down"}
+    points = [columns | {"time_ns": at * second, "bytes": 100} for at in (8, 11, 14)]
     flow = {"connection_id": 0, "subflow_id": 0, "network": "wifi"}
     (trace,) = rows_of(tmp_path, connections=[TWO], subflows=[flow], points=points).traces
     times, carried = curves(trace, zero_ns=10 * second, until_s=20.0)["wifi"]
@@ -293,8 +293,8 @@ def test_the_window_is_told_beyond_the_acknowledged_number() -> None:
     sent = [(0.1, "data", 0, 400), (0.2, "data", 400, 600)]
     points = [(0.0, "window", 1000, 0), *sent, (0.3, "ack", 400, 0), (0.3, "window", 1400, 0)]
     frame = pl.DataFrame(points, schema=["time_s", "kind", "offset", "bytes"], orient="row")
-    found = windows(PlottedConnection(CellTrace("c", "", "", "", Tables(None)), 0, "down", frame, {}))
-    assert found.drop("direction").rows() == [(0.0, 0, 1000), (0.1, 400, 1000), (0.2, 1000, 1000), (0.3, 600, 1000)]
+    result = windows(PlottedConnection(CellTrace("c", "", "", "", Tables(None)), 0, "down", frame, {}))
+    assert result.drop("direction").rows() == [(0.0, 0, 1000), (0.1, 400, 1000), (0.2, 1000, 1000), (0.3, 600, 1000)]
 
 
 def test_bytes_per_network_of_an_object() -> None:

@@ -60,8 +60,8 @@ def folder_of(run: Run, index: int = 0) -> Path:
 
 def arguments(folder: Path) -> list[str]:
     """Return the arguments with which the stand-in wrote this folder."""
-    found: list[str] = json.loads((folder / "subflows.parquet").read_text())
-    return found
+    words: list[str] = json.loads((folder / "subflows.parquet").read_text())
+    return words
 
 
 def test_decodes_the_phones_own_interfaces(run: Run, program: Path) -> None:
@@ -150,8 +150,8 @@ def test_the_ends_of_a_virtual_lab_have_one_clock(run: Run) -> None:
     folder = folder_of(run)
     (folder / "proxy.pcapng").write_bytes(b"packets")
     files = sorted(folder.glob("phone-*.pcapng"))
-    given = [jobs(folder, files, same_clock=one)[-1].arguments for one in (False, True)]
-    assert [word for word in given[1] if word not in given[0]] == ["--same-clock"]
+    arguments = [jobs(folder, files, same_clock=same_clock)[-1].arguments for same_clock in (False, True)]
+    assert [word for word in arguments[1] if word not in arguments[0]] == ["--same-clock"]
     (sent,) = (job for job in jobs(folder, files, same_clock=True) if job.name == "proxy")
     assert sent.arguments[0] == "proxy.pcapng"
     assert "proxy" not in {job.name for job in jobs(folder, files, same_clock=False)}, "its times would be others"

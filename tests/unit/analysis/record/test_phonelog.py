@@ -67,9 +67,9 @@ def test_each_record_once_with_the_columns_of_the_schema(tmp_path: Path) -> None
 
 def test_a_phones_own_files_are_read_as_far_as_they_go(tmp_path: Path) -> None:
     start = _line("start", 1, device="phone-b", version="0.1.0", recorded=["wifi"], hashed=False)
-    whole = gzip.compress((start + "".join(_line("stop", n, reason="x") for n in range(2, 2000))).encode())
-    (tmp_path / "00000001.sent.jsonl.gz").write_bytes(whole)
-    (tmp_path / "00000002.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    compressed = gzip.compress((start + "".join(_line("stop", n, reason="x") for n in range(2, 2000))).encode())
+    (tmp_path / "00000001.sent.jsonl.gz").write_bytes(compressed)
+    (tmp_path / "00000002.jsonl.gz").write_bytes(compressed[: len(compressed) // 2])
     (tmp_path / "00000003.jsonl").write_text(_line("stop", 2000, reason="y") + _line("stop", 2001, reason="z")[:20])
 
     collected = phonelog.read(tmp_path)

@@ -43,8 +43,8 @@ def test_reads_all_tables(tmp_path: Path) -> None:
 def test_rows_come_by_connection_and_keep_their_order_within(tmp_path: Path) -> None:
     rows = [{"connection_id": c, "time_ns": t} for c, t in ((2, 9), (2, 5), (0, 7), (1, 1), (0, 3))]
     frame("events", rows).write_parquet(tmp_path / "events.parquet")
-    found = Tables(tmp_path)["events"].select("connection_id", "time_ns").rows()
-    assert found == [(0, 7), (0, 3), (1, 1), (2, 9), (2, 5)]
+    sorted_rows = Tables(tmp_path)["events"].select("connection_id", "time_ns").rows()
+    assert sorted_rows == [(0, 7), (0, 3), (1, 1), (2, 9), (2, 5)]
 
 
 def test_a_file_is_read_once_and_only_when_asked_for(tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_the_first_schema_is_upgraded(tmp_path: Path, version: str | None) -> No
     connection = {"connection_id": 4, "kind": "mptcp", "interfaces": "wlan0,rmnet0", "bytes_down": 70}
     pl.DataFrame([connection]).write_parquet(tmp_path / "connections.parquet", metadata=metadata)
     counts = {
-        f"{name}_{way}": number
-        for number, way in ((1, "up"), (50, "down"))
+        f"{name}_{direction}": number
+        for number, direction in ((1, "up"), (50, "down"))
         for name in ("segments", "payload", "unique", "retransmitted_segments", "retransmitted_bytes")
     }
     flow = {"connection_id": 4, "subflow_id": 0, "interface": "rmnet0", **counts}

@@ -302,16 +302,16 @@ def test_the_csv_files_hold_the_numbers(three: Path) -> None:
 
 def test_each_contrast_has_a_row_of_its_own(three: Path) -> None:
     groups = summary_json(three)["metrics"]
-    contrasts = [one for group in groups for one in group["contrasts"]]
+    contrasts = [contrast for group in groups for contrast in group["contrasts"]]
     assert len(contrasts) == 6 * 2, "flows have no better side"
     with (three / "report" / "data" / "contrasts.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["shift"]) for row in rows] == [one["shift"] for one in contrasts]
-    for one in contrasts:
-        assert one["interval"][0] <= one["shift"] <= one["interval"][1]
-        assert one["interval_method"] == "BCa bootstrap"
-        assert one["p"] <= one["p_bh"] <= one["p_holm"] <= 1
-        assert one["least_p"] == 0.25
+    assert [float(row["shift"]) for row in rows] == [contrast["shift"] for contrast in contrasts]
+    for contrast in contrasts:
+        assert contrast["interval"][0] <= contrast["shift"] <= contrast["interval"][1]
+        assert contrast["interval_method"] == "BCa bootstrap"
+        assert contrast["p"] <= contrast["p_bh"] <= contrast["p_holm"] <= 1
+        assert contrast["least_p"] == 0.25
     with (three / "report" / "data" / "quantiles.csv").open(newline="") as file:
         assert sum(1 for _ in csv.DictReader(file)) == 5 * len(contrasts)
     text = page_of(three).text

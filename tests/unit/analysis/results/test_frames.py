@@ -89,11 +89,11 @@ def test_one_run_is_frames_too(folder: Path) -> None:
 
 def test_traces_are_joined_by_cell(folder: Path, tmp_path: Path) -> None:
     results = analysis.load(folder)
-    found = results.traces("connections")
-    assert found.columns == ["run_id", "cell", *SCHEMAS["connections"]]
-    assert found["cell"].n_unique() == 6
-    assert found["run_id"].n_unique() == 3
-    assert found.height == 3 * (6 + 6 + 4)
+    connections = results.traces("connections")
+    assert connections.columns == ["run_id", "cell", *SCHEMAS["connections"]]
+    assert connections["cell"].n_unique() == 6
+    assert connections["run_id"].n_unique() == 3
+    assert connections.height == 3 * (6 + 6 + 4)
     none = tmp_path / "none"
     build(none, 1, report=False, outcome=lambda _: "failed")
     assert analysis.load(none).traces("points").is_empty()
@@ -106,8 +106,8 @@ def test_traces_of_an_older_mptrace_are_upgraded(runs: Path) -> None:
     tables.mkdir()
     old = {"connection_id": 4, "kind": "mptcp", "interfaces": "wlan0,rmnet0", "bytes_down": 70}
     pl.DataFrame([old]).write_parquet(tables / "connections.parquet")
-    counts = [f"{name}_{way}" for name in ("segments", "payload", "unique") for way in ("up", "down")]
-    counts += [f"retransmitted_{name}_{way}" for name in ("segments", "bytes") for way in ("up", "down")]
+    counts = [f"{name}_{direction}" for name in ("segments", "payload", "unique") for direction in ("up", "down")]
+    counts += [f"retransmitted_{name}_{direction}" for name in ("segments", "bytes") for direction in ("up", "down")]
     flow = {"connection_id": 4, "subflow_id": 0, "interface": "rmnet0", **dict.fromkeys(counts, 1)}
     pl.DataFrame([flow]).write_parquet(tables / "subflows.parquet")
     own = analysis.load(runs).traces("connections").filter(cell=tables.parent.name, run_id=run.name)
@@ -135,8 +135,8 @@ def test_a_damaged_report_is_named(runs: Path, file: str, content: str, words: s
     (run / file).write_text(content)
     with pytest.raises(TablesError, match=words):
         _ = analysis.load(run).statistics
-    done = update(runs, runs / NAME)
-    assert (done.read, len(done.problems)) == (2, 2)
+    result = update(runs, runs / NAME)
+    assert (result.read, len(result.problems)) == (2, 2)
 
 
 def test_a_report_of_before_contrasts_has_none(runs: Path) -> None:
@@ -152,9 +152,9 @@ def test_a_report_of_before_contrasts_has_none(runs: Path) -> None:
 
 
 def test_the_index_has_what_the_frames_have(runs: Path) -> None:
-    done = update(runs, runs / NAME)
-    assert (done.read, done.kept, done.removed) == (3, 0, 0)
-    assert len(done.problems) == 1
+    result = update(runs, runs / NAME)
+    assert (result.read, result.kept, result.removed) == (3, 0, 0)
+    assert len(result.problems) == 1
     results = analysis.load(runs)
     for name in (*RESULT_TABLES, *TRACES):
         frame = results.table(name) if name in RESULT_TABLES else results.traces(name)
@@ -179,8 +179,8 @@ def test_only_what_changed_is_read_again(runs: Path) -> None:
     content["metrics"] = content["metrics"][:1]
     summary.write_text(json.dumps(content))
     build(runs, 4)
-    done = update(runs, index)
-    assert (done.read, done.kept, done.removed) == (2, 1, 1)
+    result = update(runs, index)
+    assert (result.read, result.kept, result.removed) == (2, 1, 1)
     rows = query(index, "SELECT run_id[:8], count(*) FROM statistics GROUP BY run_id ORDER BY run_id").rows
     assert rows == (("20260902", 3), ("20260904", 15))
 
@@ -198,9 +198,9 @@ def test_the_index_can_always_be_made_again(runs: Path) -> None:
 def test_a_copied_run_counts_once(runs: Path) -> None:
     run = next(runs.glob("20260901*"))
     shutil.copytree(run, runs / "copy")
-    done = update(runs, runs / NAME)
-    assert done.read == 3
-    assert any("another folder has the same run" in problem for problem in done.problems)
+    result = update(runs, runs / NAME)
+    assert result.read == 3
+    assert any("another folder has the same run" in problem for problem in result.problems)
     assert query(runs / NAME, "SELECT count(*) FROM runs").rows == ((3,),)
 
 
@@ -254,8 +254,8 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(folder: Path) -> None
     assert len(cells) > 3
     environment = {**os.environ, "MPLAB_RUNS": str(folder), "MPLBACKEND": "agg"}
     command = [sys.executable, "-W", "error", "-c", "\n".join(cells)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
 
 
 def test_an_empty_selection_has_all_columns() -> None:

@@ -24,9 +24,9 @@ T0 = 1000.0
 
 
 def change(at_s: float, what: str, outage: str = "", interface: str = "wlan0", **more: Any) -> dict[str, Any]:
-    told = {"outage": outage} if outage else {}
-    place = {"event": "change", "at_s": at_s, "path": "wifi", "interface": interface, "what": what}
-    return {"t": T0 + at_s + 0.1, **place, "begun": T0 + at_s, "late_s": 0.0, "took_s": 0.1, **told, **more}
+    outage_field = {"outage": outage} if outage else {}
+    fields = {"event": "change", "at_s": at_s, "path": "wifi", "interface": interface, "what": what}
+    return {"t": T0 + at_s + 0.1, **fields, "begun": T0 + at_s, "late_s": 0.0, "took_s": 0.1, **outage_field, **more}
 
 
 DOWN, UP = change(10.0, "interface down", "begins"), change(20.0, "interface up", "ends")
@@ -47,7 +47,7 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, pl.DataFrame]:
 
 def steady(begin_s: float, end_s: float) -> list[float]:
     """Return the times of ten packets a second, s."""
-    return [begin_s + place / 10 for place in range(int((end_s - begin_s) * 10))]
+    return [begin_s + number / 10 for number in range(int((end_s - begin_s) * 10))]
 
 
 def gaps(rows: list[dict[str, Any]], *observed: dict[str, Any]) -> dict[str, float]:
@@ -57,9 +57,9 @@ def gaps(rows: list[dict[str, Any]], *observed: dict[str, Any]) -> dict[str, flo
 
 @pytest.mark.parametrize("back_s", [10.4, 12.0, 25.0])
 def test_the_gap_lasts_until_payload_comes_again(back_s: float) -> None:
-    found = gaps(payload([*steady(0.0, 10.0), *steady(back_s, 40.0)]), DOWN, UP)
-    assert found["10 s wifi interface down"] == pytest.approx(back_s - 9.9)
-    assert found["longest_handover_gap"] == pytest.approx(back_s - 9.9)
+    lengths = gaps(payload([*steady(0.0, 10.0), *steady(back_s, 40.0)]), DOWN, UP)
+    assert lengths["10 s wifi interface down"] == pytest.approx(back_s - 9.9)
+    assert lengths["longest_handover_gap"] == pytest.approx(back_s - 9.9)
 
 
 def test_a_flow_that_never_comes_back_is_silent_to_the_end() -> None:
@@ -89,8 +89,8 @@ def test_of_an_upload_the_upload_counts() -> None:
 
 def test_each_outage_has_its_own_gap() -> None:
     again = change(30.0, "radio off", "begins"), change(35.0, "radio on", "ends")
-    found = gaps(payload([*steady(0.0, 10.0), *steady(11.0, 30.0), *steady(36.0, 50.0)]), DOWN, UP, *again)
-    assert found == {
+    lengths = gaps(payload([*steady(0.0, 10.0), *steady(11.0, 30.0), *steady(36.0, 50.0)]), DOWN, UP, *again)
+    assert lengths == {
         "10 s wifi interface down": pytest.approx(1.1),
         "30 s wifi radio off": pytest.approx(6.1),
         "longest_handover_gap": pytest.approx(6.1),
@@ -100,8 +100,8 @@ def test_each_outage_has_its_own_gap() -> None:
 def test_another_default_route_is_a_handover_and_a_worse_link_is_none() -> None:
     route = change(10.0, "default route", interface="rmnet0")
     worse, idle = change(12.0, "loss 3 %"), change(14.0, "multipath off", no_effect="there are no endpoints")
-    found = handovers(read_changes([worse, idle, route]), T0 + 60.0)
-    assert [(h.change.title, h.end_s - h.change.time_s, h.gone) for h in found] == [
+    result = handovers(read_changes([worse, idle, route]), T0 + 60.0)
+    assert [(h.change.title, h.end_s - h.change.time_s, h.gone) for h in result] == [
         ("10 s cellular default route", 5.0, False)
     ]
 
@@ -126,8 +126,8 @@ def test_a_run_with_changes_has_the_metric_and_its_figure(synthetic: Callable[..
     analyze(run)
     folders = list((run / "cells").iterdir())
     for folder in folders:
-        found = {value.metric: value.value for value in read_cell_scores(folder)}
-        assert found["longest_handover_gap"] == pytest.approx(0.8)
+        values = {value.metric: value.value for value in read_cell_scores(folder)}
+        assert values["longest_handover_gap"] == pytest.approx(0.8)
     assert METRICS[0].title in (run / "report" / "index.html").read_text(encoding="utf-8")
     assert all(trace.changes for trace in traces_of(read_run(run)).traces)
     figure = (run / "report" / "figures" / "trace-bytes-over-time.svg").read_text(encoding="utf-8")
@@ -139,13 +139,13 @@ def test_a_run_with_changes_has_the_metric_and_its_figure(synthetic: Callable[..
 def _add_an_outage(folder: Path) -> None:
     """Take WiFi down in the middle of the cell's made-up packets; on loopback, payload returns after 0.8 s."""
     begin_s = made_up.START_NS / 1e9 + 0.2
-    told = [
+    events = [
         {**DOWN, "t": begin_s, "begun": begin_s},
         {**UP, "t": begin_s + 0.5, "begun": begin_s + 0.5},
         {"t": begin_s + 3.0, "event": "traffic"},
     ]
     with (folder / "scenario.jsonl").open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in told)
+        file.writelines(json.dumps(line) + "\n" for line in events)
     own = folder / FOLDER / LOOPBACK
     made_up.Trace(connections=0).write(own)
     rows = payload([begin_s - T0 + shift_s for shift_s in (-0.1, 0.0, 0.8, 0.9)])
@@ -153,17 +153,17 @@ def _add_an_outage(folder: Path) -> None:
 
 
 def _metadata(folder: Path) -> dict[str, str]:
-    found = pl.read_parquet_metadata(folder / "connections.parquet")
-    return {key: value for key, value in found.items() if key != "ARROW:schema"}
+    metadata = pl.read_parquet_metadata(folder / "connections.parquet")
+    return {key: value for key, value in metadata.items() if key != "ARROW:schema"}
 
 
 def test_changes_are_told_in_words() -> None:
-    told = [
+    changes = [
         {"at_s": 15.0, "device": "wlan0", "text": "interface down"},
         {"at_s": 20.5, "device": "rmnet0", "text": "loss 1 %"},
     ]
     assert (
-        TypeAdapter(LinkCondition).validate_python({"name": "toggle", "changes": told}).story
+        TypeAdapter(LinkCondition).validate_python({"name": "toggle", "changes": changes}).story
         == "15 s WiFi interface down; 20.5 s LTE loss 1 %"
     )
     assert LinkCondition(name="still").story == ""

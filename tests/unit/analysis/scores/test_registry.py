@@ -22,8 +22,8 @@ def plugin(name: str, *metrics: Metric) -> ScoringPlugin:
 
 def test_labels_and_headlines_may_differ() -> None:
     other = replace(TIME, labels=(), headline=True)
-    found = register([plugin("one", TIME), plugin("two", other)])
-    assert found["time"].labels == {"one": ("size",), "two": ()}
+    metrics = register([plugin("one", TIME), plugin("two", other)])
+    assert metrics["time"].labels == {"one": ("size",), "two": ()}
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ def test_two_changes_are_found_in_their_order() -> None:
 
 def test_noise_alone_seldom_looks_like_a_change() -> None:
     rng = np.random.default_rng(4)
-    found = sum(bool(change_points(rng.normal(1, 0.1, 20).tolist(), seed=n)) for n in range(200))
-    assert found <= 200 * LEVEL * 4
+    false_alarms = sum(bool(change_points(rng.normal(1, 0.1, 20).tolist(), seed=n)) for n in range(200))
+    assert false_alarms <= 200 * LEVEL * 4
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0], [5.0] * 20, [1.0, 1.0, 9.0, 9.0]])

@@ -43,9 +43,9 @@ def test_holms_method_by_hand() -> None:
 def test_corrections_never_make_smaller_and_keep_the_order(values: list[float]) -> None:
     strict, lenient = holm(values), benjamini_hochberg(values)
     order = np.argsort(values, kind="stable")
-    for raw, one, other in zip(values, strict, lenient, strict=True):
-        assert raw - 1e-12 <= other <= one + 1e-12
-        assert one <= 1
+    for raw, strict_p, lenient_p in zip(values, strict, lenient, strict=True):
+        assert raw - 1e-12 <= lenient_p <= strict_p + 1e-12
+        assert strict_p <= 1
     assert all(a <= b + 1e-12 for a, b in zip(np.array(strict)[order], np.array(strict)[order][1:], strict=False))
 
 
@@ -112,12 +112,12 @@ def test_what_no_test_can_say_is_not_promised() -> None:
 
 
 def test_a_contrast_uses_the_blocks_that_both_have() -> None:
-    found = contrast(("mptcp", "sptcp-lte"), {1: 1.0, 2: 2.0, 4: 9.0}, {2: 5.0, 1: 3.0, 3: 7.0}, seed=1)
-    assert found is not None
-    assert found.pairs == 2
-    assert found.shift == pytest.approx(-2.5)
-    assert (found.interval, found.p, found.interval_method) == (None, None, "")
-    assert found.dominance == -1
+    result = contrast(("mptcp", "sptcp-lte"), {1: 1.0, 2: 2.0, 4: 9.0}, {2: 5.0, 1: 3.0, 3: 7.0}, seed=1)
+    assert result is not None
+    assert result.pairs == 2
+    assert result.shift == pytest.approx(-2.5)
+    assert (result.interval, result.p, result.interval_method) == (None, None, "")
+    assert result.dominance == -1
     assert contrast(("a", "b"), {1: 1.0}, {2: 1.0}, seed=1) is None
 
 
@@ -177,17 +177,17 @@ def test_the_order_of_blocks_pairs_the_values(synthetic: Callable[..., Synthetic
 def test_multipath_transports_are_compared_with_each_other(synthetic: Callable[..., Synthetic]) -> None:
     other = {**MPTCP, "label": "mpflex", "name": "mpflex"}
     run = read_run(synthetic(repetitions=3, transports=(MPTCP, other)).build())
-    scores = [CellScores(cell.id, (Value("time", float(place)),)) for place, cell in enumerate(run.cells)]
+    scores = [CellScores(cell.id, (Value("time", float(number)),)) for number, cell in enumerate(run.cells)]
     (group,) = summarise(run, {"files": (Metric("time", "Time", "s", "lower"),)}, scores)
     assert [(c.transport, c.reference) for c in group.contrasts] == [("mpflex", "mptcp")]
 
 
 def test_the_ratio_is_the_geometric_mean_of_the_blocks_ratios() -> None:
     # Ratios 2, 4, 8: logarithms (1, 2, 3) · log 2, mean 2 log 2, standard deviation log 2; t(0.975, 2) = 4.302653.
-    found = contrast(("a", "b"), {1: 2.0, 2: 12.0, 3: 40.0}, {1: 1.0, 2: 3.0, 3: 5.0}, seed=1)
-    assert found is not None
-    assert found.ratio is not None
-    mean, interval = found.ratio
+    result = contrast(("a", "b"), {1: 2.0, 2: 12.0, 3: 40.0}, {1: 1.0, 2: 3.0, 3: 5.0}, seed=1)
+    assert result is not None
+    assert result.ratio is not None
+    mean, interval = result.ratio
     assert interval is not None
     assert mean == pytest.approx(4.0)
     half = 4.302653 / 3**0.5
@@ -219,18 +219,18 @@ def test_when_there_is_no_ratio() -> None:
 
 
 def test_equal_ratios_have_an_interval_without_width() -> None:
-    found = geometric_ratio([0.3, 0.6, 0.9], [0.1, 0.2, 0.3])
-    assert found is not None
-    assert found[0] == pytest.approx(3.0)
-    assert found[1] == Interval(found[0], found[0])
+    ratio = geometric_ratio([0.3, 0.6, 0.9], [0.1, 0.2, 0.3])
+    assert ratio is not None
+    assert ratio[0] == pytest.approx(3.0)
+    assert ratio[1] == Interval(ratio[0], ratio[0])
 
 
 def test_the_interval_of_the_ratio_covers_the_truth() -> None:
     rng = np.random.default_rng(4)
     covered = 0
     for _ in range(400):
-        found = geometric_ratio(rng.lognormal(0.5, 0.4, 6).tolist(), rng.lognormal(0.0, 0.4, 6).tolist())
-        assert found is not None
-        assert found[1] is not None
-        covered += float(np.exp(0.5)) in found[1]
+        ratio = geometric_ratio(rng.lognormal(0.5, 0.4, 6).tolist(), rng.lognormal(0.0, 0.4, 6).tolist())
+        assert ratio is not None
+        assert ratio[1] is not None
+        covered += float(np.exp(0.5)) in ratio[1]
     assert 0.92 < covered / 400 < 0.98

@@ -37,10 +37,10 @@ def walsh_by_hand(values: Sample) -> list[float]:
 
 def test_the_depression_data_of_hollander_and_wolfe() -> None:
     # R's wilcox.test gives the same: V = 40, p = 0.03906, pseudomedian 0.46, interval 0.010 … 0.786.
-    found = paired.differences(BEFORE, AFTER)
-    assert paired.hodges_lehmann(found) == pytest.approx(0.46)
-    assert ends(paired.signed_rank_interval(found)) == pytest.approx((0.010, 0.786))
-    test = paired.signed_rank_test(found)
+    differences = paired.differences(BEFORE, AFTER)
+    assert paired.hodges_lehmann(differences) == pytest.approx(0.46)
+    assert ends(paired.signed_rank_interval(differences)) == pytest.approx((0.010, 0.786))
+    test = paired.signed_rank_test(differences)
     assert test is not None
     assert test.p == pytest.approx(0.0390625)
     assert test.name == "signed rank, exact"
@@ -69,27 +69,33 @@ def test_cliffs_delta_of_hogarty_and_kromrey() -> None:
 
 
 def test_the_bca_interval_is_scipys() -> None:
-    found = paired.differences(BEFORE, AFTER)
+    differences = paired.differences(BEFORE, AFTER)
 
     def statistic(values: Sample) -> float:
         return float(np.median(walsh_by_hand(values)))
 
     reference = stats.bootstrap(
-        (found,), statistic, n_resamples=1999, batch=250, method="BCa", rng=np.random.default_rng(3), vectorized=False
+        (differences,),
+        statistic,
+        n_resamples=1999,
+        batch=250,
+        method="BCa",
+        rng=np.random.default_rng(3),
+        vectorized=False,
     ).confidence_interval
-    assert ends(paired.bca_interval(found, seed=3)) == pytest.approx((reference.low, reference.high))
+    assert ends(paired.bca_interval(differences, seed=3)) == pytest.approx((reference.low, reference.high))
 
 
 @pytest.mark.parametrize("n", [6, 8, 15, 30, 50])
 def test_the_interval_holds_what_the_test_does_not_reject(n: int) -> None:
-    found = np.round(np.random.default_rng(n).normal(1.0, 2.0, n), 6)
-    interval = paired.signed_rank_interval(found)
+    differences = np.round(np.random.default_rng(n).normal(1.0, 2.0, n), 6)
+    interval = paired.signed_rank_interval(differences)
     assert interval is not None
     width = interval.high - interval.low
     for inside in (interval.low + 1e-7 * width, interval.high - 1e-7 * width):
-        assert stats.wilcoxon(found - inside).pvalue > 0.05
+        assert stats.wilcoxon(differences - inside).pvalue > 0.05
     for outside in (interval.low - 1e-7 * width, interval.high + 1e-7 * width):
-        assert stats.wilcoxon(found - outside).pvalue <= 0.05
+        assert stats.wilcoxon(differences - outside).pvalue <= 0.05
 
 
 @pytest.mark.parametrize("n", [1, 3, 5])
@@ -98,34 +104,34 @@ def test_below_six_pairs_the_signed_ranks_have_no_interval(n: int) -> None:
 
 
 def test_many_pairs_have_an_interval_near_the_exact_one() -> None:
-    found = np.random.default_rng(7).normal(3.0, 1.0, 51)
-    interval = paired.signed_rank_interval(found)
-    shorter = paired.signed_rank_interval(found[:50])
+    differences = np.random.default_rng(7).normal(3.0, 1.0, 51)
+    interval = paired.signed_rank_interval(differences)
+    shorter = paired.signed_rank_interval(differences[:50])
     assert interval is not None
     assert shorter is not None
     assert interval.low == pytest.approx(shorter.low, abs=0.1)
     assert interval.high == pytest.approx(shorter.high, abs=0.1)
-    assert paired.bca_interval(found, seed=1) is None
+    assert paired.bca_interval(differences, seed=1) is None
 
 
 def test_equal_differences_are_no_trouble() -> None:
-    found = paired.differences([3.1, 4.1, 5.1, 6.1, 7.1, 8.1], [3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
-    assert paired.hodges_lehmann(found) == pytest.approx(0.1)
-    assert ends(paired.signed_rank_interval(found)) == pytest.approx((0.1, 0.1))
-    assert ends(paired.bca_interval(found, seed=1)) == pytest.approx((0.1, 0.1))
-    test = paired.signed_rank_test(found)
+    differences = paired.differences([3.1, 4.1, 5.1, 6.1, 7.1, 8.1], [3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+    assert paired.hodges_lehmann(differences) == pytest.approx(0.1)
+    assert ends(paired.signed_rank_interval(differences)) == pytest.approx((0.1, 0.1))
+    assert ends(paired.bca_interval(differences, seed=1)) == pytest.approx((0.1, 0.1))
+    test = paired.signed_rank_test(differences)
     assert test is not None
     assert test.p == pytest.approx(2 / 2**6)
     assert test.name == "signed rank, all signs"
 
 
 def test_no_difference_at_all_is_no_difference() -> None:
-    found = paired.differences([1.0, 2.0, 0.3], [1.0, 2.0, 0.1 + 0.2])
-    assert found.tolist() == [0.0, 0.0, 0.0], "the last digit of a sum is no difference"
-    test = paired.signed_rank_test(found)
+    differences = paired.differences([1.0, 2.0, 0.3], [1.0, 2.0, 0.1 + 0.2])
+    assert differences.tolist() == [0.0, 0.0, 0.0], "the last digit of a sum is no difference"
+    test = paired.signed_rank_test(differences)
     assert test is not None
     assert (test.p, test.least_p) == (1.0, 1.0)
-    assert paired.dominance(found) == 0
+    assert paired.dominance(differences) == 0
 
 
 @few

@@ -19,12 +19,12 @@ Builder = Callable[..., Synthetic]
 
 def scores(run: Run, by_transport: Mapping[str, list[float]], metric: str = "time") -> list[CellScores]:
     """Return scores with the r-th value of a transport for its cell of repetition r."""
-    found = []
+    results = []
     for cell in run.cells:
         assert cell.spec is not None
         value = by_transport[cell.spec.transport][cell.spec.repetition - 1]
-        found.append(CellScores(cell.id, (Value(metric, value),)))
-    return found
+        results.append(CellScores(cell.id, (Value(metric, value),)))
+    return results
 
 
 def group_of(run: Run, by_transport: Mapping[str, list[float]], metric: Metric = TIME) -> Group:
@@ -69,9 +69,9 @@ def test_only_ok_cells_count_and_lacking_values_show(synthetic: Builder) -> None
             repetitions=4, outcome=lambda c: "invalid" if c["repetition"] == 4 else "ok", transports=(WIFI,)
         ).build()
     )
-    given = scores(run, {"sptcp-wifi": [1.0, 2.0, 3.0, 1000.0]})
-    given[0] = CellScores(given[0].cell, ())
-    (group,) = summarise(run, {"files": (TIME,)}, given)
+    values = scores(run, {"sptcp-wifi": [1.0, 2.0, 3.0, 1000.0]})
+    values[0] = CellScores(values[0].cell, ())
+    (group,) = summarise(run, {"files": (TIME,)}, values)
     assert group.series[0].numbers == [2.0, 3.0]
     assert group.series[0].cells == 3
 
@@ -87,9 +87,9 @@ def test_a_cell_with_several_values_counts_once_by_their_median(synthetic: Build
 def test_the_order_of_cells_does_not_matter(synthetic: Builder) -> None:
     run = read_run(synthetic(repetitions=5).build())
     rng = np.random.default_rng(1)
-    given = scores(run, {t["label"]: [float(v) for v in rng.uniform(1, 2, 5)] for t in (WIFI, LTE, MPTCP)})
+    values = scores(run, {t["label"]: [float(v) for v in rng.uniform(1, 2, 5)] for t in (WIFI, LTE, MPTCP)})
     metrics = {"files": (TIME,)}
-    assert summarise(run, metrics, given) == summarise(run, metrics, given[::-1])
+    assert summarise(run, metrics, values) == summarise(run, metrics, values[::-1])
 
 
 def test_headlines_come_first_and_sizes_in_their_order(synthetic: Builder) -> None:

@@ -52,8 +52,8 @@ def outcome(synthetic: Callable[..., Synthetic]) -> Callable[..., Outcome]:
             for cell in run.cells
             if (spec := cell.spec) is not None and spec.transport in values
         ]
-        (found,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (measured,)}, scores))))
-        return found
+        (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (measured,)}, scores))))
+        return result
 
     return make
 
@@ -69,8 +69,8 @@ def test_the_gain_is_against_the_best_that_the_claim_names(outcome: Callable[...
 
 
 def test_others_than_the_best_single_path_can_be_meant(outcome: Callable[..., Outcome]) -> None:
-    found = outcome(STEADY, against=["sptcp-wifi"], transport="sptcp-lte", gain_percent=[10.0, 20.0])
-    (finding,) = found.findings
+    result = outcome(STEADY, against=["sptcp-wifi"], transport="sptcp-lte", gain_percent=[10.0, 20.0])
+    (finding,) = result.findings
     assert finding.gain == pytest.approx(0.5)
     assert finding.baseline.transport.label == "sptcp-wifi"
     assert (finding.verdict, finding.certain) == ("more", True)
@@ -114,8 +114,8 @@ def test_the_others_may_be_meant_under_another_condition(synthetic: Callable[...
         for cell in run.cells
         if (spec := cell.spec) is not None and (time := times.get((spec.transport, spec.link)))
     ]
-    (found,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
-    (finding,) = found.findings
+    (result,) = outcomes(Analysis(run, tuple(summarise(run, {"files": (TIME,)}, scores))))
+    (finding,) = result.findings
     assert finding.group.link == "far"
     assert finding.gain == pytest.approx(0.25)
     assert finding.baseline.numbers == [2.0] * 3
@@ -133,23 +133,23 @@ def test_the_others_may_be_meant_under_another_condition(synthetic: Callable[...
 def test_a_claim_of_which_a_part_was_not_measured_has_no_finding(
     outcome: Callable[..., Outcome], changes: dict[str, Any]
 ) -> None:
-    found = outcome(STEADY, **changes)
-    assert found.findings == ()
-    assert found.spread is None
+    result = outcome(STEADY, **changes)
+    assert result.findings == ()
+    assert result.spread is None
 
 
 def test_claims_are_on_the_page_and_in_the_data(answered: Callable[..., Path]) -> None:
     run = answered(repetitions=4, claims=[CLAIM, CLAIM | {"text": "Nobody measured it", "metric": "upload_time"}])
     first, second = summary_json(run)["claims"]
     assert first["text"] == CLAIM["text"]
-    assert {found["verdict"] for found in first["found"]} <= {"as claimed", "more", "less", "not seen"}
+    assert {finding["verdict"] for finding in first["found"]} <= {"as claimed", "more", "less", "not seen"}
     assert second["found"] == []
     page = (run / "report" / "index.html").read_text()
     for words in ("Both paths are better than one", "somebody2020 §1", "Nobody measured it", "not measured"):
         assert words in page
     with (run / "report" / "data" / "claims.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["gain"]) for row in rows] == pytest.approx([found["gain"] for found in first["found"]])
+    assert [float(row["gain"]) for row in rows] == pytest.approx([finding["gain"] for finding in first["found"]])
     assert {row["claimed_low"] for row in rows} == {"0.1"}
 
 

@@ -31,7 +31,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
         count: int, slower: Mapping[int, float] | None = None, budgets: Sequence[Mapping[str, Any]] = (), **more: Any
     ) -> list[Run]:
         folder = tmp_path_factory.mktemp("nights")
-        found = []
+        runs = []
         for day in range(1, count + 1):
             own = {"mptcp": (slower or {}).get(day, 1.0)}
             options: dict[str, Any] = {"repetitions": 6, "labels": ["1 MB"], **more}
@@ -42,8 +42,8 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
                 analyze(run)
-            found.append(read_run(run))
-        return found
+            runs.append(read_run(run))
+        return runs
 
     return make
 
@@ -126,32 +126,32 @@ def test_what_is_no_longer_measured_fails(nights: Nights) -> None:
 
 
 def test_limits_are_judged_in_the_run_and_in_the_comparison(nights: Nights) -> None:
-    kept, broken = nights(2, {2: 1.3}, budgets=[AT_MOST_1S])
-    (good,) = summary_json(kept.directory)["budgets"]
+    within, broken = nights(2, {2: 1.3}, budgets=[AT_MOST_1S])
+    (good,) = summary_json(within.directory)["budgets"]
     (bad,) = summary_json(broken.directory)["budgets"]
     assert (good["verdict"], bad["verdict"]) == ("kept", "broken")
     assert (bad["limit"], bad["unit"]) == (1.0, "s")
     assert bad["text"].endswith("allowed: at most 1 s (n = 6)")
     page = Page((broken.directory / "report" / "index.html").read_text()).text
     assert "files · mptcp · baseline · time · 1 MB" in page
-    assert states(checks(compare([kept], broken)))["limit", "mptcp"] == "failed"
+    assert states(checks(compare([within], broken)))["limit", "mptcp"] == "failed"
 
 
 @pytest.mark.parametrize(("allowed", "state"), [(10.0, "failed"), (60.0, "passed")])
 def test_no_worse_than_allows_so_much(nights: Nights, allowed: float, state: str) -> None:
     budget = {"metric": "time", "no_worse_than_percent": allowed, "labels": {"size": "1 MB"}}
     before, after = nights(2, {2: 1.3}, budgets=[budget])
-    found = states(checks(compare([before], after)))
-    assert found["no worse than", "mptcp"] == state
-    assert found["no worse than", "sptcp-lte"] == "passed"
-    assert ("change", "mptcp") not in found, "the budget decides instead"
+    result = states(checks(compare([before], after)))
+    assert result["no worse than", "mptcp"] == state
+    assert result["no worse than", "sptcp-lte"] == "passed"
+    assert ("change", "mptcp") not in result, "the budget decides instead"
 
 
 def test_a_budget_of_what_was_not_measured_is_broken(nights: Nights) -> None:
     budgets = [{**AT_MOST_1S, "transport": "mpflex"}, {"metric": "nothing", "no_worse_than_percent": 5}]
     before, after = nights(2, budgets=budgets)
-    (kept,) = summary_json(after.directory)["budgets"]
-    assert kept["text"] == "time: not measured"
+    (verdict,) = summary_json(after.directory)["budgets"]
+    assert verdict["text"] == "time: not measured"
     failed = [check for check in checks(compare([before], after)) if check.state == "failed"]
     assert [check.kind for check in failed] == ["limit", "no worse than"]
 
@@ -225,26 +225,26 @@ def test_a_level_that_stays_worse_keeps_failing(season: list[Run]) -> None:
     compared = compare(season[1:-1], season[-1])
     assert of(compared, "mptcp").verdict == "no difference seen", "three nights of the baseline are like it"
     past = histories(Results(tuple(season[1:])), "demo")
-    found = states(checks(compared, past))
-    assert found["level", "mptcp"] == "failed"
-    assert ("level", "sptcp-lte") not in found
+    result = states(checks(compared, past))
+    assert result["level", "mptcp"] == "failed"
+    assert ("level", "sptcp-lte") not in result
 
 
 def test_the_trend_dates_the_change(season: list[Run]) -> None:
     results = load(season[0].directory.parent)
     assert experiments(results) == ["demo"]
-    found = histories(results, "demo", headline_only=False)
-    assert {history.metric.name for history in found} == {"time", "goodput", "flows"}
-    changed = {(h.transport, h.metric.name) for h in found if h.changes}
+    past = histories(results, "demo", headline_only=False)
+    assert {history.metric.name for history in past} == {"time", "goodput", "flows"}
+    changed = {(h.transport, h.metric.name) for h in past if h.changes}
     assert changed == {("mptcp", "time"), ("mptcp", "goodput")}
-    listed = list(shifts(found))
+    listed = list(shifts(past))
     assert {shift.run_id for shift in listed} == {season[8].manifest.run_id}
     assert {shift.word for shift in listed} == {"worse"}
 
 
 def test_the_trend_page_is_whole_and_loads_nothing(season: list[Run], tmp_path: Path) -> None:
-    found = histories(load(season[0].directory.parent), "demo")
-    text = trend_page("a <demo>", found, season[-1].manifest.transports)
+    past = histories(load(season[0].directory.parent), "demo")
+    text = trend_page("a <demo>", past, season[-1].manifest.transports)
     page = Page(text)
     assert page.open == []
     assert page.loaded == []
@@ -252,4 +252,4 @@ def test_the_trend_page_is_whole_and_loads_nothing(season: list[Run], tmp_path: 
     assert "worse" in page.text
     assert text.count("<svg") == 3
     assert text.count("<circle") == 3 * 12
-    assert trend_page("a <demo>", found, ()).count("<circle") == 3 * 12
+    assert trend_page("a <demo>", past, ()).count("<circle") == 3 * 12
