@@ -43,7 +43,7 @@ def events() -> list[CampaignEvent]:
         job(5, "backup", "phone-2", cells=30),
         job(6, "far", "phone-4", cells=10, estimate_s=99999.0),
     ]
-    told: list[tuple[float, str, dict[str, Any]]] = [
+    rows: list[tuple[float, str, dict[str, Any]]] = [
         (0, "campaign_planned", {"name": "nightly", "title": "The night's <b>work</b>", "jobs": jobs}),
         (1, "campaign_started", {"ends_by": T0 + 6 * 3600}),
         (2, "job_started", {"job": "01-apps", "try": 1, "run": run_name("apps")}),
@@ -63,7 +63,7 @@ def events() -> list[CampaignEvent]:
         (2003, "resource_rests", {"resource": "phone-2", "reason": "43 °C", "until": T0 + 4000}),
         (2005, "job_started", {"job": "04-video", "try": 1, "run": run_name("video")}),
     ]
-    return [CampaignEvent.parse({"t": T0 + t, "event": name, **fields}) for t, name, fields in told]
+    return [CampaignEvent.parse({"t": T0 + t, "event": name, **fields}) for t, name, fields in rows]
 
 
 def night_state() -> CampaignState:

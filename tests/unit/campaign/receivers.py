@@ -80,10 +80,10 @@ class SmtpReceiver:
     port: int = 0
 
     def answer(self, verb: str, usual: str, line: str) -> str:
-        found = self.answers.get(verb)
-        if not found:
+        answers = self.answers.get(verb)
+        if not answers:
             return usual
-        return (found.pop(0) if len(found) > 1 else found[0]).replace("LINE", line)
+        return (answers.pop(0) if len(answers) > 1 else answers[0]).replace("LINE", line)
 
 
 class _SmtpHandler(socketserver.StreamRequestHandler):
@@ -105,8 +105,8 @@ class _SmtpHandler(socketserver.StreamRequestHandler):
                 more = "250-STARTTLS\r\n" if receiver.context is not None and not encrypted else ""
                 usual = f"250-lab\r\n{more}250 AUTH PLAIN"
             elif verb == "AUTH":
-                given = base64.b64decode(line.split(" ")[2]).decode().split("\0")[-1]
-                usual = "235 ok" if given == receiver.password else "535 no"
+                password = base64.b64decode(line.split(" ")[2]).decode().split("\0")[-1]
+                usual = "235 ok" if password == receiver.password else "535 no"
             elif verb == "DATA":
                 usual = "354 go on"
             elif verb == "STARTTLS":

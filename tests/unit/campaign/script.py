@@ -62,8 +62,8 @@ class Script:
             (self._run / "manifest.json").write_text("{}")
             (self._run / "words").write_text(" ".join(words))
         words = (self._run / "words").read_text().split()
-        word, rest = words[0], words[1:] or words[:1]
-        (self._run / "words").write_text(" ".join(rest))
+        word, later = words[0], words[1:] or words[:1]
+        (self._run / "words").write_text(" ".join(later))
         with EventLog(self._run / "events.jsonl") as events:
             return self._go(word, events)
 

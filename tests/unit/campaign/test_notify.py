@@ -252,9 +252,9 @@ def test_files_that_are_wrong(tmp_path: Path, notify: str, expected: str) -> Non
     private(tmp_path / "plain", f"http://x.example/{SECRET}")
     private(tmp_path / "lines", f"https://x.example/{SECRET}\nmore")
     private(tmp_path / "good", f"https://x.example/{SECRET}")
-    found = "\n".join(problems(tmp_path, f"notify: {notify}\n"))
-    assert found.replace(str(tmp_path), "DIR").startswith(expected)
-    assert SECRET not in found
+    message = "\n".join(problems(tmp_path, f"notify: {notify}\n"))
+    assert message.replace(str(tmp_path), "DIR").startswith(expected)
+    assert SECRET not in message
 
 
 def test_a_good_file_has_no_problems(tmp_path: Path) -> None:

@@ -57,9 +57,9 @@ def make(runs: Path) -> Make:
         stamp = datetime.fromtimestamp(ended - 60, UTC).strftime("%Y%m%dT%H%M%SZ")
         run = RunDirectory.create(runs, name, b"")
         run = RunDirectory(run.path.rename(runs / f"{stamp}-{name}-{run.path.name[-6:]}"))
-        made = manifest(run)
-        experiment = replace(made.experiment, name=name, tags=tuple(tags))
-        run.write_manifest(made.model_copy(update={"experiment": experiment}))
+        record = manifest(run)
+        experiment = replace(record.experiment, name=name, tags=tuple(tags))
+        run.write_manifest(record.model_copy(update={"experiment": experiment}))
         cells: list[CellSpec] = [cell_spec(1, "mptcp"), cell_spec(2, "wifi")]
         with EventLog(run.events_file, clock=lambda: ended) as log:
             log.append(RunPlanned(cells=tuple(cells), estimate_s=60.0))
@@ -101,13 +101,13 @@ def texts(actions: Iterable[Action]) -> list[tuple[str, str]]:
 
 def content(run: RunDirectory) -> dict[str, bytes]:
     """Return the original content of every capture by its name, however it is stored."""
-    found: dict[str, bytes] = {}
+    originals: dict[str, bytes] = {}
     for path in sorted(run.cells_dir.rglob("*.pcapng*")):
         if not path.name.startswith("."):
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             name = path.relative_to(run.path).as_posix().removesuffix(".gz")
-            assert found.setdefault(name, data) == data
-    return found
+            assert originals.setdefault(name, data) == data
+    return originals
 
 
 def log(path: Path) -> list[dict[str, Any]]:
@@ -126,10 +126,11 @@ def test_each_run_by_its_age(runs: Path, make: Make) -> None:
     ages = {400.0: "run", 40.0: "captures", 8.0: "compress"}
     expected = [(make(days).run_id, kind) for days, kind in ages.items()]
     make(2)
-    found = plan_retention(runs, rules(compress_after="7 d", captures="30 d", runs="365 d"), NOW)
-    assert texts(found) == expected
+    actions = plan_retention(runs, rules(compress_after="7 d", captures="30 d", runs="365 d"), NOW)
+    assert texts(actions) == expected
     assert (
-        found[1].text == f"{expected[1][0]}: remove 10 captures, {found[1].size_bytes / 1000:.0f} kB (captures: 30 d)"
+        actions[1].text
+        == f"{expected[1][0]}: remove 10 captures, {actions[1].size_bytes / 1000:.0f} kB (captures: 30 d)"
     )
 
 
@@ -137,8 +138,8 @@ def test_the_last_runs_of_each_experiment_lose_nothing(runs: Path, make: Make) -
     demo = [make(days).run_id for days in (50, 40, 30)]
     other = make(60, name="other").run_id
     make(20, finished=False)  # does not count: it has no result
-    found = texts(plan_retention(runs, rules(runs="10 d", compress_after="5 d", keep_last=2), NOW))
-    assert found == [(other, "compress"), (demo[0], "run"), (demo[1], "compress"), (demo[2], "compress")]
+    actions = texts(plan_retention(runs, rules(runs="10 d", compress_after="5 d", keep_last=2), NOW))
+    assert actions == [(other, "compress"), (demo[0], "run"), (demo[1], "compress"), (demo[2], "compress")]
 
 
 def test_what_is_never_touched(runs: Path, make: Make) -> None:
@@ -181,10 +182,10 @@ def test_compressed_captures_are_the_same(runs: Path, make: Make, tmp_path: Path
 def test_removed_captures_are_written_down(runs: Path, make: Make, tmp_path: Path) -> None:
     run = make(40)
     make(1)
-    kept = sorted(path for path in run.path.rglob("*") if path.is_file() and path.suffix != ".pcapng")
+    remaining = sorted(path for path in run.path.rglob("*") if path.is_file() and path.suffix != ".pcapng")
     assert apply(plan_retention(runs, rules(captures="30 d"), NOW), runs, tmp_path) == [""]
     assert content(run) == {}
-    assert sorted([*kept, run.path / LOG]) == sorted(path for path in run.path.rglob("*") if path.is_file())
+    assert sorted([*remaining, run.path / LOG]) == sorted(path for path in run.path.rglob("*") if path.is_file())
     first = log(run.path)[0]
     assert first["event"] == "capture_removed"
     assert first["rule"] == "captures: 30 d"
@@ -252,16 +253,16 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
 @pytest.mark.parametrize("kind", ["compress", "captures", "run"])
 def test_killed_at_any_point(kind: str, runs: Path, make: Make, tmp_path: Path) -> None:
     ask = {"compress": {"compress_after": "7 d"}, "captures": {"captures": "7 d"}, "run": {"runs": "7 d"}}[kind]
-    asked = rules(**ask)
+    requested = rules(**ask)
     pristine = make(10)
     make(1)
     saved = tmp_path / "saved"
     shutil.copytree(runs, saved)
     before = content(pristine)
-    whole = {path.relative_to(pristine.path) for path in pristine.path.rglob("*")}
+    all_files = {path.relative_to(pristine.path) for path in pristine.path.rglob("*")}
 
     def work() -> None:
-        apply_retention(plan_retention(runs, asked, NOW), runs, lock_directory=tmp_path / "locks")
+        apply_retention(plan_retention(runs, requested, NOW), runs, lock_directory=tmp_path / "locks")
 
     number = 1
     while killed_at(number, work):
@@ -271,10 +272,10 @@ def test_killed_at_any_point(kind: str, runs: Path, make: Make, tmp_path: Path) 
             assert content(run) == before
         elif kind == "captures":
             for cell in read_run(run.path).cells:
-                found = [path.name for path in captures(cell)]
-                assert found in ([], ["phone-rmnet0.pcapng", "phone-wlan0.pcapng"])
+                names = [path.name for path in captures(cell)]
+                assert names in ([], ["phone-rmnet0.pcapng", "phone-wlan0.pcapng"])
         elif run.run_id in listed:
-            assert whole <= {path.relative_to(run.path) for path in run.path.rglob("*")}
+            assert all_files <= {path.relative_to(run.path) for path in run.path.rglob("*")}
         work()  # the next night finishes the work
         if kind == "compress":
             assert content(run) == before

@@ -54,7 +54,9 @@ class Bench:
             started="2026-11-23T00:00:00Z",
         )
         file = {"mplab_campaign": 1, "name": "night", "experiments": ["x.yaml"], "keep_free": "1 MB", **settings}
-        jobs_planned = [self._job(name, tuple(f"{self.folder}/{one}" for one in needs)) for name, needs in jobs.items()]
+        jobs_planned = [
+            self._job(name, tuple(f"{self.folder}/{need}" for need in needs)) for name, needs in jobs.items()
+        ]
         planned = CampaignPlanned(name="night", title="Night", jobs=tuple(jobs_planned))
         return CampaignDirectory.create(self.folder / "campaigns", json.dumps(file).encode(), record, [planned])
 
@@ -121,7 +123,7 @@ def test_cells_that_are_not_ok_are_tried_again_in_the_same_run(bench: Bench) -> 
     state = bench.run({"1-bad-ok": ["a"]})
     (status,) = state.jobs
     assert status.state == "done"
-    assert [one.run for one in status.tries] == [status.run] * 2
+    assert [attempt.run for attempt in status.tries] == [status.run] * 2
     assert status.tries[0].reason == "1 of 2 cells are not ok"
     assert (status.cells.ok, status.cells.failed) == (2, 0)
     assert "--failed" in bench.calls()[1]["arguments"]
@@ -138,7 +140,7 @@ def test_a_run_that_was_killed_is_gone_on_with(bench: Bench) -> None:
     state = bench.run({"1-die-ok": ["a"]})
     (status,) = state.jobs
     assert status.state == "done"
-    assert [one.reason for one in status.tries] == ["killed by SIGKILL", ""]
+    assert [attempt.reason for attempt in status.tries] == ["killed by SIGKILL", ""]
     assert "--failed" not in bench.calls()[1]["arguments"]
 
 
@@ -299,7 +301,7 @@ def test_somebody_who_was_there_a_moment_earlier_is_waited_for(bench: Bench, mon
     monkeypatch.setattr("mplab.campaign.scheduler._BUSY_S", 0.5)
     state = bench.run({"1-busy-ok": ["a"]}, breaker={"failures": 1, "rest": "1 h", "rests": 0}, tries=1)
     assert state.good
-    assert [one.blamed for one in state.jobs[0].tries] == [False, True]
+    assert [attempt.blamed for attempt in state.jobs[0].tries] == [False, True]
     assert state.resources[0].failures == 0
 
 

@@ -54,11 +54,11 @@ def lines(text: str, key: str) -> list[str]:
 
 @pytest.mark.parametrize("scope", ["user", "system"])
 def test_what_is_run(tmp_path: Path, scope: Scope) -> None:
-    asked = replace(nightly(tmp_path), scope=scope, program=("/opt/$1 %/mplab",))
-    service = units(asked)["mplab-nightly.service"]
+    settings = replace(nightly(tmp_path), scope=scope, program=("/opt/$1 %/mplab",))
+    service = units(settings)["mplab-nightly.service"]
     (command,) = lines(service, "ExecStart")
-    places = ["--runs", str(asked.runs), "--campaigns", str(asked.campaigns)]
-    assert unquoted(command) == ["/opt/$1 %/mplab", "nightly", "run", str(asked.file), *places]
+    places = ["--runs", str(settings.runs), "--campaigns", str(settings.campaigns)]
+    assert unquoted(command) == ["/opt/$1 %/mplab", "nightly", "run", str(settings.file), *places]
     assert lines(service, "Environment") == ['"PATH=/opt/50 %%/bin:/usr/bin"']
     assert lines(service, "KillSignal") == ["SIGINT"]
     assert ("network-online.target" in service) == (scope == "system")
@@ -81,22 +81,22 @@ def test_systemd_takes_them_without_a_word(tmp_path: Path, scope: Scope) -> None
     install(units(replace(nightly(tmp_path), scope=scope, program=(str(program),))), folder, scope=scope)
     runtime = tmp_path / "runtime"
     runtime.mkdir(mode=0o700)
-    done = subprocess.run(
+    result = subprocess.run(
         ["systemd-analyze", "verify", f"--{scope}", "--man=no", *map(str, sorted(folder.iterdir()))],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "XDG_RUNTIME_DIR": str(runtime), "SYSTEMD_UNIT_PATH": f"{folder}:"},
     )
-    own = [line for line in done.stderr.splitlines() if "mplab-" in line]
-    assert (own, done.returncode) == ([], 0), done.stderr
+    own = [line for line in result.stderr.splitlines() if "mplab-" in line]
+    assert (own, result.returncode) == ([], 0), result.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_knows_the_time() -> None:
     (when,) = lines(units(nightly(Path("/lab")))["mplab-nightly.timer"], "OnCalendar")
-    said = subprocess.run(["systemd-analyze", "calendar", when], capture_output=True, text=True, check=True).stdout
-    assert "Normalized form: *-*-* 22:05:00" in said
+    output = subprocess.run(["systemd-analyze", "calendar", when], capture_output=True, text=True, check=True).stdout
+    assert "Normalized form: *-*-* 22:05:00" in output
 
 
 def test_what_a_unit_cannot_hold(tmp_path: Path) -> None:
