@@ -64,32 +64,32 @@ def schedule(told: Told, *moments: Moment) -> tuple[ChangeSchedule, Deeds]:
 
 
 def test_changes_happen_in_order_and_are_told() -> None:
-    told = Told(3)
-    found, deeds = schedule(
-        told,
+    observer = Told(3)
+    changes, deeds = schedule(
+        observer,
         moment(0.0, text="interface down"),
         moment(0.01, text="multipath off"),
         moment(0.02, text="interface up"),
         moment(FAR_S, text="never"),
     )
-    with found:
-        assert told.enough.wait(30.0)
+    with changes:
+        assert observer.enough.wait(30.0)
     assert deeds.done == ["interface down", "multipath off", "interface up"]
-    down, nothing, up = told.events
+    down, nothing, up = observer.events
     assert (down["event"], down["interface"], down["outage"], down["at_s"]) == ("change", "wlan0", "begins", 0.0)
     assert nothing["no_effect"] == "there is nothing to set"
     assert "outage" not in nothing
     assert up["begun"] >= down["begun"]
-    (outage,) = found.disturbances.outages
+    (outage,) = changes.disturbances.outages
     assert outage.device == "wlan0"
     assert outage.begin_s == pytest.approx(down["begun"], abs=1e-5)
     assert outage.end_s >= up["begun"]
 
 
 def test_an_interface_that_goes_is_told_from_a_signal_that_goes() -> None:
-    told = Told(5)
-    found, _ = schedule(
-        told,
+    observer = Told(5)
+    changes, _ = schedule(
+        observer,
         moment(0.0, text="radio off", radio="off"),
         moment(0.0, text="access point lost", access_point="lost"),
         moment(0.0, text="new access point", access_point="new"),
@@ -97,45 +97,45 @@ def test_an_interface_that_goes_is_told_from_a_signal_that_goes() -> None:
         moment(0.0, text="interface down", interface="down"),
         moment(FAR_S, text="interface up", interface="up"),
     )
-    with found:
-        assert told.enough.wait(30.0)
-    lost, new, down = (told.events[place]["begun"] for place in (1, 2, 4))
-    first, second = found.disturbances.absences
+    with changes:
+        assert observer.enough.wait(30.0)
+    lost, new, down = (observer.events[index]["begun"] for index in (1, 2, 4))
+    first, second = changes.disturbances.absences
     assert first.begin_s == pytest.approx(lost, abs=1e-5)
     assert new <= first.end_s + 1e-5
     assert first.end_s <= down + 1e-5
     assert second.begin_s == pytest.approx(down, abs=1e-5)
     assert second.end_s == math.inf
-    assert found.disturbances.down("wlan0", down + 60.0)
-    assert not found.disturbances.down("wlan0", lost - 0.001), "the radio alone was off"
-    assert not found.disturbances.down("rmnet0", down + 60.0)
+    assert changes.disturbances.down("wlan0", down + 60.0)
+    assert not changes.disturbances.down("wlan0", lost - 0.001), "the radio alone was off"
+    assert not changes.disturbances.down("rmnet0", down + 60.0)
 
 
 def test_what_is_late_is_flagged() -> None:
-    told = Told()
-    found, _ = schedule(told, moment(-1.0, text="loss 1 %"))
-    with found:
-        assert told.enough.wait(30.0)
-    assert told.events[0]["late"]
-    assert "change at -1 s (wifi: loss 1 %): 1" in found.warnings[0]
+    observer = Told()
+    changes, _ = schedule(observer, moment(-1.0, text="loss 1 %"))
+    with changes:
+        assert observer.enough.wait(30.0)
+    assert observer.events[0]["late"]
+    assert "change at -1 s (wifi: loss 1 %): 1" in changes.warnings[0]
 
 
 def test_a_change_that_fails_is_the_cells_error() -> None:
-    told = Told()
-    found, deeds = schedule(told, moment(0.0, text="break"), moment(0.0, text="after"))
-    with pytest.raises(CellError, match=r"change at 0 s \(wifi: break\): phone: no such interface"), found:
-        assert told.enough.wait(30.0)
+    observer = Told()
+    changes, deeds = schedule(observer, moment(0.0, text="break"), moment(0.0, text="after"))
+    with pytest.raises(CellError, match=r"change at 0 s \(wifi: break\): phone: no such interface"), changes:
+        assert observer.enough.wait(30.0)
     assert deeds.done == []
-    assert "no such interface" in told.events[0]["error"]
+    assert "no such interface" in observer.events[0]["error"]
 
 
 def test_the_scenarios_own_error_stays_the_error() -> None:
-    told = Told()
-    found, _ = schedule(told, moment(0.0, text="break"))
+    observer = Told()
+    changes, _ = schedule(observer, moment(0.0, text="break"))
 
     def scenario() -> None:
-        with found:
-            assert told.enough.wait(30.0)
+        with changes:
+            assert observer.enough.wait(30.0)
             raise StepError("the app is gone")
 
     with pytest.raises(StepError, match="the app is gone") as caught:
@@ -163,8 +163,8 @@ class StillPhone:
 def test_a_path_without_radio_loses_everything_and_then_what_it_should() -> None:
     links, phone = Links(), StillPhone()
     undo = UndoStack()
-    given: Any = phone, links
-    changer = Changer(*given, endpoints=ENDPOINTS, paths={"wlan0": PATH, "rmnet0": PATH}, undo=undo)
+    arguments: Any = phone, links
+    changer = Changer(*arguments, endpoints=ENDPOINTS, paths={"wlan0": PATH, "rmnet0": PATH}, undo=undo)
     worse = PathCondition.of(8000.0, 2000.0, 50.0, 3.0)
     story = [
         moment(1.0, radio="off"),
@@ -172,7 +172,7 @@ def test_a_path_without_radio_loses_everything_and_then_what_it_should() -> None
         moment(3.0, condition=worse, radio="on"),
     ]
     changer.prepare(story)
-    assert [changer.carry_out(one).outage for one in story] == ["begins", "", "ends"]
+    assert [changer.carry_out(change).outage for change in story] == ["begins", "", "ends"]
     assert links.changes == [("wlan0", 100.0), ("wlan0", 100.0), ("wlan0", 3.0)]
 
 

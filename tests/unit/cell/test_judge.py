@@ -32,8 +32,8 @@ def test_each_quantity_that_is_off_is_named_with_both_numbers() -> None:
 
 
 def test_an_unlimited_rate_is_never_off() -> None:
-    asked = {"wlan0": PathCondition.of(down_kbps=None, up_kbps=None, rtt_ms=50)}
-    assert judge_links(asked, {"wlan0": MEASURED}, TOLERANCE) == []
+    requested = {"wlan0": PathCondition.of(down_kbps=None, up_kbps=None, rtt_ms=50)}
+    assert judge_links(requested, {"wlan0": MEASURED}, TOLERANCE) == []
 
 
 LOSSY = {"wlan0": PathCondition.of(7040, 2020, 50, loss_percent=5)}
@@ -61,13 +61,13 @@ def test_an_app_that_has_to_come_to_the_agent_came(log: Any, good: bool) -> None
     ("percent", "good"), [(9.3, True), (5.2, True), (15.8, True), (0.0, False), (2.3, False), (20.0, False)]
 )
 def test_losses_are_judged_as_far_as_the_echoes_tell(percent: float, good: bool) -> None:
-    found = replace(MEASURED, loss_percent=percent, loss_sent=215)
-    assert (judge_links(LOSSY, {"wlan0": found}, TOLERANCE) == []) is good
+    measured = replace(MEASURED, loss_percent=percent, loss_sent=215)
+    assert (judge_links(LOSSY, {"wlan0": measured}, TOLERANCE) == []) is good
 
 
 def test_a_wrong_loss_is_named_with_what_chance_allows() -> None:
-    found = replace(MEASURED, loss_percent=0.0, loss_sent=215)
-    assert judge_links(LOSSY, {"wlan0": found}, TOLERANCE) == [
+    measured = replace(MEASURED, loss_percent=0.0, loss_sent=215)
+    assert judge_links(LOSSY, {"wlan0": measured}, TOLERANCE) == [
         "wlan0: loss 0 % of 215 echoes measured, 9.75 % asked there and back (3.26 to 18.1 % would be chance)"
     ]
 
@@ -85,47 +85,47 @@ def test_losses_in_bursts_are_fewer_witnesses() -> None:
     up = Direction(2020, 25.0, loss=GilbertElliott(p_percent=1.0, r_percent=9.0))
     bursts = {"wlan0": PathCondition(down=Direction(7040, 25.0), up=up)}
     assert bursts["wlan0"].round_trip_loss_percent == 10.0
-    found = replace(MEASURED, loss_percent=0.0, loss_sent=1015)
+    measured = replace(MEASURED, loss_percent=0.0, loss_sent=1015)
     independent = {"wlan0": PathCondition(down=Direction(7040, 25.0), up=replace(up, loss=10.0))}
     for percent, good in ((2.0, True), (24.0, True), (40.0, False)):
-        assert (judge_links(bursts, {"wlan0": replace(found, loss_percent=percent)}, TOLERANCE) == []) is good
-        assert judge_links(independent, {"wlan0": replace(found, loss_percent=percent)}, TOLERANCE)
+        assert (judge_links(bursts, {"wlan0": replace(measured, loss_percent=percent)}, TOLERANCE) == []) is good
+        assert judge_links(independent, {"wlan0": replace(measured, loss_percent=percent)}, TOLERANCE)
 
 
 def test_a_rate_behind_many_losses_cannot_be_told() -> None:
-    asked = {"wlan0": PathCondition.of(7040, 2020, 50, loss_percent=30)}
-    found = replace(MEASURED, down_kbps=6000, loss_percent=51.0, loss_sent=215)
-    assert judge_links(asked, {"wlan0": found}, TOLERANCE) == []
-    assert judge_links(LOSSY, {"wlan0": replace(found, loss_percent=9.0)}, TOLERANCE)
+    requested = {"wlan0": PathCondition.of(7040, 2020, 50, loss_percent=30)}
+    measured = replace(MEASURED, down_kbps=6000, loss_percent=51.0, loss_sent=215)
+    assert judge_links(requested, {"wlan0": measured}, TOLERANCE) == []
+    assert judge_links(LOSSY, {"wlan0": replace(measured, loss_percent=9.0)}, TOLERANCE)
 
 
 def test_jitter_widens_what_the_round_trip_time_may_be() -> None:
-    found = replace(MEASURED, rtt_ms_median=57.0)
-    (reason,) = judge_links({"wlan0": PathCondition.of(7040, 2020, 50, jitter_ms=1)}, {"wlan0": found}, TOLERANCE)
+    measured = replace(MEASURED, rtt_ms_median=57.0)
+    (reason,) = judge_links({"wlan0": PathCondition.of(7040, 2020, 50, jitter_ms=1)}, {"wlan0": measured}, TOLERANCE)
     assert reason.endswith("(off by 14%, 10 % and 1.13 ms for the jitter allowed)")
-    assert judge_links({"wlan0": PathCondition.of(7040, 2020, 50, jitter_ms=5)}, {"wlan0": found}, TOLERANCE) == []
+    assert judge_links({"wlan0": PathCondition.of(7040, 2020, 50, jitter_ms=5)}, {"wlan0": measured}, TOLERANCE) == []
 
 
 def test_packets_wait_for_the_opportunities_of_a_trace() -> None:
     path = PathCondition.of(7040, 2020, 50)
-    asked = {"wlan0": replace(path, down=replace(path.down, rate_kbps=None, trace=Trace(Path("any.down"))))}
-    assert judge_links(asked, {"wlan0": replace(MEASURED, rtt_ms_median=90.0, down_kbps=None)}, TOLERANCE) == []
-    (reason,) = judge_links(asked, {"wlan0": replace(MEASURED, rtt_ms_median=30.0, down_kbps=None)}, TOLERANCE)
+    requested = {"wlan0": replace(path, down=replace(path.down, rate_kbps=None, trace=Trace(Path("any.down"))))}
+    assert judge_links(requested, {"wlan0": replace(MEASURED, rtt_ms_median=90.0, down_kbps=None)}, TOLERANCE) == []
+    (reason,) = judge_links(requested, {"wlan0": replace(MEASURED, rtt_ms_median=30.0, down_kbps=None)}, TOLERANCE)
     assert reason.startswith("wlan0: RTT 30 ms measured")
 
 
 def test_where_many_packets_skip_the_delay_the_median_is_not_the_delay() -> None:
     path = PathCondition.of(7040, 2020, 50)
-    found = replace(MEASURED, rtt_ms_median=30.0)
+    measured = replace(MEASURED, rtt_ms_median=30.0)
     for percent, judged in ((5.0, True), (40.0, False)):
-        asked = {"wlan0": replace(path, down=replace(path.down, reorder_percent=percent))}
-        assert bool(judge_links(asked, {"wlan0": found}, TOLERANCE)) is judged
+        requested = {"wlan0": replace(path, down=replace(path.down, reorder_percent=percent))}
+        assert bool(judge_links(requested, {"wlan0": measured}, TOLERANCE)) is judged
 
 
 def test_only_losses_that_nobody_asked_for_disturb() -> None:
-    asked = {"wlan0.up.dropped_loss": 7, "wlan0.down.dropped_queue": 3, "wlan0.up.packets_in": 100}
-    assert judge_emulation(asked) == []
-    (reason,) = judge_emulation({**asked, "rmnet0.down.kernel_dropped": 2})
+    counters = {"wlan0.up.dropped_loss": 7, "wlan0.down.dropped_queue": 3, "wlan0.up.packets_in": 100}
+    assert judge_emulation(counters) == []
+    (reason,) = judge_emulation({**counters, "rmnet0.down.kernel_dropped": 2})
     assert "2 packets" in reason
     assert "rmnet0.down.kernel_dropped" in reason
 
@@ -138,8 +138,8 @@ def test_an_emulator_that_is_often_late_is_flagged() -> None:
 
 
 def test_a_capture_that_dropped_packets_is_told() -> None:
-    whole = CaptureResult("a.pcapng", "phone", "wlan0", packets=10, dropped=0, headers_only=True)
-    assert judge_captures([whole]) == []
-    assert judge_captures([whole, replace(whole, file="b.pcapng", dropped=3)]) == [
+    complete = CaptureResult("a.pcapng", "phone", "wlan0", packets=10, dropped=0, headers_only=True)
+    assert judge_captures([complete]) == []
+    assert judge_captures([complete, replace(complete, file="b.pcapng", dropped=3)]) == [
         "b.pcapng: 3 packets were dropped by the capture"
     ]

@@ -220,16 +220,16 @@ def test_the_time_limit_is_the_smaller_of_scenario_and_experiment(bench: CellBen
 
 
 def test_a_step_is_finished_also_when_its_evidence_cannot_be_collected() -> None:
-    done = []
+    calls = []
 
     class Broken(Step):
         def collect(self) -> None:
             raise DeviceError("phone", "no log")
 
         def finish(self) -> None:
-            done.append("finished")
+            calls.append("finished")
 
     attempt: Any = None
     with pytest.raises(DeviceError, match="no log"):
         Broken(attempt).end()
-    assert done == ["finished"]
+    assert calls == ["finished"]

@@ -69,12 +69,12 @@ def test_the_proof_holds_what_the_transport_counted(bench: CellBench) -> None:
 def test_a_connection_from_before_the_captures_is_no_evidence(bench: CellBench) -> None:
     own = bench.lab.trace
     bench.run()
-    found = bench.lab.read_trace([bench.directory / "phone-wlan0.pcapng"])
-    old: ConnectionRow = {**found["connections"][0], "connection_id": 2, "syn_seen": False, "kind": "mptcp"}
-    flow: SubflowRow = {**found["subflows"][0], "connection_id": 2, "interface": "rmnet0"}
+    trace = bench.lab.read_trace([bench.directory / "phone-wlan0.pcapng"])
+    old: ConnectionRow = {**trace["connections"][0], "connection_id": 2, "syn_seen": False, "kind": "mptcp"}
+    flow: SubflowRow = {**trace["subflows"][0], "connection_id": 2, "interface": "rmnet0"}
     bench.lab.trace = {
-        "connections": [*found["connections"], old],
-        "subflows": [*found["subflows"], flow],
+        "connections": [*trace["connections"], old],
+        "subflows": [*trace["subflows"], flow],
     }
     assert own is None
     report = bench.run()

@@ -15,13 +15,13 @@ Compared = list[tuple[str, list[str]]]
 
 
 def report(tool: str, *, agree: bool) -> CrossCheckReport:
-    found = CrossCheckReport(tool, flows=3, notes=["the captures were converted"])
-    found.agreed["bytes"] = 6
-    found.explained["bytes", "fin-again"] = 1
-    found.definitions["fin-again"] = "A FIN takes a number."
+    result = CrossCheckReport(tool, flows=3, notes=["the captures were converted"])
+    result.agreed["bytes"] = 6
+    result.explained["bytes", "fin-again"] = 1
+    result.definitions["fin-again"] = "A FIN takes a number."
     if not agree:
-        found.differences = [Difference("a:1 → b:2 up", "segments", "total_packets", n, n + 1) for n in range(60)]
-    return found
+        result.differences = [Difference("a:1 → b:2 up", "segments", "total_packets", n, n + 1) for n in range(60)]
+    return result
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def test_differences_end_with_1_and_are_listed(tmp_path: Path, compared: Compare
     assert result.exit_code == 1
     assert "60 differences" in result.stdout
     assert "and 10 more" in result.stdout
-    found = json.loads(CliRunner().invoke(app, ["analyze", "--cross-check", "mptcptrace", file, "--json"]).stdout)
-    assert len(found["captures"][file]["differences"]) == 60
+    document = json.loads(CliRunner().invoke(app, ["analyze", "--cross-check", "mptcptrace", file, "--json"]).stdout)
+    assert len(document["captures"][file]["differences"]) == 60
     assert len(compared) == 2
 
 

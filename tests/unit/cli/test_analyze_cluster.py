@@ -43,22 +43,22 @@ def test_all_runs_of_a_folder_are_analysed_and_what_is_wrong_is_named(tmp_path: 
         analyze(run)
     for folder in (alone, spread):
         (folder / runs[2].name / "manifest.json").write_text("{}")
-    done = mplab("--cluster", "local:2", "--all", "--runs", str(spread), "--json")
-    assert done.returncode == 1, done.stderr
-    assert done.stderr == ""
-    said = json.loads(done.stdout)
-    assert [run["run"] for run in said["runs"]] == [run.name for run in runs]
-    assert [run["counts"].get("ok") for run in said["runs"]] == [3, 3, None]
-    assert [run["error"] is None for run in said["runs"]] == [True, True, False]
-    assert "not a run directory" in said["runs"][2]["error"]
+    result = mplab("--cluster", "local:2", "--all", "--runs", str(spread), "--json")
+    assert result.returncode == 1, result.stderr
+    assert result.stderr == ""
+    output = json.loads(result.stdout)
+    assert [run["run"] for run in output["runs"]] == [run.name for run in runs]
+    assert [run["counts"].get("ok") for run in output["runs"]] == [3, 3, None]
+    assert [run["error"] is None for run in output["runs"]] == [True, True, False]
+    assert "not a run directory" in output["runs"][2]["error"]
     assert content(alone) == content(spread)
 
 
 def test_one_run_is_summed_up_as_without_a_cluster(tmp_path: Path) -> None:
     first, second = build(tmp_path, 1, 2)
-    done = mplab("--cluster", "local:1", "--runs", str(tmp_path), "--memory", "1 GiB", first.name[:8])
-    assert done.returncode == 0, done.stderr
-    assert f"Report: {first}/report/index.html" in done.stdout
+    result = mplab("--cluster", "local:1", "--runs", str(tmp_path), "--memory", "1 GiB", first.name[:8])
+    assert result.returncode == 0, result.stderr
+    assert f"Report: {first}/report/index.html" in result.stdout
     assert not (second / "report").exists()
 
 

@@ -51,8 +51,8 @@ def test_a_bundle_has_the_name_of_its_run(runs: Path) -> None:
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     assert content["path"] == f"{RUN}.tar.gz"
-    done = subprocess.run(["sha256sum", content["path"]], capture_output=True, text=True, check=True)
-    assert done.stdout.split()[0] == content["sha256"]
+    checksum = subprocess.run(["sha256sum", content["path"]], capture_output=True, text=True, check=True)
+    assert checksum.stdout.split()[0] == content["sha256"]
     result = mplab("bundle", "--runs", str(runs), "--no-tables", "-o", "small.tar.gz")
     assert "6 tables and scores are left out" in result.stdout
     assert Path("small.tar.gz").is_file()
@@ -71,8 +71,8 @@ def test_the_report_is_reproduced(bundle: Path) -> None:
 
 def test_what_was_made_again_can_be_kept(bundle: Path) -> None:
     assert mplab("reproduce", str(bundle), "--only", "report", "--keep", "kept").exit_code == 0
-    done = subprocess.run(["sha256sum", "--check", "--quiet", "derived.sha256"], cwd=f"kept/run/{RUN}", check=False)
-    assert done.returncode == 0
+    check = subprocess.run(["sha256sum", "--check", "--quiet", "derived.sha256"], cwd=f"kept/run/{RUN}", check=False)
+    assert check.returncode == 0
     result = mplab("reproduce", str(bundle), "--only", "report", "--keep", "kept")
     assert isinstance(result.exception, InputError)
 
@@ -106,10 +106,10 @@ def test_a_damaged_bundle_ends_with_2(bundle: Path, tmp_path: Path) -> None:
 def test_a_report_is_made_again_from_python(bundle: Path, tmp_path: Path) -> None:
     steps: list[str] = []
     watch = mplab_run.Watch(analysis=lambda progress: steps.append(progress.step))
-    done = mplab_run.reproduce(bundle, tmp_path / "unpacked", only_report=True, watch=watch)
-    done.check()
-    assert (done.good, done.report.differences, done.second) == (True, (), None)
-    assert done.bundle.run.manifest.run_id == RUN
+    reproduction = mplab_run.reproduce(bundle, tmp_path / "unpacked", only_report=True, watch=watch)
+    reproduction.check()
+    assert (reproduction.good, reproduction.report.differences, reproduction.second) == (True, (), None)
+    assert reproduction.bundle.run.manifest.run_id == RUN
     assert {"statistics", "report"} <= set(steps)
     with pytest.raises(InputError, match="key 'links' is missing"):
         mplab_run.reproduce(str(bundle), tmp_path / "again")
@@ -127,13 +127,13 @@ def test_what_a_reproduction_means(
     progress = SimpleNamespace(failed=0, invalid=invalid)
     run = SimpleNamespace(progress=progress, path=Path("runs/new"))
     second: Any = SimpleNamespace(run=run, agreed=SimpleNamespace(differing=(None,) * differing))
-    done = mplab_run.Reproduction(bundle, report, second)
-    assert done.good == (error is None and not invalid)
+    reproduction = mplab_run.Reproduction(bundle, report, second)
+    assert reproduction.good == (error is None and not invalid)
     if error is None:
-        done.check()
+        reproduction.check()
     else:
         with pytest.raises(error, match=RUN) as caught:
-            done.check()
+            reproduction.check()
         assert type(caught.value) is error
 
 
@@ -160,8 +160,8 @@ def test_too_large_a_bundle_is_refused(bundle: Path, monkeypatch: pytest.MonkeyP
 def test_locks_are_those_of_the_commit_of_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
         names = ("-c", "user.name=t", "-c", "user.email=t@localhost")
-        done = subprocess.run(["git", *names, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
-        return done.stdout.strip()
+        result = subprocess.run(["git", *names, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
+        return result.stdout.strip()
 
     git("init", "--quiet")
     for name in host.LOCKS:

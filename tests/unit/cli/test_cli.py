@@ -87,9 +87,9 @@ def test_a_plan_says_when_it_may_end_and_what_this_host_would_run(tmp_path: Path
         "stop:\n  interval: {metric: METRIC, within: 5 %}\n"
     )
     file.write_text(text.replace("METRIC", "download_time"))
-    said = mplab("plan", str(file), "--runs", str(tmp_path)).stdout
-    assert "may end after 6 of 9 blocks: intervals of download_time within 5 %" in said
-    assert "commands of this host: after_run: 'sync'" in said
+    output = mplab("plan", str(file), "--runs", str(tmp_path)).stdout
+    assert "may end after 6 of 9 blocks: intervals of download_time within 5 %" in output
+    assert "commands of this host: after_run: 'sync'" in output
     file.write_text(text.replace("METRIC", "download_tim"))
     wrong = mplab("plan", str(file), "--runs", str(tmp_path))
     assert "x.yaml:9: stop.interval: unknown metric 'download_tim'. Allowed: " in str(wrong.exception)

@@ -49,11 +49,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_runs_are_compared_from_python(runs: Path) -> None:
     *earlier, last = sorted(path for path in runs.iterdir() if path.is_dir())
-    done = mplab_run.compare(last, runs=runs)
-    assert [run.directory for run in done.runs.baseline] == earlier
-    assert {check.state for check in done.failed} == {"failed"}
-    with pytest.raises(GateError, match=f"{len(done.failed)} of {len(done.checks)} checks failed"):
-        done.check()
+    comparison = mplab_run.compare(last, runs=runs)
+    assert [run.directory for run in comparison.runs.baseline] == earlier
+    assert {check.state for check in comparison.failed} == {"failed"}
+    with pytest.raises(GateError, match=f"{len(comparison.failed)} of {len(comparison.checks)} checks failed"):
+        comparison.check()
     good = mplab_run.compare(earlier[1], [earlier[0]])
     assert good.failed == ()
     good.check()
@@ -68,9 +68,9 @@ def test_a_summary_is_read_once(runs: Path, verb: list[str], monkeypatch: pytest
     read: list[str] = []
 
     def counted(content: bytes) -> object:
-        found: Any = parse_json(content)
-        read.append(found["run_id"])
-        return found
+        summary: Any = parse_json(content)
+        read.append(summary["run_id"])
+        return summary
 
     reported._parsed.cache_clear()
     monkeypatch.setattr(reported, "parse_json", counted)

@@ -21,7 +21,7 @@ def mplab(*arguments: str) -> Result:
 
 
 def test_every_condition_is_listed_with_where_it_is() -> None:
-    listed = {one["name"]: one for one in json.loads(mplab("links", "--json").stdout)}
+    listed = {condition["name"]: condition for condition in json.loads(mplab("links", "--json").stdout)}
     assert {"baseline", "rtt-sweep-50", "loss-sweep-20"} <= set(listed)
     assert listed["rtt-sweep-50"]["file"].endswith("router-configs/links/rtt-sweep.yaml")
     assert (listed["txdelay"]["extends"], listed["baseline"]["extends"]) == ("baseline", None)
@@ -58,8 +58,8 @@ def test_changes_are_listed_and_drawn() -> None:
 def test_the_drawing_of_a_path_that_comes_and_goes() -> None:
     (label, cells, share), axis = text_drawing(load_link("wifi-toggle", LINKS_DIR), columns=58)
     assert (label, share) == ("WiFi out", "48% of the time")
-    outages = [place for place, cell in enumerate(cells) if cell == "×" and cells[place - 1] != "×"]
-    assert [round(place / 58 * 116.5 / 15) for place in outages] == [1, 3, 5, 7]
+    outages = [column for column, cell in enumerate(cells) if cell == "×" and cells[column - 1] != "×"]
+    assert [round(column / 58 * 116.5 / 15) for column in outages] == [1, 3, 5, 7]
     assert axis[1].startswith("0 s")
     assert len(axis[1]) == len(cells) == 58
 
@@ -120,8 +120,8 @@ def test_all_mistakes_of_all_files_are_listed(tmp_path: Path) -> None:
         f"{second}:2",
     ]
     assert "the file's name is the condition's: name 'Second'" in problems[2]
-    found = json.loads(mplab("links", "lint", "--json", str(first), str(LINKS_DIR / "dsl.yaml")).stdout)["files"]
-    assert [(len(one["problems"]), one["conditions"]) for one in found] == [(2, []), (0, ["dsl"])]
+    files = json.loads(mplab("links", "lint", "--json", str(first), str(LINKS_DIR / "dsl.yaml")).stdout)["files"]
+    assert [(len(file["problems"]), file["conditions"]) for file in files] == [(2, []), (0, ["dsl"])]
 
 
 def test_what_the_virtual_lab_cannot_do_is_said_but_is_no_mistake(tmp_path: Path) -> None:

@@ -41,11 +41,11 @@ def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An analysed run."""
     builder = Synthetic(tmp_path_factory.mktemp("runs"), repetitions=2)
-    made = builder.build()
+    path = builder.build()
     with pytest.MonkeyPatch.context() as patch, toy_scenario(tmp_path_factory.mktemp("toy")):
         patch.setattr("mplab.analysis.pipeline.draw_all", lambda _: iter(()))
-        analyze(made)
-    return made
+        analyze(path)
+    return path
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_file_of_another_kind_is_named_in_one_line(failed: Failed, arguments: 
 )
 def test_values_that_cannot_be(failed: Failed, keys: str, words: str) -> None:
     key = keys.partition(":")[0]
-    kept = [line for line in EXPERIMENT.splitlines(keepends=True) if not line.startswith(f"{key}:")]
-    Path("x.yaml").write_text(f"{''.join(kept)}{keys}\n", encoding="utf-8")
+    lines = [line for line in EXPERIMENT.splitlines(keepends=True) if not line.startswith(f"{key}:")]
+    Path("x.yaml").write_text(f"{''.join(lines)}{keys}\n", encoding="utf-8")
     Path("05-neg-rep.yaml").touch()
     code, text = failed("plan", "x.yaml")
     assert code == 2

@@ -29,28 +29,30 @@ def score(observations, tables, folder):
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    with installed(tmp_path / "site") as found:
-        yield found
+    with installed(tmp_path / "site") as plugins:
+        yield plugins
 
 
 def test_every_plug_in_is_listed_and_can_be_imported() -> None:
-    done = CliRunner().invoke(app, ["plugins", "--check", "--json"])
-    assert done.exit_code == 0, done.output
-    listed = json.loads(done.stdout)
-    assert [(one["group"], one["name"]) for one in listed] == [(r.group, name) for r in REGISTRIES for name in r]
-    assert {one["distribution"].split()[0] for one in listed} == {"mplab"}
-    assert {one["kind"] for one in listed} == {registry.what for registry in REGISTRIES}
+    result = CliRunner().invoke(app, ["plugins", "--check", "--json"])
+    assert result.exit_code == 0, result.output
+    listed = json.loads(result.stdout)
+    assert [(plugin["group"], plugin["name"]) for plugin in listed] == [
+        (r.group, name) for r in REGISTRIES for name in r
+    ]
+    assert {plugin["distribution"].split()[0] for plugin in listed} == {"mplab"}
+    assert {plugin["kind"] for plugin in listed} == {registry.what for registry in REGISTRIES}
 
 
 def test_a_foreign_one_is_listed_with_its_distribution_and_its_problem(foreign: Foreign) -> None:
     foreign.scenario("whistle", SCORES)
-    done = CliRunner().invoke(app, ["plugins", "--json"])
-    assert done.exit_code == 0
-    (own,) = (one for one in json.loads(done.stdout) if one["name"] == "whistle")
+    result = CliRunner().invoke(app, ["plugins", "--json"])
+    assert result.exit_code == 0
+    (own,) = (plugin for plugin in json.loads(result.stdout) if plugin["name"] == "whistle")
     assert (own["kind"], own["distribution"], own["problem"]) == ("scenario", "whistle 1.0", "")
-    done = CliRunner().invoke(app, ["plugins", "--check"])
-    assert done.exit_code == 3
-    assert re.search(r"whistle +whistle 1\.0 +scenario whistle: .*scenario.* cannot be imported", done.stdout)
+    result = CliRunner().invoke(app, ["plugins", "--check"])
+    assert result.exit_code == 3
+    assert re.search(r"whistle +whistle 1\.0 +scenario whistle: .*scenario.* cannot be imported", result.stdout)
 
 
 def test_calls_of_plug_ins_are_traced(tmp_path: Path) -> None:
@@ -58,12 +60,12 @@ def test_calls_of_plug_ins_are_traced(tmp_path: Path) -> None:
         "mplab: 1\nname: x\ntransports: [mptcp]\nlinks: [baseline]\nscenarios: [download: {sizes: [1 kB]}]\n"
     )
     argv = [sys.executable, "-m", "mplab", "--trace-plugins", "plan", str(tmp_path / "x.yaml")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=CHECKOUT)
-    traced = re.findall(r"(?m)^trace: \d+\.\d{3} s (.*) \((\w+)\.py:\d+\)$", done.stderr)
+    result = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    traced = re.findall(r"(?m)^trace: \d+\.\d{3} s (.*) \((\w+)\.py:\d+\)$", result.stderr)
     assert ("scenario download: estimate_s", "scenario") in traced
     assert ("transport mptcp: missing_reason", "driver") in traced
-    assert not [what for what, _ in traced if ": _" in what or "<" in what]
-    assert "trace:" not in done.stdout
+    assert not [call for call, _ in traced if ": _" in call or "<" in call]
+    assert "trace:" not in result.stdout
 
 
 def test_nothing_is_traced_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:

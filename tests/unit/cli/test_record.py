@@ -34,7 +34,7 @@ SCREEN = (
 
 
 def found(index: int) -> list[tuple[str, str]]:
-    return [(way.by, way.value) for way in ways_to(SCREEN[0].children[index], SCREEN)]
+    return [(selector.by, selector.value) for selector in ways_to(SCREEN[0].children[index], SCREEN)]
 
 
 def test_ways_find_the_element_and_no_other() -> None:
@@ -55,14 +55,14 @@ def dump(tmp_path: Path) -> Path:
 def test_what_is_written_can_be_read(dump: Path, tmp_path: Path) -> None:
     target = tmp_path / FILE
     arguments = ["scenarios", "record", "example", "--dump", str(dump), "--into", str(target)]
-    done = CliRunner().invoke(app, arguments, input="1 post\n9 x\n1 post\n3 the other row\nd\n")
-    assert done.exit_code == 0, done.output
-    assert "a number from 1 to 4 and a name" in done.output
-    assert "there is an element post already" in done.output
+    result = CliRunner().invoke(app, arguments, input="1 post\n9 x\n1 post\n3 the other row\nd\n")
+    assert result.exit_code == 0, result.output
+    assert "a number from 1 to 4 and a name" in result.output
+    assert "there is an element post already" in result.output
     example = load_android_app(tmp_path, "example")
     assert (example.package, example.start) == ("com.example.app", "com.example.app")
     assert example.elements["post"].value == "com.example.app:id/fab"
-    assert [way.by for way in example.elements["post"].alternatives] == ["id", "description", "text"]
+    assert [alternative.by for alternative in example.elements["post"].alternatives] == ["id", "description", "text"]
     assert example.elements["the other row"].value == "second"
 
 
@@ -90,9 +90,9 @@ def test_one_element_of_a_file_is_replaced_and_the_rest_stays(dump: Path, tmp_pa
     target = tmp_path / FILE
     target.write_text(KNOWN)
     arguments = ["scenarios", "record", "example", "--dump", str(dump), "--into", str(target)]
-    done = CliRunner().invoke(app, arguments, input="1 post\nd\n")
-    assert done.exit_code == 0, done.output
-    assert "replaced: post. Check 'versions' and 'seen' of example: they are as before" in done.output
+    result = CliRunner().invoke(app, arguments, input="1 post\nd\n")
+    assert result.exit_code == 0, result.output
+    assert "replaced: post. Check 'versions' and 'seen' of example: they are as before" in result.output
     text = target.read_text()
     assert load_android_app(tmp_path, "example").elements["post"].value == "com.example.app:id/fab"
     before, after = KNOWN.splitlines(), text.splitlines()
@@ -111,11 +111,11 @@ def test_a_file_in_which_nothing_can_be_replaced(
 ) -> None:
     target = tmp_path / name
     target.write_text(KNOWN)
-    done = CliRunner().invoke(app, ["scenarios", "record", called, "--dump", str(dump), "--into", str(target)])
-    assert str(done.exception) == f"{target}: {message}"
+    result = CliRunner().invoke(app, ["scenarios", "record", called, "--dump", str(dump), "--into", str(target)])
+    assert str(result.exception) == f"{target}: {message}"
     assert target.read_text() == KNOWN
 
 
 def test_a_stored_screen_does_not_have_the_version(dump: Path) -> None:
-    done = CliRunner().invoke(app, ["scenarios", "record", "x", "--dump", str(dump)], input="1 post\nd\n")
-    assert "fill in 'versions'" in done.output
+    result = CliRunner().invoke(app, ["scenarios", "record", "x", "--dump", str(dump)], input="1 post\nd\n")
+    assert "fill in 'versions'" in result.output

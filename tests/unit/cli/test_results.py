@@ -78,7 +78,7 @@ def test_what_cannot_be_exported_is_said(runs: str, arguments: list[str], words:
 
 
 def test_the_tables_are_listed() -> None:
-    listed = {one["table"]: one["columns"] for one in json.loads(results("tables", "--json").stdout)}
+    listed = {table["table"]: table["columns"] for table in json.loads(results("tables", "--json").stdout)}
     assert {"runs", "cells", "values", "statistics", "contrasts", "links", "steps", "connections"} <= set(listed)
     assert listed["connections"][:2] == ["run_id", "cell"]
     assert "contrasts" in results("tables").stdout
@@ -103,8 +103,8 @@ def test_the_tables_are_listed() -> None:
 )
 def test_a_query_reads_the_index_only_and_writes_nothing(runs: str, tmp_path: Path, sql: str) -> None:
     (tmp_path / "secret.csv").write_text("word\nsesame\n")
-    asked = sql.format(secret=tmp_path / "secret.csv", folder=tmp_path)
-    for arguments in (["query", asked], ["export", "--query", asked or ";", "-o", str(tmp_path / "out.csv")]):
+    statement = sql.format(secret=tmp_path / "secret.csv", folder=tmp_path)
+    for arguments in (["query", statement], ["export", "--query", statement or ";", "-o", str(tmp_path / "out.csv")]):
         answer = results(*arguments, "--runs", runs)
         assert isinstance(answer.exception, QueryError)
         assert "sesame" not in answer.output
@@ -155,7 +155,7 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_command(runs: str, number: signal.Signals) -> None:
     endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 11"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, str(int(number)), runs, endless],
         capture_output=True,
         text=True,
@@ -164,4 +164,4 @@ def test_a_signal_ends_the_command(runs: str, number: signal.Signals) -> None:
         # A background job of a shell, such as these tests, may ignore SIGINT; so would the command.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    assert done.returncode == 130, done.stderr
+    assert result.returncode == 130, result.stderr

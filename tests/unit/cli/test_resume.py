@@ -79,7 +79,7 @@ def record(spec: CellSpec, outcome: str) -> CellRecord:
 
 
 def tree(path: Path) -> dict[str, tuple[bytes, int]]:
-    return {str(one): (one.read_bytes(), one.stat().st_mtime_ns) for one in path.rglob("*") if one.is_file()}
+    return {str(file): (file.read_bytes(), file.stat().st_mtime_ns) for file in path.rglob("*") if file.is_file()}
 
 
 def mplab(*arguments: object) -> Result:
@@ -94,10 +94,10 @@ def test_a_complete_run_is_said_to_be_complete_and_not_touched(
     finish(directory, outcome)
     before = tree(directory.path)
     with resource_lock(VIRTUAL_LAB, run_id="another"):
-        done = mplab("resume", directory.path, "--json", *options)
-    assert done.exit_code == code
+        result = mplab("resume", directory.path, "--json", *options)
+    assert result.exit_code == code
     counts = {"ok": "2 of 2", "failed": "0 of 2"}[outcome]
-    assert f"{directory.run_id}: complete: {counts} cells are ok" in done.stderr
+    assert f"{directory.run_id}: complete: {counts} cells are ok" in result.stderr
     assert tree(directory.path) == before
 
 
@@ -124,16 +124,16 @@ def test_nothing_is_written_into_a_run_whose_lab_is_busy(
     finish(directory, "failed", cells=1, ended=False)
     before = tree(directory.path)
     with resource_lock(VIRTUAL_LAB, run_id="another"):
-        done = mplab("resume", directory.path, *options)
-    assert isinstance(done.exception, LabNotReadyError)
-    assert "virtual-lab is in use by run another" in str(done.exception)
+        result = mplab("resume", directory.path, *options)
+    assert isinstance(result.exception, LabNotReadyError)
+    assert "virtual-lab is in use by run another" in str(result.exception)
     assert tree(directory.path) == before
 
 
 def test_a_run_that_does_not_get_its_lab_leaves_no_directory(experiment: Path, runs: Path) -> None:
     with resource_lock(VIRTUAL_LAB, run_id="another"):
-        done = mplab("run", experiment, "--runs", runs)
-    assert isinstance(done.exception, LabNotReadyError)
+        result = mplab("run", experiment, "--runs", runs)
+    assert isinstance(result.exception, LabNotReadyError)
     assert not runs.exists()
 
 
@@ -163,17 +163,17 @@ def test_the_lab_is_free_again_when_the_cells_have_been_run(
 def test_a_complete_run_is_not_told_to_be_resumed(experiment: Path, runs: Path, verb: str) -> None:
     directory = begun(experiment, runs)
     finish(directory)
-    done = mplab(verb, directory.path)
-    assert isinstance(done.exception, InputError)
-    assert "is complete: all of its 2 cells have been run" in str(done.exception)
+    result = mplab(verb, directory.path)
+    assert isinstance(result.exception, InputError)
+    assert "is complete: all of its 2 cells have been run" in str(result.exception)
 
 
 def test_a_run_that_was_interrupted_is_told_to_be_resumed(experiment: Path, runs: Path) -> None:
     directory = begun(experiment, runs)
     finish(directory, cells=1, ended=False)
-    done = mplab("pause", directory.path)
-    assert isinstance(done.exception, MplabError)
-    assert "is not running: 'mplab resume' continues" in str(done.exception)
+    result = mplab("pause", directory.path)
+    assert isinstance(result.exception, MplabError)
+    assert "is not running: 'mplab resume' continues" in str(result.exception)
 
 
 def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
@@ -184,8 +184,8 @@ def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
     (damaged, _) = directory.complete_cells()
     (directory.cell_dir(damaged) / "cell.json").write_text('{"form')
     shown = mplab("status", directory.path, "--json")
-    found = json.loads(shown.stdout)
-    assert (found["done"], found["remaining"], found["damaged"]) == (1, 1, [damaged])
+    status = json.loads(shown.stdout)
+    assert (status["done"], status["remaining"], status["damaged"]) == (1, 1, [damaged])
     assert "mplab resume" in mplab("status", directory.path).stdout
 
     executed: list[RunDirectory] = []
@@ -195,10 +195,10 @@ def test_a_damaged_cell_is_not_counted_as_done_and_made_again(
         return RunResult(directory.path, RunProgress(), None)
 
     monkeypatch.setattr(resuming, "finish", finished)
-    done = mplab("resume", directory.path)
-    assert done.exit_code == 0, done.exception
-    assert f"{damaged}/cell.json: not a CellRecord of format 1" in done.stderr
-    assert "kept in its folder 'attempts'" in done.stderr
+    result = mplab("resume", directory.path)
+    assert result.exit_code == 0, result.exception
+    assert f"{damaged}/cell.json: not a CellRecord of format 1" in result.stderr
+    assert "kept in its folder 'attempts'" in result.stderr
     assert len(executed) == 1
     (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert (resumed["complete"], resumed["again"]) == (1, [damaged])
@@ -230,9 +230,9 @@ def test_a_run_that_cannot_be_written_into_is_one_error_of_the_analysis(
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path / ".scores.json.1"))
 
     monkeypatch.setattr(concluding, "analyze_run", read_only)
-    done = mplab("analyze", directory.path)
-    assert isinstance(done.exception, MplabError)
-    assert re.search(r"scores\.json\.1: Read-only file system: the analysis writes", str(done.exception))
+    result = mplab("analyze", directory.path)
+    assert isinstance(result.exception, MplabError)
+    assert re.search(r"scores\.json\.1: Read-only file system: the analysis writes", str(result.exception))
 
 
 def test_resume_says_when_the_checkout_is_another_one(
@@ -241,7 +241,7 @@ def test_resume_says_when_the_checkout_is_another_one(
     directory = begun(experiment, runs)
     monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit="0123abc", dirty=False))
     monkeypatch.setattr(resuming, "finish", lambda *_, **_options: RunResult(directory.path, RunProgress(), None))
-    done = mplab("resume", directory.path)
-    assert "this is 0123abc: scenarios, pages and services may differ" in done.stderr
+    result = mplab("resume", directory.path)
+    assert "this is 0123abc: scenarios, pages and services may differ" in result.stderr
     (resumed,) = (event for event in read_lines(directory.events_file) if event["event"] == "run_resumed")
     assert resumed["git"] == {"commit": "0123abc", "dirty": False}

@@ -38,8 +38,8 @@ class Shape:
 
 
 def test_a_file_with_a_link_condition_is_taken(shape: Shape) -> None:
-    found = str(shape(LINK).exception)
-    assert found.startswith("router wifi (root@127.0.0.1:1): unreachable"), "it came as far as the router"
+    message = str(shape(LINK).exception)
+    assert message.startswith("router wifi (root@127.0.0.1:1): unreachable"), "it came as far as the router"
 
 
 def test_a_file_that_is_wrong_is_refused_before_the_router_is_asked(shape: Shape) -> None:

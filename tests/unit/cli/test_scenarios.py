@@ -26,18 +26,18 @@ from mplab.userfiles.link import load_link, read_link_file
 
 
 def listed() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(CliRunner().invoke(app, ["scenarios", "--json"]).stdout)
-    return found
+    scenarios: list[dict[str, Any]] = json.loads(CliRunner().invoke(app, ["scenarios", "--json"]).stdout)
+    return scenarios
 
 
 def test_every_scenario_is_listed_whole() -> None:
-    found = listed()
-    assert [one["name"] for one in found] == scenario_names()
-    for one in found:
-        assert one["cpus"] > 0, one["name"]
-        assert all(parameter["description"] for parameter in one["parameters"]), one["name"]
-        assert all(metric["source"] and metric["title"] for metric in one["metrics"]), one["name"]
-        assert any(metric["headline"] for metric in one["metrics"]), one["name"]
+    scenarios = listed()
+    assert [scenario["name"] for scenario in scenarios] == scenario_names()
+    for scenario in scenarios:
+        assert scenario["cpus"] > 0, scenario["name"]
+        assert all(parameter["description"] for parameter in scenario["parameters"]), scenario["name"]
+        assert all(metric["source"] and metric["title"] for metric in scenario["metrics"]), scenario["name"]
+        assert any(metric["headline"] for metric in scenario["metrics"]), scenario["name"]
 
 
 def test_the_list_for_people_has_parameters_metrics_units_and_sources() -> None:
@@ -54,9 +54,9 @@ def test_show_is_of_one_scenario() -> None:
     text = CliRunner().invoke(app, ["scenarios", "show", "download"]).stdout
     assert "bundle_time" in text
     assert "jitter" not in text
-    found = json.loads(CliRunner().invoke(app, ["scenarios", "show", "download", "--json"]).stdout)
-    assert found["time_limit_s"] == 120
-    assert found["schema"]["properties"]["sizes"]["type"] == "array"
+    description = json.loads(CliRunner().invoke(app, ["scenarios", "show", "download", "--json"]).stdout)
+    assert description["time_limit_s"] == 120
+    assert description["schema"]["properties"]["sizes"]["type"] == "array"
 
 
 def test_what_a_scenario_needs_is_checked_before_the_lab(
@@ -99,8 +99,8 @@ def test_parameters_are_explained() -> None:
 
 
 def test_parameters_are_read_as_in_an_experiment_file() -> None:
-    given = ["sizes=[10 kB, 1 MB]", "pause = 1 s"]
-    assert read_parameters("download", given) == {"sizes": ["10 kB", "1 MB"], "pause": "1 s"}
+    assignments = ["sizes=[10 kB, 1 MB]", "pause = 1 s"]
+    assert read_parameters("download", assignments) == {"sizes": ["10 kB", "1 MB"], "pause": "1 s"}
     assert read_parameters("download", []) == {}
 
 
@@ -158,12 +158,12 @@ def test_what_is_unknown_ends_with_exit_code_2(
     ],
 )
 def test_the_shell_completes_names(words: str, expected: set[str]) -> None:
-    asked = {"_MPLAB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    variables = {"_MPLAB_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     program = "import sys; sys.argv[0] = 'mplab'; from mplab.cli.main import app; app(prog_name='mplab')"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
+    result = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **variables}, capture_output=True, text=True, check=False
     )
-    assert set(done.stdout.split()) == expected, done.stderr
+    assert set(result.stdout.split()) == expected, result.stderr
 
 
 WRONG_LINK = """\

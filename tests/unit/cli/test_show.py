@@ -112,7 +112,7 @@ def test_json_has_all(run: Path) -> None:
     assert content["record"]["links"]["wlan0"]["asked"]["down_kbps"] == 7040
     assert content["spec"]["transport"] in cell
     assert content["timeline"][2] == {"at_s": 2.0, "event": "prepare", "took_s": 0.5}
-    files = {one["file"]: one["size_bytes"] for one in content["files"]}
+    files = {file["file"]: file["size_bytes"] for file in content["files"]}
     assert files["cell.json"] == (run / "cells" / cell / "cell.json").stat().st_size
     missing = json.loads(show(run, cells(run)[2], "--json").stdout)
     assert (missing["record"], missing["directory"], missing["files"]) == (None, None, [])

@@ -37,8 +37,8 @@ FROM_PYTHON = "import mplab.run; mplab.run.plan('experiments/demo.yaml'); mplab.
 def modules_after(code: str) -> set[str]:
     """Return the modules that a new interpreter has imported after `code`."""
     code += "; import json, sys; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    return set(json.loads(result.stderr.splitlines()[-1]))
 
 
 def imported_by(code: str) -> set[str]:
@@ -48,23 +48,23 @@ def imported_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize("code", ["import mplab.run.inside", PLAN, FROM_PYTHON])
 def test_nothing_slow_is_imported_before_it_is_needed(code: str) -> None:
-    found = imported_by(code)
-    assert {"mplab", "pydantic"} <= found
-    assert SLOW & found == set()
+    modules = imported_by(code)
+    assert {"mplab", "pydantic"} <= modules
+    assert SLOW & modules == set()
 
 
 def test_runs_from_python_need_nothing_of_the_command_line() -> None:
-    found = modules_after(FROM_PYTHON)
-    assert "typer" not in found
-    assert not [name for name in found if name.startswith("mplab.cli")]
+    modules = modules_after(FROM_PYTHON)
+    assert "typer" not in modules
+    assert not [name for name in modules if name.startswith("mplab.cli")]
 
 
 def test_help_imports_no_verb() -> None:
     code = "from mplab.cli.main import app; app(['--help'], standalone_mode=False)"
-    found = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
+    imported = {name for name in modules_after(code) if name.startswith("mplab.cli.")}
     packages = {f"mplab.cli.verbs.{name}" for name in PANELS}
     modules = {"mplab.cli.main", "mplab.cli.output", "mplab.cli.verb_loader", "mplab.cli.verbs"}
-    assert found == modules | packages
+    assert imported == modules | packages
 
 
 def test_what_is_slow_can_be_imported_here() -> None:
@@ -74,14 +74,16 @@ def test_what_is_slow_can_be_imported_here() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_verb_is_a_module_with_a_help_and_a_function_or_an_app(module: str) -> None:
-    found = importlib.import_module(module)
-    assert short_help(module) == (found.__doc__ or "").splitlines()[0] != ""
+    loaded = importlib.import_module(module)
+    assert short_help(module) == (loaded.__doc__ or "").splitlines()[0] != ""
     name = module.rpartition(".")[2]
-    if hasattr(found, "app"):
-        assert isinstance(found.app, typer.Typer)
-        assert found.app.info.help == found.__doc__ or not isinstance(found.app.info.help, str), "it has no other help"
+    if hasattr(loaded, "app"):
+        assert isinstance(loaded.app, typer.Typer)
+        assert loaded.app.info.help == loaded.__doc__ or not isinstance(loaded.app.info.help, str), (
+            "it has no other help"
+        )
     else:
-        assert inspect.getdoc(getattr(found, name)) is None, "its help is the docstring of the module"
+        assert inspect.getdoc(getattr(loaded, name)) is None, "its help is the docstring of the module"
 
 
 def test_every_package_of_verbs_is_a_panel() -> None:
@@ -117,8 +119,8 @@ def test_a_verb_has_a_help_of_its_own(verb: tuple[str, ...]) -> None:
     """Check that the verb's help contains the words that the help of its group shows."""
     *above, name = verb
     shown = CliRunner().invoke(app, [*above, "--help"], env={"COLUMNS": "250"}).stdout
-    said = next(line.strip("│ \n").partition(name)[2].strip() for line in shown.splitlines() if f"│ {name} " in line)
-    done = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "250"})
-    assert done.exit_code == 0
-    assert said in done.stdout
-    assert f"{' '.join(verb)} [OPTIONS]" in done.stdout
+    summary = next(line.strip("│ \n").partition(name)[2].strip() for line in shown.splitlines() if f"│ {name} " in line)
+    result = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "250"})
+    assert result.exit_code == 0
+    assert summary in result.stdout
+    assert f"{' '.join(verb)} [OPTIONS]" in result.stdout
