@@ -27,8 +27,8 @@ def app(tmp_path: Path) -> Path:
 
 
 def test_facts_become_variables(app: Path) -> None:
-    found = lab_variables({"upload": {"dropbox": "https://x"}}, cacert="/ca.pem", apps=[load_script(app)])
-    assert dict(found) == {"cacert": "/ca.pem", "store": "https://x/notes"}
+    variables = lab_variables({"upload": {"dropbox": "https://x"}}, cacert="/ca.pem", apps=[load_script(app)])
+    assert dict(variables) == {"cacert": "/ca.pem", "store": "https://x/notes"}
 
 
 def test_service_that_is_not_there_leaves_its_apps_alone(app: Path) -> None:

@@ -18,9 +18,9 @@ LOGS: dict[str, type[Event]] = {"run": RunEvent, "campaign": CampaignEvent, "ret
 def test_lines_are_as_before(log: str, tmp_path: Path) -> None:
     before = LINES / f"{log}.jsonl"
     for event in read_events(before, LOGS[log]):
-        given = event.model_copy(update={"t": 0.0})
+        undated = event.model_copy(update={"t": 0.0})
         with EventLog(tmp_path / "events.jsonl", clock=lambda at=event.t: at) as events:  # type: ignore[misc]
-            assert events.append(given) == event
+            assert events.append(undated) == event
     assert (tmp_path / "events.jsonl").read_bytes() == before.read_bytes()
 
 

@@ -65,8 +65,8 @@ def test_what_a_run_writes_is_valid(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_manifests_of_the_products_experiments_are_valid(path: Path) -> None:
     experiment = load_experiment(path, catalog=catalog())
-    made = Manifest(run_id="x", experiment=experiment.record(), plan=make_plan(experiment))
-    validator(MANIFEST).validate(json_of(made))
+    manifest = Manifest(run_id="x", experiment=experiment.record(), plan=make_plan(experiment))
+    validator(MANIFEST).validate(json_of(manifest))
 
 
 def test_scores_are_valid() -> None:

@@ -120,6 +120,6 @@ def test_another_format_is_refused() -> None:
 def test_a_manifest_that_is_made_of_records_keeps_them() -> None:
     lab = LabRecord(kind="virtual", phone="phone-1", paths={"wlan0": "linkem"})
     host, git = HostRecord(kernel="6.1"), GitRecord(commit="abc", dirty=True)
-    made = Manifest(run_id="x", experiment=Experiment(name="x"), lab=lab, host=host, git=git)
-    assert (made.lab, made.host, made.git) == (lab, host, git)
-    assert Manifest.model_validate(json_of(made)) == made
+    manifest = Manifest(run_id="x", experiment=Experiment(name="x"), lab=lab, host=host, git=git)
+    assert (manifest.lab, manifest.host, manifest.git) == (lab, host, git)
+    assert Manifest.model_validate(json_of(manifest)) == manifest

@@ -13,12 +13,12 @@ from tests.fakes.bench import RunBench, experiment_text
 def test_what_a_run_writes_is_read_as_models(tmp_path: Path) -> None:
     run = RunBench.planned(tmp_path, experiment_text())
     cells = run.execute()
-    found = list(read_events(run.directory.events_file, RunEvent))
+    events = list(read_events(run.directory.events_file, RunEvent))
     assert {"run_planned", "run_started", "cell_started", "cell_step", "cell_finished", "run_finished"} <= {
-        event.event for event in found
+        event.event for event in events
     }
-    assert all(type(event) is kinds_of(RunEvent)[event.event] for event in found)
-    assert [event.cell for event in found if isinstance(event, CellFinished)] == list(cells)
+    assert all(type(event) is kinds_of(RunEvent)[event.event] for event in events)
+    assert [event.cell for event in events if isinstance(event, CellFinished)] == list(cells)
 
 
 def test_an_event_of_a_later_version_is_kept_without_its_fields() -> None:

@@ -80,9 +80,9 @@ scenarios: [download]
 
 @pytest.fixture(autouse=True)
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    with installed(tmp_path / "foreign") as made:
-        made.add("mplab.phones", "bench", {"driver": DRIVER})
-        yield made
+    with installed(tmp_path / "foreign") as plugins:
+        plugins.add("mplab.phones", "bench", {"driver": DRIVER})
+        yield plugins
 
 
 def written(tmp_path: Path, text: str = LAB) -> Path:
@@ -122,17 +122,17 @@ def test_what_is_wrong_is_said_as_of_the_products_own(tmp_path: Path, phone: str
 
 
 def test_doctor_asks_its_driver(tmp_path: Path) -> None:
-    done = mplab("doctor", "--lab", str(written(tmp_path)), "--json")
-    checks = {check["name"]: check["found"] for check in json.loads(done.stdout)["checks"]}
+    result = mplab("doctor", "--lab", str(written(tmp_path)), "--json")
+    checks = {check["name"]: check["found"] for check in json.loads(result.stdout)["checks"]}
     assert checks["phone one"] == "lies in slot 3"
 
 
 def test_a_plan_has_its_resources_and_where_its_paths_are_shaped(tmp_path: Path) -> None:
     experiment = tmp_path / "tiny.yaml"
     experiment.write_text(EXPERIMENT)
-    made = mplab("plan", str(experiment), "--lab", str(written(tmp_path)), "--runs", str(tmp_path), "--json")
-    assert made.exit_code == 0, made.output
-    plan = json.loads(made.stdout)
+    result = mplab("plan", str(experiment), "--lab", str(written(tmp_path)), "--runs", str(tmp_path), "--json")
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
     assert plan["lab"]["kind"] == "bench"
     assert plan["lab"]["paths"] == {"wlan0": "server near (tc)", "rmnet0": "server near (tc)"}
     assert "slot 3" in plan["resources"]

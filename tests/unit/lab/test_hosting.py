@@ -20,15 +20,15 @@ def lab(folder: Path, engine: str = "") -> LabUse:
 
 
 def test_what_scenarios_use_is_started_and_captures_are_not() -> None:
-    asked = DockerProxyFile.model_validate({"profiles": ["proxy", "capture", "iperf"]})
-    assert profiles_of(asked, ["dash", "icecast", "xmpp"]) == ("proxy", "origin", "icecast", "xmpp", "dns", "iperf")
+    settings = DockerProxyFile.model_validate({"profiles": ["proxy", "capture", "iperf"]})
+    assert profiles_of(settings, ["dash", "icecast", "xmpp"]) == ("proxy", "origin", "icecast", "xmpp", "dns", "iperf")
     assert profiles_of(DockerProxyFile.model_validate({}), []) == ("proxy", "origin", "dns")
 
 
 def test_a_lab_without_containers_needs_nothing() -> None:
     assert prepared(VIRTUAL, congestion_control="cubic", services=[]) == {}
-    with hosted(VIRTUAL, congestion_control="cubic", services=[]) as given:
-        assert given is None
+    with hosted(VIRTUAL, congestion_control="cubic", services=[]) as stack:
+        assert stack is None
 
 
 def test_the_engine_of_a_virtual_phone_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(LabNotReadyError, match="has no running containers"):
         HostedStack.received()
-    given = HostedStack(
+    stack = HostedStack(
         "unix:///run/docker.sock",
         "mplab",
         "/state",
@@ -66,9 +66,9 @@ def test_what_is_handed_over_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
         3,
         {"proxy": 4, "origin": 5},
     )
-    inherited = given.inherited()
+    inherited = stack.inherited()
     assert inherited.descriptors == (3, 4, 5)
     monkeypatch.setenv(VARIABLE, inherited.environment[VARIABLE])
-    assert HostedStack.received() == given
-    assert given.changed_since({"containers": given.facts}) == ""
-    assert given.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"
+    assert HostedStack.received() == stack
+    assert stack.changed_since({"containers": stack.facts}) == ""
+    assert stack.changed_since({"containers": {"images": {"net": "2", "capture": "1"}}}) == "the images capture, net"

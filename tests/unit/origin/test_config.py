@@ -72,9 +72,9 @@ def test_both_programs_accept_their_configuration(tmp_path: Path, cache: Path) -
     origin = Origin(tmp_path, cache=cache)
     origin.prepare()
     for name, argv in origin.checks().items():
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{name}: {done.stderr}"
-        assert "warn" not in done.stderr
+        result = subprocess.run(argv, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, f"{name}: {result.stderr}"
+        assert "warn" not in result.stderr
 
 
 def test_before_prepare_there_is_nothing_to_ask_for(tmp_path: Path) -> None:

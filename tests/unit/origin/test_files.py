@@ -22,10 +22,10 @@ def test_a_cut_file_is_made_again(tmp_path: Path) -> None:
 
 def test_all_files_are_made_whole(cache: Path) -> None:
     folder = build_files(cache)
-    found = {path.name: path.stat() for path in folder.iterdir()}
-    assert {name: stat.st_size for name, stat in found.items()} == {
+    stats = {path.name: path.stat() for path in folder.iterdir()}
+    assert {name: stat.st_size for name, stat in stats.items()} == {
         **{str(size): size for size in SIZES_BYTES},
         "stream": STREAM_BYTES,
     }
-    for stat in found.values():
+    for stat in stats.values():
         assert stat.st_blocks * 512 >= stat.st_size  # no file is sparse

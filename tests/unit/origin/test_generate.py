@@ -53,15 +53,15 @@ def test_every_object_is_referred_to_once_and_every_reference_exists(
     index: SiteIndex, protocol: Literal["h2", "h1"]
 ) -> None:
     for site in index:
-        found: Counter[tuple[str, str]] = Counter()
+        references: Counter[tuple[str, str]] = Counter()
         for item in site.objects:
             if item.kind in {"page", "css", "js"}:
                 text = content(index, site, protocol, item.host, item.path).decode()
-                found.update(REFERENCE.findall(text))
+                references.update(REFERENCE.findall(text))
             if item.kind == "js":
-                found.update((site.host_name("www", protocol), path) for path in FETCHED.findall(text))
+                references.update((site.host_name("www", protocol), path) for path in FETCHED.findall(text))
         wanted = Counter((site.host_name(item.host, protocol), item.path) for item in site.objects[1:])
-        assert found == wanted, site.slug
+        assert references == wanted, site.slug
 
 
 def test_a_page_lists_its_objects(index: SiteIndex) -> None:

@@ -31,25 +31,25 @@ def cells() -> list[CellSpec]:
 @pytest.fixture
 def events(cells: list[CellSpec]) -> list[RunEvent]:
     """Return the events: one cell ok, one invalid, one failed after a retry, one not run; one transport skipped."""
-    one, two, three, _ = (cell.id for cell in cells)
+    first, second, third, _ = (cell.id for cell in cells)
     skipped = [{"transport": "quic", "reason": "not built"}]
-    told: list[tuple[str, dict[str, Any]]] = [
+    rows: list[tuple[str, dict[str, Any]]] = [
         ("run_planned", {"cells": list(map(json_of, cells)), "estimate_s": 80.0, "skipped": skipped}),
         ("run_started", {}),
-        ("cell_started", {"cell": one, "attempt": 1}),
-        ("cell_step", {"cell": one, "step": "probe"}),
-        ("cell_finished", {"cell": one, "outcome": "ok", "reasons": [], "duration_s": 10.0}),
-        ("cell_started", {"cell": two, "attempt": 1}),
-        ("cell_finished", {"cell": two, "outcome": "invalid", "reasons": ["RTT was 90 ms"], "duration_s": 12.0}),
-        ("cell_started", {"cell": three, "attempt": 1}),
-        ("cell_retried", {"cell": three, "attempt": 2, "reason": "browser gone"}),
-        ("cell_started", {"cell": three, "attempt": 2}),
-        ("cell_step", {"cell": three, "step": "scenario"}),
+        ("cell_started", {"cell": first, "attempt": 1}),
+        ("cell_step", {"cell": first, "step": "probe"}),
+        ("cell_finished", {"cell": first, "outcome": "ok", "reasons": [], "duration_s": 10.0}),
+        ("cell_started", {"cell": second, "attempt": 1}),
+        ("cell_finished", {"cell": second, "outcome": "invalid", "reasons": ["RTT was 90 ms"], "duration_s": 12.0}),
+        ("cell_started", {"cell": third, "attempt": 1}),
+        ("cell_retried", {"cell": third, "attempt": 2, "reason": "browser gone"}),
+        ("cell_started", {"cell": third, "attempt": 2}),
+        ("cell_step", {"cell": third, "step": "scenario"}),
         (
             "cell_finished",
-            {"cell": three, "outcome": "failed", "reasons": ["phone: \x1b[31mgone\x00", "again"], "duration_s": 30.5},
+            {"cell": third, "outcome": "failed", "reasons": ["phone: \x1b[31mgone\x00", "again"], "duration_s": 30.5},
         ),
         ("run_interrupted", {}),
     ]
-    lines = ({"t": 1_700_000_000.0 + n, "event": name, **fields} for n, (name, fields) in enumerate(told))
+    lines = ({"t": 1_700_000_000.0 + n, "event": name, **fields} for n, (name, fields) in enumerate(rows))
     return list(map(RunEvent.parse, lines))

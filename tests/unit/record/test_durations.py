@@ -55,22 +55,22 @@ def test_nothing_is_known(tmp_path: Path) -> None:
 def test_what_is_known_goes_before_what_scenarios_say(tmp_path: Path) -> None:
     earlier(tmp_path, {("s0", "t0", "l0"): 50.0, ("s1", "t1", "l0"): 7.0, ("s1", "t1", "l1"): 9.0})
     earlier(tmp_path, {("s0", "t0", "l0"): 70.0}, number=1)
-    found, cells = learn(PLAN, ASKED, tmp_path)
+    plan, cells = learn(PLAN, ASKED, tmp_path)
     known = {("s0", "t0", "l0"): 60.0, ("s0", "t0", "l1"): 60.0, ("s1", "t1", "l0"): 7.0, ("s1", "t1", "l1"): 9.0}
     expected = sum(known.get((c.scenario, c.transport, c.link), of_scenario(c)) for c in PLAN.cells)
-    assert found.estimate_s == pytest.approx(expected)
+    assert plan.estimate_s == pytest.approx(expected)
     assert cells == 8
-    assert found.cells == PLAN.cells
+    assert plan.cells == PLAN.cells
 
 
 def test_cells_with_other_parameters_do_not_count(tmp_path: Path) -> None:
     first, second = ASKED.scenarios
     other = replace(ASKED, scenarios=(replace(first, parameters=Parameters(size=2)), second))
     earlier(tmp_path, {("s0", "t0", "l0"): 50.0, ("s1", "t0", "l0"): 5.0}, asked=other)
-    found, cells = learn(PLAN, ASKED, tmp_path)
+    plan, cells = learn(PLAN, ASKED, tmp_path)
     assert cells == 2
     expected = sum(5.0 if (c.scenario, c.transport) == ("s1", "t0") else of_scenario(c) for c in PLAN.cells)
-    assert found.estimate_s == pytest.approx(expected)
+    assert plan.estimate_s == pytest.approx(expected)
 
 
 def test_the_newest_runs_of_that_name_alone(tmp_path: Path) -> None:

@@ -62,11 +62,11 @@ def test_threads_do_not_mix_their_lines(path: Path) -> None:
 def test_a_log_cut_anywhere_is_read_and_goes_on(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "events.jsonl"
     with EventLog(path) as log:
-        whole = [log.append(CellStep(step=step)) for step in ("prépare", "probe", "scenario")]
+        written = [log.append(CellStep(step=step)) for step in ("prépare", "probe", "scenario")]
     content = path.read_bytes()
     path.write_bytes(content[: max(0, len(content) - cut)])
     left = list(read_events(path, RunEvent))
-    assert left == whole[: len(left)]
+    assert left == written[: len(left)]
     with EventLog(path) as log:
         added = log.append(RunResumed())
     assert list(read_events(path, RunEvent)) == [*left, added]

@@ -83,7 +83,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     script = (
         'mount -t tmpfs -o size=64k none "$1" || exit 77; exec "$2" -c "$3" "$1"'  # a disk of 64 kB, for this process
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [
             "unshare",
             "--user",
@@ -102,6 +102,6 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
         check=False,
         cwd=Path(__file__).parents[3],
     )
-    if found.returncode == 77 or found.stderr.startswith("unshare:"):
-        pytest.skip(f"no private mounts here: {found.stderr.strip()}")
-    assert found.stdout.splitlines() == ["disk full", "True"], found.stderr
+    if result.returncode == 77 or result.stderr.startswith("unshare:"):
+        pytest.skip(f"no private mounts here: {result.stderr.strip()}")
+    assert result.stdout.splitlines() == ["disk full", "True"], result.stderr

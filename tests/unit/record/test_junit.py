@@ -9,9 +9,9 @@ from mplab.run.junit import junit_xml, write_junit
 
 
 def suite(events: list[RunEvent]) -> ET.Element:
-    found = ET.fromstring(junit_xml("a <run>", events)).find("testsuite")  # noqa: S314 - our own output
-    assert found is not None
-    return found
+    element = ET.fromstring(junit_xml("a <run>", events)).find("testsuite")  # noqa: S314 - our own output
+    assert element is not None
+    return element
 
 
 def test_every_planned_cell_is_a_test_case(events: list[RunEvent], cells: list[CellSpec]) -> None:
@@ -22,8 +22,8 @@ def test_every_planned_cell_is_a_test_case(events: list[RunEvent], cells: list[C
 
 
 def test_totals_are_those_of_the_cases(events: list[RunEvent]) -> None:
-    found = suite(events)
-    assert {key: found.get(key) for key in ("name", "tests", "failures", "errors", "skipped", "time")} == {
+    element = suite(events)
+    assert {key: element.get(key) for key in ("name", "tests", "failures", "errors", "skipped", "time")} == {
         "name": "a <run>",
         "tests": "5",
         "failures": "1",
@@ -31,7 +31,7 @@ def test_totals_are_those_of_the_cases(events: list[RunEvent]) -> None:
         "skipped": "2",
         "time": "52.500",
     }
-    assert found.get("timestamp") == "2023-11-14T22:13:21"
+    assert element.get("timestamp") == "2023-11-14T22:13:21"
 
 
 def test_reasons_are_told_without_what_xml_cannot_hold(events: list[RunEvent]) -> None:

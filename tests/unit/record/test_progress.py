@@ -63,8 +63,8 @@ def test_unknown_events_and_keys_change_nothing(events: list[RunEvent]) -> None:
     assert isinstance(cells, list)
     red: list[dict[str, object]] = [{**cell, "colour": "red"} for cell in cells if isinstance(cell, dict)]
     unknown = {"t": events[2].t, "event": "battery_low", "cell": "x"}
-    told = [RunEvent.parse({**plan, "cells": red}), *events[1:3], RunEvent.parse(unknown)]
-    assert RunProgress.from_events(told) == RunProgress.from_events(events[:3])
+    changed = [RunEvent.parse({**plan, "cells": red}), *events[1:3], RunEvent.parse(unknown)]
+    assert RunProgress.from_events(changed) == RunProgress.from_events(events[:3])
 
 
 def test_a_display_may_follow_event_by_event(events: list[RunEvent]) -> None:

@@ -87,19 +87,19 @@ def test_the_manifest_is_written_once_and_read_back(run: RunDirectory) -> None:
 
 def test_the_manifest_has_the_keys_of_the_design(run: RunDirectory) -> None:
     run.write_manifest(manifest(run))
-    found = json.loads(run.manifest_file.read_text(encoding="utf-8"))
-    assert list(found) == [
+    content = json.loads(run.manifest_file.read_text(encoding="utf-8"))
+    assert list(content) == [
         *("format", "run_id", "experiment", "plan", "lab", "host", "versions", "git", "started"),
     ]
-    assert set(found["plan"]) == {"cells", "estimate_s", "skipped"}
-    assert found["experiment"]["links"][0]["paths"]["wlan0"]["up"] == {
+    assert set(content["plan"]) == {"cells", "estimate_s", "skipped"}
+    assert content["experiment"]["links"][0]["paths"]["wlan0"]["up"] == {
         "rate_kbps": 0.0,
         "delay_ms": 25.0,
         "jitter_ms": 0.0,
         "loss_percent": 0.0,
         "queue": {"bytes": 150_000},
     }
-    assert set(found["host"]) == {"kernel", "cpus", "memory_bytes", "distribution", "mptcp"}
+    assert set(content["host"]) == {"kernel", "cpus", "memory_bytes", "distribution", "mptcp"}
 
 
 def test_a_cell_that_is_complete(run: RunDirectory, spec: CellSpec) -> None:
@@ -121,12 +121,12 @@ def test_a_cell_that_is_complete(run: RunDirectory, spec: CellSpec) -> None:
 
 def test_cell_json_has_the_keys_of_the_design(run: RunDirectory, spec: CellSpec) -> None:
     run.begin_attempt(spec.id)
-    found = json.loads((run.finish_cell(record(spec)) / "cell.json").read_text(encoding="utf-8"))
-    assert " ".join(found) == (
+    content = json.loads((run.finish_cell(record(spec)) / "cell.json").read_text(encoding="utf-8"))
+    assert " ".join(content) == (
         "format id spec outcome reasons warnings attempt attempts started timings_s links proof captures "
         "congestion_control host clock_offset_ms phone"
     )
-    assert found["spec"] == json_of(spec)
+    assert content["spec"] == json_of(spec)
 
 
 def test_a_failed_attempt_is_kept_whole(run: RunDirectory, spec: CellSpec) -> None:
@@ -139,9 +139,9 @@ def test_a_failed_attempt_is_kept_whole(run: RunDirectory, spec: CellSpec) -> No
     complete = run.finish_cell(record(spec, attempt=3))
     assert (complete / "scenario.jsonl").read_text(encoding="utf-8") == "attempt 3"
     for number in (1, 2):
-        kept = complete / "attempts" / str(number)
-        assert (kept / "scenario.jsonl").read_text(encoding="utf-8") == f"attempt {number}"
-        assert (kept / "logs").is_dir()
+        folder = complete / "attempts" / str(number)
+        assert (folder / "scenario.jsonl").read_text(encoding="utf-8") == f"attempt {number}"
+        assert (folder / "logs").is_dir()
 
 
 def test_an_attempt_that_left_nothing_does_not_count(run: RunDirectory, spec: CellSpec) -> None:

@@ -18,7 +18,7 @@ HOOKS = "hooks: {before_cell: [power on], after_cell: [power off]}\n"
 
 
 def told(run: RunBench) -> list[tuple[str, str]]:
-    return [(asked["name"], asked["outcome"]) for asked in run.outside.asked]
+    return [(call["name"], call["outcome"]) for call in run.outside.asked]
 
 
 def test_they_are_around_each_attempt(planned: Planned) -> None:
@@ -26,8 +26,8 @@ def test_they_are_around_each_attempt(planned: Planned) -> None:
     run.lab.script.at("scenario.run", StepError("no button"))
     (cell,) = run.execute().values()
     assert told(run) == [("before_cell", ""), ("after_cell", "failed"), ("before_cell", ""), ("after_cell", "ok")]
-    assert [asked["attempt"] for asked in run.outside.asked] == [1, 1, 2, 2]
-    assert {asked["cell"] for asked in run.outside.asked} == {cell.id}
+    assert [call["attempt"] for call in run.outside.asked] == [1, 1, 2, 2]
+    assert {call["cell"] for call in run.outside.asked} == {cell.id}
 
 
 def test_they_are_steps_of_the_cell(planned: Planned) -> None:
@@ -120,6 +120,6 @@ def test_commands_of_the_host_are_run_and_their_words_are_kept_with_the_attempt(
     assert reason.startswith("hook before_cell: ")
     assert reason.endswith(": exit code 1")
     folder = run.directory.cell_dir(cell.id)
-    for kept, said in ((folder / "attempts" / "1", "after_cell failed"), (folder, "after_cell ok")):
-        lines = (kept / "logs" / "hooks.log").read_text().splitlines()
-        assert [line for line in lines if not line.startswith("#")] == [said]
+    for attempt_folder, output in ((folder / "attempts" / "1", "after_cell failed"), (folder, "after_cell ok")):
+        lines = (attempt_folder / "logs" / "hooks.log").read_text().splitlines()
+        assert [line for line in lines if not line.startswith("#")] == [output]

@@ -73,35 +73,35 @@ class Desk:
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     lab = FakeLab(tmp_path / "lab")
-    made = Desk(tmp_path, lab, FakeScenario(lab.script))
+    harness = Desk(tmp_path, lab, FakeScenario(lab.script))
     monkeypatch.setattr("mplab.base.lock.default_lock_directory", lambda: tmp_path / "locks")
     monkeypatch.setattr(ready, "check_ready_for", lambda _experiment: None)
     monkeypatch.setattr("mplab.run.host.describe_versions", lambda _programs: {})
     monkeypatch.setattr("mplab.run.host.describe_git", lambda: GitRecord(commit=None, dirty=False))
-    monkeypatch.setattr(hosting, "_run_inside", made.inside)
+    monkeypatch.setattr(hosting, "_run_inside", harness.inside)
     for module in ("mplab.lab.catalog", "mplab.run.planning", "mplab.run.resuming", "mplab.run.ready"):
-        monkeypatch.setattr(f"{module}.catalog", lambda: catalog_with(made.scenario))
+        monkeypatch.setattr(f"{module}.catalog", lambda: catalog_with(harness.scenario))
     read = resolve.load_experiment
 
     def counted(path: Path, **options: Any) -> Experiment:
-        made.read.append(path.name)
+        harness.read.append(path.name)
         return read(path, **options)
 
     monkeypatch.setattr(planning, "load_experiment", counted)
     monkeypatch.setattr(run_directory, "load_experiment", counted)
-    return made
+    return harness
 
 
 @pytest.fixture
 def summary(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let the analysis make a report with two budgets, one of them broken; return the list of calls."""
-    done: list[str] = []
+    calls: list[str] = []
     limits = [{"about": "web", "text": "3 s, allowed: at most 2 s", "verdict": "broken"}]
     limits.append({"about": "download", "text": "1 s, allowed: at most 2 s", "verdict": "kept"})
     content = {"answers": [{"sentence": "mptcp was best."}], "warnings": ["few cells"], "budgets": limits}
 
     def analyze(run: Path, _progress: object) -> None:
-        done.append("analysed")
+        calls.append("analysed")
         (run / "report").mkdir()
         (run / "report" / "index.html").write_text("")
         (run / "report" / "summary.json").write_text(json.dumps(content))
@@ -109,19 +109,19 @@ def summary(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read = reported.read_summary
 
     def counted(run: Path) -> reported.Summary:
-        done.append("read")
+        calls.append("read")
         return read(run)
 
     monkeypatch.setattr(concluding, "analyze", analyze)
     monkeypatch.setattr(concluding, "read_summary", counted)
-    return done
+    return calls
 
 
 NO_BUTTON = StepError("no button")
 
 
 def tree(path: Path) -> Mapping[str, bytes]:
-    return {str(one): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+    return {str(file): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 def test_a_plan_runs_and_writes_nothing(desk: Desk) -> None:
@@ -154,14 +154,14 @@ def test_a_run_gives_its_directory_outcomes_and_progress(desk: Desk, capfd: pyte
 
 
 def test_events_are_told_as_they_are_appended(desk: Desk) -> None:
-    told: list[Any] = []
+    calls: list[Any] = []
     watch = mplab.run.Watch(
-        begun=lambda path, complete: told.append((path, complete)), event=lambda event: told.append(event.event)
+        begun=lambda path, complete: calls.append((path, complete)), event=lambda event: calls.append(event.event)
     )
     result = mplab.run.execute(desk.plan(experiment_text()), report=False, run_id="first", watch=watch)
     assert result.path.name == "first"
-    assert told[0] == (result.path, 0)
-    assert [name for name in told[1:] if name != "cell_step"] == [
+    assert calls[0] == (result.path, 0)
+    assert [name for name in calls[1:] if name != "cell_step"] == [
         "run_planned",
         "run_started",
         "lab_up",
@@ -267,10 +267,10 @@ def test_a_report_gives_answers_and_broken_budgets(desk: Desk, summary: list[str
 
 
 def test_metrics_are_looked_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Mapping[str, str]] = []
+    lookups: list[Mapping[str, str]] = []
 
     def metrics_of(scenarios: Mapping[str, str]) -> dict[str, Any]:
-        asked.append(scenarios)
+        lookups.append(scenarios)
         return {"fake": []}
 
     monkeypatch.setattr(metrics, "metrics_of", metrics_of)
@@ -278,7 +278,7 @@ def test_metrics_are_looked_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InputError) as caught:
         desk.plan(experiment_text(repetitions=9, more=more))
     assert str(caught.value).count("unknown metric 'speed'") == 2, "of the budget and of the stop rule"
-    assert asked == [{"fake": "fake"}]
+    assert lookups == [{"fake": "fake"}]
 
 
 def test_a_run_is_paused_and_goes_on(desk: Desk) -> None:
@@ -286,8 +286,8 @@ def test_a_run_is_paused_and_goes_on(desk: Desk) -> None:
     with pytest.raises(InputError, match="is complete: all of its 1 cells have been run"):
         mplab.run.pause(result.path)
     directory = RunDirectory(result.path)
-    kept = directory.events_file.read_text()
-    directory.events_file.write_text("".join(kept.splitlines(keepends=True)[:2]))
+    log = directory.events_file.read_text()
+    directory.events_file.write_text("".join(log.splitlines(keepends=True)[:2]))
     with pytest.raises(InputError, match="is not running"):
         mplab.run.go_on(result.path)
     with resource_lock(directory.lock_name):

@@ -22,11 +22,11 @@ def test_complete_cells_are_kept_byte_for_byte(planned: Planned) -> None:
     run = planned(repetitions=3)
     run.lab.script.at("scenario.run", None, None, KeyboardInterrupt())
     run.fails()
-    one, two = run.cells
-    before = tree(run, one), tree(run, two)
+    first, second = run.cells
+    before = tree(run, first), tree(run, second)
     run.execute()
-    assert (tree(run, one), tree(run, two)) == before
-    assert started(run).count(one) == started(run).count(two) == 1
+    assert (tree(run, first), tree(run, second)) == before
+    assert started(run).count(first) == started(run).count(second) == 1
     assert len(run.cells) == 3
 
 
@@ -58,9 +58,9 @@ def test_a_damaged_cell_is_made_again_and_what_is_left_of_it_is_kept(planned: Pl
     cells = run.execute()
     assert list(cells) == [first, second]
     assert (cells[first].attempt, cells[second].attempt) == (2, 1)
-    kept = run.directory.cell_dir(first) / "attempts" / "1"
-    assert (kept / "cell.json").read_text() == '{"format": 1, "id": '
-    assert (kept / "scenario.jsonl").is_file()
+    attempt_folder = run.directory.cell_dir(first) / "attempts" / "1"
+    assert (attempt_folder / "cell.json").read_text() == '{"format": 1, "id": '
+    assert (attempt_folder / "scenario.jsonl").is_file()
 
 
 def test_cells_that_are_on_disk_and_were_not_told_are_told(planned: Planned) -> None:

@@ -199,7 +199,7 @@ def test_a_run_that_is_told_to_pause_waits_between_two_cells(planned: Planned) -
     run.lab.script.at("clock.sleep", None, lambda: order(events, ContinueAsked()))
     run.execute()
     assert run.outcomes == ["ok", "ok"]
-    told = ["run_paused", "continue_asked", "run_continued"]
+    pause_events = ["run_paused", "continue_asked", "run_continued"]
     names = run.names()
-    assert names[names.index("cell_finished") :][:4] == ["cell_finished", *told]
+    assert names[names.index("cell_finished") :][:4] == ["cell_finished", *pause_events]
     assert run.lab.script.of("clock.sleep") == ["clock.sleep"] * 2
