@@ -13,9 +13,9 @@ EVERY_S = 0.25
 
 def looks(*spells: tuple[float, Mapping[str, str]]) -> Sampled:
     """Return looks every 0.25 s; each spell has its length in s and the shown elements."""
-    shown = [what for length, what in spells for _ in range(round(length / EVERY_S))]
+    shown = [elements for length, elements in spells for _ in range(round(length / EVERY_S))]
     return Sampled(
-        tuple(ScreenSample(100 + number * EVERY_S, 0.01, what) for number, what in enumerate(shown)), EVERY_S
+        tuple(ScreenSample(100 + number * EVERY_S, 0.01, elements) for number, elements in enumerate(shown)), EVERY_S
     )
 
 
@@ -33,22 +33,22 @@ def times(found: Motion) -> Any:
 
 
 def test_spinner_before_is_startup_and_after_is_a_stall() -> None:
-    found = motion(looks((1.0, WAITS), (2.0, PLAYS), (1.5, WAITS), (1.0, PLAYS)), spinner=True)
-    assert found.began == pytest.approx(100.875), "in the middle between two looks"
-    assert times(found) == [(pytest.approx(2.875), pytest.approx(4.375))]
-    assert (found.by, found.resolution_s) == ("loading", EVERY_S)
-    assert found.played_s == pytest.approx(105.25 - 100.875 - 1.5)
+    result = motion(looks((1.0, WAITS), (2.0, PLAYS), (1.5, WAITS), (1.0, PLAYS)), spinner=True)
+    assert result.began == pytest.approx(100.875), "in the middle between two looks"
+    assert times(result) == [(pytest.approx(2.875), pytest.approx(4.375))]
+    assert (result.by, result.resolution_s) == ("loading", EVERY_S)
+    assert result.played_s == pytest.approx(105.25 - 100.875 - 1.5)
 
 
 def test_advertisement_is_waited_for() -> None:
-    found = motion(looks((1.0, {"player": "", "skip ad": "Skip"}), (1.0, PLAYS)), spinner=True)
-    assert found.began == pytest.approx(100.875)
+    result = motion(looks((1.0, {"player": "", "skip ad": "Skip"}), (1.0, PLAYS)), spinner=True)
+    assert result.began == pytest.approx(100.875)
 
 
 def test_what_says_that_it_cannot_play_does_not_play() -> None:
-    found = motion(looks((0.5, WAITS), (0.5, {"player": "", "problem": "No"})), spinner=True)
-    assert found.began is None
-    assert found.played_s == 0
+    result = motion(looks((0.5, WAITS), (0.5, {"player": "", "problem": "No"})), spinner=True)
+    assert result.began is None
+    assert result.played_s == 0
 
 
 def test_end_is_no_stall_and_a_stall_may_last_to_the_end() -> None:
@@ -62,20 +62,20 @@ def test_end_is_no_stall_and_a_stall_may_last_to_the_end() -> None:
 
 
 def test_clock_that_moves_plays_from_a_second_before_its_first_step() -> None:
-    found = motion(positions(0, 1, 2, 3, 4), spinner=False)
-    assert found.began == pytest.approx(99.875)
-    assert found.stalls == ()
-    assert (found.by, found.resolution_s) == ("position", 1.0)
+    result = motion(positions(0, 1, 2, 3, 4), spinner=False)
+    assert result.began == pytest.approx(99.875)
+    assert result.stalls == ()
+    assert (result.by, result.resolution_s) == ("position", 1.0)
 
 
 def test_clock_that_stands_is_a_stall() -> None:
-    found = motion(positions(0, 1, 2, 2, 2, 2, 3, 4), spinner=False)
-    assert times(found) == [(pytest.approx(2.875), pytest.approx(5.875))]
+    result = motion(positions(0, 1, 2, 2, 2, 2, 3, 4), spinner=False)
+    assert times(result) == [(pytest.approx(2.875), pytest.approx(5.875))]
 
 
 def test_clock_that_stands_to_the_end() -> None:
-    found = motion(positions(0, 1, 2, 2, 2, 2), spinner=False)
-    assert times(found) == [(pytest.approx(2.875), None)]
+    result = motion(positions(0, 1, 2, 2, 2, 2), spinner=False)
+    assert times(result) == [(pytest.approx(2.875), None)]
 
 
 def test_next_track_begins_at_zero() -> None:
@@ -83,8 +83,8 @@ def test_next_track_begins_at_zero() -> None:
 
 
 def test_clock_that_never_moves_never_plays() -> None:
-    found = motion(positions(0, 0, 0, 0), spinner=False)
-    assert (found.began, found.stalls) == (None, ())
+    result = motion(positions(0, 0, 0, 0), spinner=False)
+    assert (result.began, result.stalls) == (None, ())
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,17 @@ def test_android_apps_of_the_scenarios() -> None:
     assert {app.package for app in apps} == PACKAGES
     for app in apps:
         assert app.start in {app.package, "{url}"}
-        assert all(way.by not in {"css", "xpath"} for one in app.elements.values() for way in one.alternatives)
-        ids = [way.value for one in app.elements.values() for way in one.alternatives if way.by == "id"]
+        assert all(
+            alternative.by not in {"css", "xpath"}
+            for element in app.elements.values()
+            for alternative in element.alternatives
+        )
+        ids = [
+            alternative.value
+            for element in app.elements.values()
+            for alternative in element.alternatives
+            if alternative.by == "id"
+        ]
         assert all(":id/" in value or value.isupper() for value in ids), app.package
 
 
@@ -121,7 +130,9 @@ def test_dialogs_are_closed_by_what_apps_on_android_have() -> None:
     assert {"consent-google", "rate-me", "update-system", "sim-toolkit"} <= {dialog.name for dialog in dialogs}
     for dialog in dialogs:
         selectors = [*dialog.when, dialog.tap]
-        assert all(way.by not in {"css", "xpath"} for one in selectors for way in one.alternatives), dialog.name
+        assert all(
+            alternative.by not in {"css", "xpath"} for selector in selectors for alternative in selector.alternatives
+        ), dialog.name
 
 
 def test_wrong_dialogs(tmp_path: Path) -> None:
@@ -138,5 +149,5 @@ def test_wrong_dialogs(tmp_path: Path) -> None:
 
 def test_both_buttons_that_skip_an_advertisement_of_youtube_are_known() -> None:
     skip = load_android_app(SCENARIOS["youtube"].folder(), "youtube").elements["skip ad"]
-    ids = [way.value.partition(":id/")[2] for way in skip.alternatives if way.by == "id"]
+    ids = [alternative.value.partition(":id/")[2] for alternative in skip.alternatives if alternative.by == "id"]
     assert {skip.value.partition(":id/")[2], *ids} == {"modern_skip_ad_button", "modern_skip_ad_text", "skip_ad_button"}

@@ -43,15 +43,15 @@ def wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wrapper:
 
 
 def test_the_wrapper_becomes_the_browser(wrapper: Wrapper, tmp_path: Path) -> None:
-    done = subprocess.run([str(wrapper.path), "--x", "a b"], capture_output=True, text=True, check=True)
+    result = subprocess.run([str(wrapper.path), "--x", "a b"], capture_output=True, text=True, check=True)
     pid = wrapper.pid_file.read_text().strip()
-    assert done.stdout == f"{tmp_path}/my home none {pid} --x a b\n"
+    assert result.stdout == f"{tmp_path}/my home none {pid} --x a b\n"
     assert wrapper.browser_pid() is None
 
 
 def test_the_wrapper_answers_the_version_itself(wrapper: Wrapper) -> None:
-    done = subprocess.run([str(wrapper.path), "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("Chromium ")
+    result = subprocess.run([str(wrapper.path), "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Chromium ")
     assert not wrapper.pid_file.exists()
 
 
@@ -68,8 +68,8 @@ def test_a_browser_is_muted_unless_there_is_a_sound_card(tmp_path: Path, monkeyp
     monkeypatch.setenv("PULSE_SERVER", "unix:/that/of/the/user")
     for sound, seen in (("", "none"), ("unix:/phone/socket", "unix:/phone/socket")):
         started = Wrapper.write(tmp_path, enter=["env"], home=tmp_path, sound=sound)
-        done = subprocess.run([str(started.path)], capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == seen
+        result = subprocess.run([str(started.path)], capture_output=True, text=True, check=True)
+        assert result.stdout.strip() == seen
         wanted = capabilities(started.path, tmp_path, muted=not sound)["goog:chromeOptions"]["args"]
         assert ("--mute-audio" in wanted) == (not sound)
 
@@ -171,8 +171,8 @@ def test_phone_and_peer_leave_what_they_saw_in_folders_of_their_own(wrapper: Wra
             pytest.raises(StepError, match=rf"\(see {folder}/step-01\.png\)$"),
         ):
             ui.open("https://x/")
-    kept = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("screenshots*/*.png"))
-    assert kept == ["screenshots-peer/step-01.png", "screenshots/step-01.png"]
+    images = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("screenshots*/*.png"))
+    assert images == ["screenshots-peer/step-01.png", "screenshots/step-01.png"]
 
 
 def test_a_browser_that_has_ended_is_not_asked_again(wrapper: Wrapper, tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ def clock(samples: int, began: float) -> list[list[float]]:
 def spoilt(samples: NDArray[np.float64], *, lost: float) -> NDArray[np.float64]:
     """Return the samples without the share `lost` of their 20 ms packets."""
     rng = np.random.default_rng(7)
-    kept = np.repeat(rng.random(len(samples) // PACKET + 1) >= lost, PACKET)[: len(samples)]
-    return samples * kept
+    mask = np.repeat(rng.random(len(samples) // PACKET + 1) >= lost, PACKET)[: len(samples)]
+    return samples * mask
 
 
 def cell(
@@ -54,11 +54,11 @@ def cell(
     utterances: int = 2,
 ) -> list[dict[str, Any]]:
     """Write the files of a call whose recording is late and has gaps; return its observations."""
-    said = json.loads(recording.utterances.read_text())[:utterances]
-    whole = call.quality.read_wav(recording.reference)[: round((said[-1]["end_s"] + 1) * RATE)]
-    heard = np.concatenate((np.zeros(round(delay_s * RATE)), spoilt(whole, lost=lost)))
+    entries = json.loads(recording.utterances.read_text())[:utterances]
+    samples = call.quality.read_wav(recording.reference)[: round((entries[-1]["end_s"] + 1) * RATE)]
+    heard = np.concatenate((np.zeros(round(delay_s * RATE)), spoilt(samples, lost=lost)))
     (folder / "recordings").mkdir(parents=True)
-    speech_module.write_wav(folder / "recordings" / "reference.wav", whole, RATE)
+    speech_module.write_wav(folder / "recordings" / "reference.wav", samples, RATE)
     speech_module.write_wav(folder / "recordings" / "call-1.wav", heard, RATE)
     track = {
         "call": "1",
@@ -79,7 +79,7 @@ def cell(
                 "said_at": BEGAN + entry["start_s"],
                 "reference": "recordings/reference.wav",
             }
-            for number, entry in enumerate(said, 1)
+            for number, entry in enumerate(entries, 1)
         ),
     ]
 
@@ -105,11 +105,11 @@ def scored(call: SimpleNamespace, observations: list[dict[str, Any]], folder: Pa
 def test_delay_is_found_whatever_was_lost(call: SimpleNamespace, recording: Any, tmp_path: Path) -> None:
     for number, (lost, delay_s) in enumerate([(0.0, 0.05), (0.0, 1.7), (0.2, 0.4)]):
         folder = tmp_path / str(number)
-        found = scored(call, cell(folder, call, recording, lost=lost, delay_s=delay_s, utterances=1), folder)
-        assert found["mouth_to_ear",] == pytest.approx(1000 * delay_s, abs=2)
-        assert found["mouth_to_ear_spread",] < 5
-        assert found["utterance_delay", "1", "1"] == pytest.approx(1000 * delay_s, abs=2)
-        assert found["not_found",] == 0
+        metrics = scored(call, cell(folder, call, recording, lost=lost, delay_s=delay_s, utterances=1), folder)
+        assert metrics["mouth_to_ear",] == pytest.approx(1000 * delay_s, abs=2)
+        assert metrics["mouth_to_ear_spread",] < 5
+        assert metrics["utterance_delay", "1", "1"] == pytest.approx(1000 * delay_s, abs=2)
+        assert metrics["not_found",] == 0
 
 
 @needs_espeak
@@ -117,12 +117,12 @@ def test_mos_falls_with_loss(call: SimpleNamespace, recording: Any, tmp_path: Pa
     if not call.quality.has_pesq():
         pytest.skip("the extra PESQ is not installed: make pesq")
     shares = (0.0, 0.05, 0.4)
-    found = [
+    results = [
         scored(call, cell(tmp_path / str(lost), call, recording, lost=lost, utterances=1), tmp_path / str(lost))
         for lost in shares
     ]
     for band in ("narrow", "wide"):
-        mos = [values[f"mos_{band}",] for values in found]
+        mos = [values[f"mos_{band}",] for values in results]
         assert mos == sorted(mos, reverse=True)
         assert mos[0] > 4.4
         assert mos[-1] < 2
@@ -130,11 +130,11 @@ def test_mos_falls_with_loss(call: SimpleNamespace, recording: Any, tmp_path: Pa
 
 @needs_espeak
 def test_silence_is_the_worst_and_has_no_delay(call: SimpleNamespace, recording: Any, tmp_path: Path) -> None:
-    found = scored(call, cell(tmp_path, call, recording, lost=1.1, utterances=1), tmp_path)
-    assert found["not_found",] == 100
-    assert not [key for key in found if key[0].startswith(("mouth_to_ear", "utterance_delay"))]
+    metrics = scored(call, cell(tmp_path, call, recording, lost=1.1, utterances=1), tmp_path)
+    assert metrics["not_found",] == 100
+    assert not [key for key in metrics if key[0].startswith(("mouth_to_ear", "utterance_delay"))]
     if call.quality.has_pesq():
-        assert found["mos_narrow",] == found["mos_wide",] == call.quality.WORST_MOS
+        assert metrics["mos_narrow",] == metrics["mos_wide",] == call.quality.WORST_MOS
 
 
 @needs_espeak
@@ -142,9 +142,9 @@ def test_without_pesq_there_is_no_mos_but_all_else(
     call: SimpleNamespace, recording: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call.quality, "_MODULE", "no_such_module_as_pesq")
-    found = scored(call, cell(tmp_path, call, recording, utterances=1), tmp_path)
-    assert found["mouth_to_ear",] == pytest.approx(1000 * DELAY_S, abs=2)
-    assert not [key for key in found if "mos" in key[0]]
+    metrics = scored(call, cell(tmp_path, call, recording, utterances=1), tmp_path)
+    assert metrics["mouth_to_ear",] == pytest.approx(1000 * DELAY_S, abs=2)
+    assert not [key for key in metrics if "mos" in key[0]]
 
 
 @needs_espeak
@@ -156,10 +156,10 @@ def test_an_utterance_in_which_the_host_stalled_is_left_out(
     assert (both["utterances_disturbed",], both["host_stall_worst",]) == (0, 45)
     assert ("utterance_delay", "1", "2") in both
     for who in ("phone", "desktop", "host"):
-        one = scored(call, stalled(observations, u2={who: 130.0}), tmp_path)
-        assert (one["utterances_disturbed",], one["host_stall_worst",]) == (50, 130)
-        assert ("utterance_delay", "1", "2") not in one
-        assert one["mouth_to_ear",] == one["utterance_delay", "1", "1"]
+        metrics = scored(call, stalled(observations, u2={who: 130.0}), tmp_path)
+        assert (metrics["utterances_disturbed",], metrics["host_stall_worst",]) == (50, 130)
+        assert ("utterance_delay", "1", "2") not in metrics
+        assert metrics["mouth_to_ear",] == metrics["utterance_delay", "1", "1"]
 
 
 def statistics(*, call: str = "1", late: float = 1.0, lost: int = 0, made_up: float = 0.01) -> list[dict[str, Any]]:
@@ -217,9 +217,9 @@ def test_what_get_stats_says_while_the_host_stalled_does_not_count(call: SimpleN
     all_of_it = call.scores.statistics_values(samples, {})
     assert all_of_it["concealment"] > 25
     assert all_of_it["voice_jitter_worst"] == 500
-    kept = call.scores.statistics_values(samples, {"1": [(BEGAN + 2.5, BEGAN + 2.6)]})
-    assert kept["concealment"] == pytest.approx(1)
-    assert kept["voice_jitter_worst"] == pytest.approx(4)
+    undisturbed = call.scores.statistics_values(samples, {"1": [(BEGAN + 2.5, BEGAN + 2.6)]})
+    assert undisturbed["concealment"] == pytest.approx(1)
+    assert undisturbed["voice_jitter_worst"] == pytest.approx(4)
     assert call.scores.statistics_values(samples, {"1": [(BEGAN, BEGAN + 9)]}) == {}
 
 
@@ -340,9 +340,9 @@ def made(call: SimpleNamespace, make_cell: Callable[..., Any], phone: TableUi, d
         service=lambda name: facts, observe=cell.context.observe, cell_dir=cell.context.cell_dir, open_ui=None
     )
     speech = SimpleNamespace(reference=None)
-    said = [call.speech.Utterance(1, "x", 1.0, 9.0)]
+    utterances = [call.speech.Utterance(1, "x", 1.0, 9.0)]
     sides = call.scenario._Sides(phone, desktop)
-    call.scenario._Call(context, sides, speech, said, "1").make()
+    call.scenario._Call(context, sides, speech, utterances, "1").make()
 
 
 FACTS = {"url": "https://call.lab/"}
@@ -352,7 +352,7 @@ def test_a_call_that_never_connects_says_where_it_stands(call: SimpleNamespace, 
     phone, desktop = TableUi({"state": "answering"}, never="talking"), TableUi({"state": "ringing"})
     with pytest.raises(StepError, match=r"^call 1: not connected within 20 s: the phone is ringing$"):
         made(call, make_cell, phone, desktop, FACTS)
-    (page,) = {done for ui in (phone, desktop) for done in ui.done if done.startswith("https")}
+    (page,) = {action for ui in (phone, desktop) for action in ui.done if action.startswith("https")}
     assert page.startswith("https://call.lab/?room=")
     assert desktop.done[1:] == ["tap #call"]
 
@@ -396,8 +396,8 @@ def test_parameters(call: SimpleNamespace, problems: Callable[[Any, str], list[s
 
 
 def test_only_whole_utterances_are_said(call: SimpleNamespace) -> None:
-    said = tuple(call.speech.Utterance(n, "x", 10 * n - 9, 10 * n) for n in range(1, 5))
-    speech = call.speech.Speech(Path(), Path(), Path(), said)
+    utterances = tuple(call.speech.Utterance(n, "x", 10 * n - 9, 10 * n) for n in range(1, 5))
+    speech = call.speech.Speech(Path(), Path(), Path(), utterances)
     assert [item.number for item in speech.within(31)] == [1, 2, 3]
     assert [item.number for item in speech.within(1)] == [1]
 

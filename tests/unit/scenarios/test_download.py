@@ -215,15 +215,15 @@ def test_values_carry_the_labels_of_their_metric(download: SimpleNamespace) -> N
 
 def test_without_a_redirection_curl_is_told_the_proxy(download: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
     scenario = download.scenario.SCENARIO
-    given = {"sizes": ["1 kB"], "bundles": [{"flows": 3, "size": "1 kB"}], "pause": "0 s"}
-    parameters = scenario.parameters.model_validate(given)
-    for proxy, way in (("127.0.0.1:1080", ["", "--socks5-hostname", "127.0.0.1:1080"]), ("", ["*"])):
+    settings = {"sizes": ["1 kB"], "bundles": [{"flows": 3, "size": "1 kB"}], "pause": "0 s"}
+    parameters = scenario.parameters.model_validate(settings)
+    for proxy, options in (("127.0.0.1:1080", ["", "--socks5-hostname", "127.0.0.1:1080"]), ("", ["*"])):
         cell = make_cell(reply=good_reply, app_proxy=proxy)
         cell.run(scenario, parameters)
         assert len(cell.context.phone.commands) == 2
         for argv in cell.context.phone.commands:
             after = argv.index("--noproxy") + 1
-            assert argv[after : after + len(way)] == way
+            assert argv[after : after + len(options)] == options
             assert ("--socks5-hostname" in argv) == bool(proxy)
         scored = {value.metric for value in download.scores.score(cell.observations, {}, Path())}
         assert ("dns_time" in scored) is not bool(proxy), "a proxy looks names up itself"

@@ -101,12 +101,12 @@ def test_rounds(facebook: SimpleNamespace, make_cell: Callable[..., Any]) -> Non
 
 
 def test_the_same_cell_sends_the_same(facebook: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
-    found = []
+    results = []
     for _ in range(2):
         cell = make_cell(ui=AppUi(), facts=FACTS)
         visit(facebook, cell)
-        found.append(cell.observations)
-    assert found[0] == found[1]
+        results.append(cell.observations)
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_an_error_that_the_app_shows_is_the_reason(facebook: SimpleNamespace, ma
     cell = make_cell(ui=AppUi(error="HTTP 502"), facts=FACTS)
     with pytest.raises(StepError, match=r"^facebook: photo \(round 1\): the app says: HTTP 502$"):
         visit(facebook, cell)
-    kept = sorted(path.name for path in (cell.context.cell_dir / "screenshots").iterdir())
-    assert kept == ["photo-1.html", "photo-1.png"]
+    files = sorted(path.name for path in (cell.context.cell_dir / "screenshots").iterdir())
+    assert files == ["photo-1.html", "photo-1.png"]
 
 
 def test_what_does_not_fit_into_the_time_is_told(facebook: SimpleNamespace, make_cell: Callable[..., Any]) -> None:
@@ -150,8 +150,8 @@ def test_what_does_not_fit_into_the_time_is_told(facebook: SimpleNamespace, make
     assert [item.get("action") for item in cell.observations[1:]] == ["refresh", "status", "photo"]
     assert cell.observations[-1]["event"] == "unfinished"
     assert cell.observations[-1]["waited_s"] > 0
-    done = {value.metric: value.value for value in facebook.scores.score(cell.observations, {}, Path())}
-    assert done["actions_done"] == 20
+    values = {value.metric: value.value for value in facebook.scores.score(cell.observations, {}, Path())}
+    assert values["actions_done"] == 20
 
 
 def test_an_app_that_ends_is_not_taken_for_a_slow_one(
@@ -187,12 +187,12 @@ def test_wrong_parameters(
 
 
 def observations(slower: float = 1.0, done: int = 2) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [{"event": "plan", "rounds": 2, "actions": 4}]
+    records: list[dict[str, Any]] = [{"event": "plan", "rounds": 2, "actions": 4}]
     for number in range(1, done + 1):
         for action, seconds in (("refresh", 0.5), ("status", 0.1)):
             item = {"action": action, "round": number, "response_time_s": slower * number * seconds}
-            found.append({"event": "action", **item, "texts_s": slower * 0.2})
-    return found
+            records.append({"event": "action", **item, "texts_s": slower * 0.2})
+    return records
 
 
 def scores(facebook: SimpleNamespace, found: list[dict[str, Any]]) -> dict[tuple[str, ...], float]:

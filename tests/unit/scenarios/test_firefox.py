@@ -31,10 +31,10 @@ def scores(*pages: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 
 def test_one_value_for_each_site_and_the_mean_of_all() -> None:
-    found = scores(PAGE, {**PAGE, "page_load_time_s": 4.0}, {**PAGE, "site": "search", "page_load_time_s": 1.0})
-    assert found["page_load_time", "wiki"] == 3.0
-    assert found["page_load_time_mean", ""] == 2.0
-    assert found["page_connections", "search"] == 3
+    metrics = scores(PAGE, {**PAGE, "page_load_time_s": 4.0}, {**PAGE, "site": "search", "page_load_time_s": 1.0})
+    assert metrics["page_load_time", "wiki"] == 3.0
+    assert metrics["page_load_time_mean", ""] == 2.0
+    assert metrics["page_connections", "search"] == 3
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def message(kind: str = "text", delay_s: float | None = 0.1) -> dict[str, Any]:
 
 
 def values(messenger: SimpleNamespace, *observations: dict[str, Any]) -> dict[tuple[str, str], float]:
-    found = messenger.scores.score(observations, {}, Path())
-    return {(value.metric, value.labels.get("kind", "")): value.value for value in found}
+    scored = messenger.scores.score(observations, {}, Path())
+    return {(value.metric, value.labels.get("kind", "")): value.value for value in scored}
 
 
 def test_scores_of_each_kind(messenger: SimpleNamespace) -> None:
@@ -60,14 +60,14 @@ def test_scores_of_each_kind(messenger: SimpleNamespace) -> None:
         "rmnet0": {"bytes_up": 0, "bytes_down": 500},
         "lo": {"bytes_up": 1, "bytes_down": 1},
     }
-    found = values(
+    metrics = values(
         messenger,
         {"event": "signed_in", "duration_s": 2.5},
         *(message("text", delay_s) for delay_s in (0.1, 0.9, 0.2)),
         message("photo", 4.0),
         {"event": "traffic", "interfaces": traffic},
     )
-    assert found == pytest.approx(
+    assert metrics == pytest.approx(
         {
             ("delivery_delay", "text"): 200,
             ("delivery_delay_max", "text"): 900,
@@ -94,9 +94,9 @@ def test_every_metric_gets_worse_with_its_cause(messenger: SimpleNamespace) -> N
 
 
 def test_a_message_that_did_not_arrive_is_no_delay(messenger: SimpleNamespace) -> None:
-    found = values(messenger, message("text", 0.1), message("smiley", None))
-    assert found["undelivered", ""] == 50
-    assert {kind for _, kind in found} == {"text", ""}
+    metrics = values(messenger, message("text", 0.1), message("smiley", None))
+    assert metrics["undelivered", ""] == 50
+    assert {kind for _, kind in metrics} == {"text", ""}
     assert values(messenger, message("text", None)) == {("undelivered", ""): 100}
     assert values(messenger) == {}
 
@@ -133,18 +133,18 @@ def test_reports_of_both_phones_become_observations(messenger: SimpleNamespace) 
             received(3, body="😀"),
         ]
     )
-    found = messenger.messages.observations(planned, sender, receiver)
-    assert json.loads(json.dumps(found)) == found
-    assert [item["delivery_delay_s"] for item in found] == [0.05, 0.75, 0.05, None, None]
-    assert [item["one_way_delay_s"] for item in found] == [0.03, 1.0, 0.03, None, None]
-    assert [item["upload_s"] for item in found] == [None, 0.5, None, None, None]
-    assert [item["size_bytes"] for item in found] == [6, 500, 4, 6, 6]
-    assert [(item["sent"], item["delivered"], item["verified"]) for item in found] == [
+    observations = messenger.messages.observations(planned, sender, receiver)
+    assert json.loads(json.dumps(observations)) == observations
+    assert [item["delivery_delay_s"] for item in observations] == [0.05, 0.75, 0.05, None, None]
+    assert [item["one_way_delay_s"] for item in observations] == [0.03, 1.0, 0.03, None, None]
+    assert [item["upload_s"] for item in observations] == [None, 0.5, None, None, None]
+    assert [item["size_bytes"] for item in observations] == [6, 500, 4, 6, 6]
+    assert [(item["sent"], item["delivered"], item["verified"]) for item in observations] == [
         *[(True, True, True)] * 3,
         (True, False, False),
         (False, False, False),
     ]
-    assert found[3]["problem"] == "upload: no network"
+    assert observations[3]["problem"] == "upload: no network"
 
 
 @pytest.mark.parametrize(

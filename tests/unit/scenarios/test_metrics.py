@@ -5,7 +5,7 @@ from mplab.base.plugins import SCENARIOS
 
 
 def test_every_metric_of_every_scenario_has_a_source_and_one_meaning() -> None:
-    found = register(load(name) for name in SCENARIOS)
-    assert {"download_time", "page_load_time", "jitter", "wifi_bytes"} <= set(found)
-    assert [name for name, entry in found.items() if not entry.metric.source] == []
-    assert [name for name, entry in found.items() if not entry.metric.title] == []
+    metrics = register(load(name) for name in SCENARIOS)
+    assert {"download_time", "page_load_time", "jitter", "wifi_bytes"} <= set(metrics)
+    assert [name for name, entry in metrics.items() if not entry.metric.source] == []
+    assert [name for name, entry in metrics.items() if not entry.metric.title] == []

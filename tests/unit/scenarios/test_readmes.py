@@ -60,8 +60,8 @@ def test_what_the_tables_name_is_there(name: str) -> None:
     units = {metric.name: metric.unit for metric in load(name).metrics}
     assert {word for cells in rows(readme(name), "parameter") for word in quoted(cells[0])} <= set(parameters)
     for names, unit, *_ in rows(readme(name), "metric"):
-        found = {units[metric] for metric in quoted(names)}
-        assert found == {unit} or set(unit.split(", ")) == found or "" in found, names
+        metric_units = {units[metric] for metric in quoted(names)}
+        assert metric_units == {unit} or set(unit.split(", ")) == metric_units or "" in metric_units, names
 
 
 @each_scenario
@@ -72,8 +72,8 @@ def test_defaults_are_as_the_table_says(name: str) -> None:
         default, text = getattr(model(), parameter), cell.strip("`")
         if not isinstance(default, tuple):
             assert getattr(model.model_validate({parameter: text}), parameter) == default, parameter
-        elif found := re.fullmatch(r"none|(?:all )?(\d+)(?: \w+)?", text):
-            assert len(default) == int(found[1] or 0), parameter
+        elif match := re.fullmatch(r"none|(?:all )?(\d+)(?: \w+)?", text):
+            assert len(default) == int(match[1] or 0), parameter
         else:
             values = text.strip("[]").split(", ")
             assert getattr(model.model_validate({parameter: values}), parameter) == default, parameter

@@ -158,8 +158,8 @@ class Plain(Scenario[Parameters]):
 
 def test_everything_optional_has_a_default(cell: Any) -> None:
     plain = Plain()
-    found = (plain.browser, plain.programs, plain.socks, plain.cpus, plain.services, plain.needs_ui, plain.checks)
-    assert found == ("chromium", (), False, 0.5, (), False, False)
+    defaults = (plain.browser, plain.programs, plain.socks, plain.cpus, plain.services, plain.needs_ui, plain.checks)
+    assert defaults == ("chromium", (), False, 0.5, (), False, False)
     plain.check(cell.context, Parameters())
 
 

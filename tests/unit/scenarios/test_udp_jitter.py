@@ -31,7 +31,7 @@ def distribution(**changes: float) -> dict[str, float]:
 
 
 def direction(**changes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "sent": 100,
         "arrived": 99,
         "lost": 1,
@@ -39,21 +39,21 @@ def direction(**changes: Any) -> dict[str, Any]:
         "duplicates": 0,
         "reordered": 33,
     }
-    found |= {"reordered_percent": 33.333, "jitter_ms": 1.25, "delay_variation_ms": distribution()}
-    found |= {"least_delay_ms": 10.0, "reordering_delay_ms": distribution(mean=0.7, p95=3.5)}
-    return found | changes
+    fields |= {"reordered_percent": 33.333, "jitter_ms": 1.25, "delay_variation_ms": distribution()}
+    fields |= {"least_delay_ms": 10.0, "reordering_delay_ms": distribution(mean=0.7, p95=3.5)}
+    return fields | changes
 
 
 def result(**changes: Any) -> str:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "ok": True,
         "sent": 100,
         "late_ms": distribution(p95=0.3),
         "certain": True,
         "up": direction(),
     }
-    found |= {"down": direction(jitter_ms=2.5), "rtt_ms": distribution(median=24), "longest_gap_ms": 21.5}
-    return json.dumps(found | changes)
+    fields |= {"down": direction(jitter_ms=2.5), "rtt_ms": distribution(median=24), "longest_gap_ms": 21.5}
+    return json.dumps(fields | changes)
 
 
 def reply(jitter: str, stderr: str = "", lookup: str = "10.65.0.7       STREAM echo.lab\n") -> Any:

@@ -35,8 +35,8 @@ class StoreUi:
 
     def open(self, target: str, *, timeout_s: float = 60.0) -> None:
         self.opened = target
-        found = re.search(r"block=(\d+)", target)
-        self._block = int(found[1]) if found else 0
+        match = re.search(r"block=(\d+)", target)
+        self._block = int(match[1]) if match else 0
 
     def type(self, selector: Selector, text: str, *, timeout_s: float = 10.0, secret: bool = False) -> None:
         self._file = Path(text)
@@ -152,8 +152,8 @@ def test_an_error_that_the_app_shows_is_the_reason(drive: SimpleNamespace, make_
     cell = make_cell(ui=StoreUi(state="failed"), facts=FACTS)
     with pytest.raises(StepError, match=r"^drive: file 1: the app says: HTTP 502$"):
         visit(drive.scenario.SCENARIO, cell)
-    kept = sorted(path.name for path in (cell.context.cell_dir / "screenshots").iterdir())
-    assert kept == ["file-1.html", "file-1.png"]
+    files = sorted(path.name for path in (cell.context.cell_dir / "screenshots").iterdir())
+    assert files == ["file-1.html", "file-1.png"]
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_windows_of_the_paths_of_a_session_are_one_throughput() -> None:
 
 def test_a_rest_between_blocks_spoils_one_window_alone() -> None:
     steady = [(0, "tcp", float(start), 1.0, 1_000_000, 250) for start in range(4)]
-    rest = (0, "tcp", 4.0, 5.0, 1_000_000, 250)
-    assert window_goodput_mbps(windows(*steady, rest)) == pytest.approx([8.0] * 4 + [1.6])
+    after_rest = (0, "tcp", 4.0, 5.0, 1_000_000, 250)
+    assert window_goodput_mbps(windows(*steady, after_rest)) == pytest.approx([8.0] * 4 + [1.6])
 
 
 def test_values_carry_the_labels_of_their_metric(dropbox: SimpleNamespace) -> None:

@@ -89,8 +89,8 @@ def test_the_steps(scenario: Any, play: Callable[..., Any]) -> None:
         *each,
     ]
     assert cell.opened == 1
-    assert [(one["event"], one["visit"]) for one in cell.observations] == [
-        (one["event"], visit) for visit in (1, 2) for one in TOLD
+    assert [(record["event"], record["visit"]) for record in cell.observations] == [
+        (event["event"], visit) for visit in (1, 2) for event in TOLD
     ]
 
 
@@ -102,7 +102,7 @@ def test_a_clip_that_lasts_is_left(scenario: Any, play: Callable[..., Any]) -> N
 def test_a_busy_host_is_a_warning(scenario: Any, play: Callable[..., Any]) -> None:
     late = {"event": "sample", "clip": "clip-1", "at": 1.6, "frames": 100, "dropped": 30}
     cell = play(scenario, PlayingUi(told=[*TOLD[:2], late, TOLD[2]]), clips=["clip-1"])
-    (warning,) = [one["text"] for one in cell.observations if one["event"] == "warning"]
+    (warning,) = [record["text"] for record in cell.observations if record["event"] == "warning"]
     assert warning.startswith("clip-1: the host was busy: 30.0 % of the frames")
 
 
@@ -135,9 +135,9 @@ def test_time_limits(scenario: Any) -> None:
 
 def test_the_papers_values_are_the_defaults() -> None:
     youtube, dailymotion = (load_scenario(name).parameters().model_dump() for name in ("youtube", "dailymotion"))
-    for given in (youtube, dailymotion):
-        assert (given["clips"], given["watch"]) == (("clip-1", "clip-2", "clip-3"), 25.0)
-        assert given["adaptation"] == "capacity"
+    for defaults in (youtube, dailymotion):
+        assert (defaults["clips"], defaults["watch"]) == (("clip-1", "clip-2", "clip-3"), 25.0)
+        assert defaults["adaptation"] == "capacity"
     assert (youtube["highest"], dailymotion["highest"]) == ("720p", "1080p")
 
 
@@ -160,5 +160,5 @@ def test_wrong_parameters(scenario: Any, problems: Callable[[Any, str], list[str
 
 
 def test_clips_that_failed_are_not_scored() -> None:
-    records = [{"t": 1.0, "visit": 1, **one} for one in TOLD]
+    records = [{"t": 1.0, "visit": 1, **event} for event in TOLD]
     assert clips_of(records) == []

@@ -79,9 +79,9 @@ def test_nothing_without_recordings(synthetic: Callable[..., Synthetic]) -> None
 
 
 def test_the_envelope_keeps_the_extremes(heard: Heard, described: dict[str, Any]) -> None:
-    found = playback(heard((0, 3)), Melody.from_observation(described))
-    parts = envelope(found, 7)
+    played = playback(heard((0, 3)), Melody.from_observation(described))
+    parts = envelope(played, 7)
     assert parts.shape == (7, 4)
-    assert parts[:, 2].min() == found.recording.samples.min()
-    assert parts[:, 3].max() == found.recording.samples.max()
+    assert parts[:, 2].min() == played.recording.samples.min()
+    assert parts[:, 3].max() == played.recording.samples.max()
     assert np.allclose(parts[1:, 0], parts[:-1, 1])

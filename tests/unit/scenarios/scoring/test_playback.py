@@ -52,13 +52,13 @@ SMOOTH = [
 
 
 def values(records: Sequence[Mapping[str, Any]]) -> dict[Any, float]:
-    found = {(value.metric, *value.labels.values()): value.value for value in score(records, {}, Path())}
-    return {key if len(key) > 1 else key[0]: value for key, value in found.items()}
+    scored = {(value.metric, *value.labels.values()): value.value for value in score(records, {}, Path())}
+    return {key if len(key) > 1 else key[0]: value for key, value in scored.items()}
 
 
 def test_a_clip_without_stalls() -> None:
-    found = values(SMOOTH)
-    assert found == pytest.approx(
+    scored = values(SMOOTH)
+    assert scored == pytest.approx(
         {
             "startup_delay": 1.0,
             ("clip_startup_delay", "clip-1"): 1.0,
@@ -91,17 +91,17 @@ def stalled(*, to_the_end: bool = False) -> list[dict[str, Any]]:
 
 
 def test_stalls_are_counted_without_the_start() -> None:
-    found = values(stalled())
-    assert found["rebuffering_count"] == 2
-    assert found["rebuffering_time"] == pytest.approx(1.0)
-    assert found["rebuffering_ratio"] == pytest.approx(100 * 1.0 / 5.0)
-    assert found["startup_delay"] == pytest.approx(1.0)
+    scored = values(stalled())
+    assert scored["rebuffering_count"] == 2
+    assert scored["rebuffering_time"] == pytest.approx(1.0)
+    assert scored["rebuffering_ratio"] == pytest.approx(100 * 1.0 / 5.0)
+    assert scored["startup_delay"] == pytest.approx(1.0)
 
 
 def test_a_stall_that_lasts_to_the_end_counts_until_the_user_leaves() -> None:
-    found = values(stalled(to_the_end=True))
-    assert found["rebuffering_count"] == 2
-    assert found["rebuffering_time"] == pytest.approx(0.5 + 1.5)
+    scored = values(stalled(to_the_end=True))
+    assert scored["rebuffering_count"] == 2
+    assert scored["rebuffering_time"] == pytest.approx(0.5 + 1.5)
 
 
 def test_a_stall_with_video_in_the_buffer_is_the_hosts() -> None:
@@ -147,18 +147,18 @@ def test_dropped_frames_are_a_share_of_all() -> None:
 
 def test_clips_are_averaged() -> None:
     second = [
-        {**one, "visit": 2, "clip": "clip-2", "at": one["at"] + (101.0 if one["event"] != "tapped" else 100.0)}
-        for one in SMOOTH
+        {**record, "visit": 2, "clip": "clip-2", "at": record["at"] + (101.0 if record["event"] != "tapped" else 100.0)}
+        for record in SMOOTH
     ]
-    found = values([*SMOOTH, *second])
-    assert found["startup_delay"] == pytest.approx(1.5)
-    assert found["clip_startup_delay", "clip-2"] == pytest.approx(2.0)
-    assert found["mean_bitrate"] == pytest.approx(values(SMOOTH)["mean_bitrate"])
+    scored = values([*SMOOTH, *second])
+    assert scored["startup_delay"] == pytest.approx(1.5)
+    assert scored["clip_startup_delay", "clip-2"] == pytest.approx(2.0)
+    assert scored["mean_bitrate"] == pytest.approx(values(SMOOTH)["mean_bitrate"])
 
 
 @pytest.mark.parametrize("missing", ["tapped", "playing", "left"])
 def test_a_clip_that_was_not_watched_gives_no_value(missing: str) -> None:
-    assert score([one for one in SMOOTH if one["event"] != missing], {}, Path()) == []
+    assert score([record for record in SMOOTH if record["event"] != missing], {}, Path()) == []
 
 
 def test_other_observations_do_not_matter() -> None:
@@ -169,7 +169,7 @@ def test_other_observations_do_not_matter() -> None:
 
 def test_values_carry_the_labels_of_their_metric() -> None:
     metrics = {metric.name: metric for metric in METRICS}
-    found = score(stalled(), {}, Path())
-    assert {value.metric for value in found} == set(metrics) - {"look_resolution"}
-    for value in found:
+    scored = score(stalled(), {}, Path())
+    assert {value.metric for value in scored} == set(metrics) - {"look_resolution"}
+    for value in scored:
         assert tuple(value.labels) == metrics[value.metric].labels

@@ -42,14 +42,14 @@ def file(number: int, state: str) -> dict[str, Any]:
 
 
 def test_file_that_was_cancelled_is_not_counted_as_lost() -> None:
-    found = values(upload.score([file(1, "done"), file(2, "cancelled")], NOTHING, Path()))
-    assert found == {"upload_time": 8.0, "goodput": 1.0, "look_resolution": 0.25}
+    scored = values(upload.score([file(1, "done"), file(2, "cancelled")], NOTHING, Path()))
+    assert scored == {"upload_time": 8.0, "goodput": 1.0, "look_resolution": 0.25}
 
 
 def test_log_of_the_origin_says_what_came_of_it() -> None:
     arrived = {"event": "arrived", "file": 1, "timeline": [[1.0, 250_000]]}
-    found = values(upload.score([file(1, "cancelled"), arrived], NOTHING, Path()))
-    assert found == {"goodput": 0.25, "uploaded_share": 25.0, "look_resolution": 0.25}
+    scored = values(upload.score([file(1, "cancelled"), arrived], NOTHING, Path()))
+    assert scored == {"goodput": 0.25, "uploaded_share": 25.0, "look_resolution": 0.25}
 
 
 def test_page_has_its_time_alone() -> None:

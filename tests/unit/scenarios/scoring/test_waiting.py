@@ -69,11 +69,11 @@ def test_of_a_session_it_is_that_of_paths_and_streams(tmp_path: Path, direction:
         {**call, "dst": "10.65.102.2:443", f"bytes_{direction}": 90_000, "waited_ms": 500.0},
     ]
     folder = folder_with(tmp_path, log=log, records=records)
-    found = wait_of(connections(), folder, direction, PORT)  # type: ignore[arg-type]
+    wait = wait_of(connections(), folder, direction, PORT)  # type: ignore[arg-type]
     within = 0.0 if direction == "up" else (100 * 60 + 3 * 10 + 30) / 104
-    assert found is not None
-    assert found.mean_ms == pytest.approx(within + 10.0)
-    assert found.p95_ms is None
+    assert wait is not None
+    assert wait.mean_ms == pytest.approx(within + 10.0)
+    assert wait.p95_ms is None
 
 
 def test_it_is_not_known_without_captures_or_without_the_log(tmp_path: Path) -> None:

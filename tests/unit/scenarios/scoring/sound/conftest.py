@@ -37,8 +37,8 @@ def source(station: Any) -> NDArray[np.float32]:
 @pytest.fixture(scope="session")
 def described(station: Any) -> dict[str, Any]:
     """The scenarios' description of the melody."""
-    found: dict[str, Any] = station.describe()
-    return found
+    description: dict[str, Any] = station.describe()
+    return description
 
 
 @pytest.fixture(scope="session")

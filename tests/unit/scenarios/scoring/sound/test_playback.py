@@ -22,8 +22,8 @@ def test_the_source_is_never_silent(source: Any) -> None:
 
 
 def test_sound_without_a_fault(heard: Heard, melody: Melody) -> None:
-    found = metrics(values(playback(heard(1.5, (10, 30)), melody), []))
-    assert found == {
+    scored = metrics(values(playback(heard(1.5, (10, 30)), melody), []))
+    assert scored == {
         "time_to_first_sound": pytest.approx(1.5),
         "recognised": 100.0,
         **dict.fromkeys(
@@ -31,28 +31,28 @@ def test_sound_without_a_fault(heard: Heard, melody: Melody) -> None:
         ),
         **dict.fromkeys(("skips", "skipped_time", "repeated_time"), 0.0),
     }
-    assert set(found) == {metric.name for metric in METRICS} - {"look_resolution"}
+    assert set(scored) == {metric.name for metric in METRICS} - {"look_resolution"}
 
 
 def test_silences_are_counted_from_the_first_sound_on(heard: Heard, melody: Melody) -> None:
-    found = playback(heard(2.0, (10, 20), 3.0, (20, 25), 0.5, (25, 30), 0.05, (30, 33)), melody)
-    assert [(round(p.start_s, 2), round(p.end_s, 2)) for p in found.silences] == [(12.0, 15.0), (20.0, 20.5)]
-    assert [round(p.duration_s, 2) for p in found.glitches] == [0.05]
-    assert found.skips == ()
-    scored = metrics(values(found, []))
+    played = playback(heard(2.0, (10, 20), 3.0, (20, 25), 0.5, (25, 30), 0.05, (30, 33)), melody)
+    assert [(round(p.start_s, 2), round(p.end_s, 2)) for p in played.silences] == [(12.0, 15.0), (20.0, 20.5)]
+    assert [round(p.duration_s, 2) for p in played.glitches] == [0.05]
+    assert played.skips == ()
+    scored = metrics(values(played, []))
     assert scored["silence_time"] == pytest.approx(3.5)
     assert scored["silence_longest"] == pytest.approx(3.0)
     assert scored["silence_share"] == pytest.approx(100 * 3.5 / 26.55)
 
 
 def test_a_silence_that_never_ends_lasts_to_the_end(heard: Heard, melody: Melody) -> None:
-    found = playback(heard((0, 5), 20.0), melody)
-    assert [pause.duration_s for pause in found.silences] == [pytest.approx(20.0)]
+    played = playback(heard((0, 5), 20.0), melody)
+    assert [pause.duration_s for pause in played.silences] == [pytest.approx(20.0)]
 
 
 def test_a_silence_that_the_player_knows_nothing_of_is_the_hosts(heard: Heard, melody: Melody) -> None:
-    found = playback(heard((0, 5), 1.0, (5, 10), 0.25, (10, 12), 0.5, (12, 15)), melody)
-    scored = metrics(values(found, [4.9, 13.6]))
+    played = playback(heard((0, 5), 1.0, (5, 10), 0.25, (10, 12), 0.5, (12, 15)), melody)
+    scored = metrics(values(played, [4.9, 13.6]))
     assert scored["silence_time"] == pytest.approx(1.75)
     assert scored["stutter_time"] == pytest.approx(0.25)
     observations = [
@@ -77,38 +77,38 @@ def test_a_silence_that_the_player_knows_nothing_of_is_the_hosts(heard: Heard, m
 def test_a_skip_is_a_jump_of_the_source_and_no_silence(
     heard: Heard, melody: Melody, parts: tuple[Any, ...], jump_s: float
 ) -> None:
-    found = playback(heard(*parts), melody)
-    assert [skip.jump_s for skip in found.skips] == [pytest.approx(jump_s, abs=0.03)]
-    assert found.skips[0].at_s == pytest.approx(10, abs=2.5)
-    assert found.silence_s == pytest.approx(sum(part for part in parts if isinstance(part, float)))
-    scored = metrics(values(found, []))
+    played = playback(heard(*parts), melody)
+    assert [skip.jump_s for skip in played.skips] == [pytest.approx(jump_s, abs=0.03)]
+    assert played.skips[0].at_s == pytest.approx(10, abs=2.5)
+    assert played.silence_s == pytest.approx(sum(part for part in parts if isinstance(part, float)))
+    scored = metrics(values(played, []))
     assert (scored["skipped_time"] > 0, scored["repeated_time"] > 0) == (jump_s > 0, jump_s < 0)
 
 
 def test_the_end_of_the_melody_is_followed_by_its_start(heard: Heard, melody: Melody) -> None:
-    found = playback(heard((230, 250)), melody)
-    assert (found.skips, found.recognised) == ((), 1.0)
+    played = playback(heard((230, 250)), melody)
+    assert (played.skips, played.recognised) == ((), 1.0)
 
 
 def test_many_short_silences_are_no_skips(heard: Heard, melody: Melody) -> None:
     parts = [part for start in range(10, 30) for part in ((start, start + 1), 0.4)]
-    found = playback(heard(*parts), melody)
-    assert len(found.silences) == 20
-    assert found.skips == ()
-    assert found.recognised == 1.0
+    played = playback(heard(*parts), melody)
+    assert len(played.silences) == 20
+    assert played.skips == ()
+    assert played.recognised == 1.0
 
 
 def test_noise_does_not_hide_the_melody(heard: Heard, melody: Melody) -> None:
-    found = playback(heard((10, 20), (25, 40), noise=0.02), melody)
-    assert found.recognised > 0.95
-    assert [skip.jump_s for skip in found.skips] == [pytest.approx(5.0, abs=0.03)]
+    played = playback(heard((10, 20), (25, 40), noise=0.02), melody)
+    assert played.recognised > 0.95
+    assert [skip.jump_s for skip in played.skips] == [pytest.approx(5.0, abs=0.03)]
 
 
 def test_something_else_is_not_recognised(melody: Melody) -> None:
     noise = np.random.default_rng(1).normal(0, 0.1, 10 * RATE_HZ).astype(np.float32)
-    found = playback(Recording(noise, RATE_HZ), melody)
-    assert found.recognised == 0
-    assert found.silences == ()
+    played = playback(Recording(noise, RATE_HZ), melody)
+    assert played.recognised == 0
+    assert played.silences == ()
 
 
 def test_no_sound_at_all(heard: Heard, melody: Melody) -> None:
@@ -117,15 +117,15 @@ def test_no_sound_at_all(heard: Heard, melody: Melody) -> None:
 
 
 def observation(described: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    found = {"event": "sound", "file": "sound.wav", "began": 1000.0, "tapped": 1002.0, "listened_s": 10.0}
-    return found | {"melody": described} | changes
+    fields = {"event": "sound", "file": "sound.wav", "began": 1000.0, "tapped": 1002.0, "listened_s": 10.0}
+    return fields | {"melody": described} | changes
 
 
 def test_the_recording_is_heard_from_the_tap_on(heard: Heard, described: dict[str, Any], tmp_path: Path) -> None:
     file = write_wav(tmp_path / "sound.wav", heard(2.0, 0.7, (0, 12)))
-    found = listen(observation(described), file)
-    assert found.first_sound_s == pytest.approx(0.7)
-    assert found.recording.duration_s == 10.0
+    played = listen(observation(described), file)
+    assert played.first_sound_s == pytest.approx(0.7)
+    assert played.recording.duration_s == 10.0
 
 
 def test_a_recording_that_is_too_short(heard: Heard, described: dict[str, Any], tmp_path: Path) -> None:
