@@ -58,9 +58,9 @@ SAID = (
 
 @pytest.mark.parametrize(("said", "sentence"), SAID)
 def test_one_sentence_says_why_compose_failed(said: str, sentence: str) -> None:
-    found = why_failed(f"Creating mplab_x ...\n{said}")
-    assert found.startswith(sentence)
-    assert "\n" not in found
+    reason = why_failed(f"Creating mplab_x ...\n{said}")
+    assert reason.startswith(sentence)
+    assert "\n" not in reason
 
 
 def test_an_engine_that_does_not_run(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_a_socket_that_one_may_not_use() -> None:
 @contextmanager
 def ordinary_user() -> Iterator[None]:
     """Run as a user without root's permissions, to whom files can be forbidden."""
-    found = os.geteuid()
-    if found == 0:
+    user_id = os.geteuid()
+    if user_id == 0:
         os.seteuid(65534)
     try:
         yield
     finally:
-        os.seteuid(found)
+        os.seteuid(user_id)
 
 
 def test_a_server_without_ssh() -> None:

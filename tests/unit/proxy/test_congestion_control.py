@@ -100,7 +100,7 @@ def test_another_host_is_asked_by_a_container_before_anything_is_started(far: Fa
 
 @pytest.mark.usefixtures("far")
 def test_the_doctor_sees_it_before_there_are_images(tmp_path: Path) -> None:
-    found = examine(DockerStack(StackSettings(f"unix://{tmp_path}/none.sock", congestion_control="cubic")))
-    (finding,) = (one for one in found if one.what == "congestion control")
+    findings = examine(DockerStack(StackSettings(f"unix://{tmp_path}/none.sock", congestion_control="cubic")))
+    (finding,) = (finding for finding in findings if finding.what == "congestion control")
     assert not finding.ok
     assert "allows only reno, bbr" in finding.found

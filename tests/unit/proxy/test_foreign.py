@@ -111,9 +111,9 @@ EXPERIMENT = "mplab: 1\nname: x\ntransports: [sptcp-wifi]\nlinks: [baseline]\nsc
 
 @pytest.fixture(autouse=True)
 def foreign(tmp_path: Path) -> Iterator[None]:
-    with installed(tmp_path / "site") as found:
-        found.add("mplab.proxies", "rented", {"driver": DRIVER})
-        found.register("mplab.proxies", "gone", "no_such:X")
+    with installed(tmp_path / "site") as plugins:
+        plugins.add("mplab.proxies", "rented", {"driver": DRIVER})
+        plugins.register("mplab.proxies", "gone", "no_such:X")
         (tmp_path / "x.yaml").write_text(EXPERIMENT)
         yield
 
@@ -132,9 +132,9 @@ def lab(folder: Path, proxy: str) -> str:
 
 def test_a_lab_file_names_it_and_a_plan_its_locks(tmp_path: Path) -> None:
     file = lab(tmp_path, "{driver: rented, region: north, listen: [192.0.2.1]}")
-    done = mplab("plan", str(tmp_path / "x.yaml"), "--lab", file, "--json")
-    assert done.returncode == 0, done.stderr
-    plan = json.loads(done.stdout)
+    result = mplab("plan", str(tmp_path / "x.yaml"), "--lab", file, "--json")
+    assert result.returncode == 0, result.stderr
+    plan = json.loads(result.stdout)
     assert plan["resources"] == ["rented in north", "virtual-lab"]
     content = plan["lab"]["file"]["proxy"]
     assert content == {"driver": "rented", "listen": ["192.0.2.1"], "region": "north"}
@@ -142,11 +142,11 @@ def test_a_lab_file_names_it_and_a_plan_its_locks(tmp_path: Path) -> None:
 
 def test_doctor_asks_its_driver(tmp_path: Path) -> None:
     file = lab(tmp_path, "{driver: rented, region: north}")
-    done = mplab("doctor", "--lab", file, "--json")
-    checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
+    result = mplab("doctor", "--lab", file, "--json")
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["proxy: region"]["found"] == "no servers in north"
     assert checks["proxy: region"]["remedy"] == f"see {file}"
-    assert done.returncode == 3
+    assert result.returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_doctor_asks_its_driver(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_settings_are_refused_as_those_of_our_own(tmp_path: Path, proxy: str, message: str) -> None:
-    done = mplab("plan", str(tmp_path / "x.yaml"), "--lab", lab(tmp_path, proxy))
-    assert message in done.stderr
-    assert done.returncode in {2, 3}
+    result = mplab("plan", str(tmp_path / "x.yaml"), "--lab", lab(tmp_path, proxy))
+    assert message in result.stderr
+    assert result.returncode in {2, 3}
 
 
 def test_the_verbs_of_a_proxy_ask_its_driver(tmp_path: Path) -> None:
-    with installed(tmp_path / "more") as found:
-        found.add("mplab.proxies", "shared", {"driver": BY_HAND})
+    with installed(tmp_path / "more") as plugins:
+        plugins.add("mplab.proxies", "shared", {"driver": BY_HAND})
         file = lab(tmp_path, "{driver: shared, room: attic}")
         up = mplab("proxy", "up", "--lab", file, "--engine", "upstairs", "--profile", "window", "--json")
         assert (up.returncode, up.stderr.strip()) == (0, "starting upstairs window")
@@ -185,6 +185,6 @@ def test_the_verbs_of_a_proxy_ask_its_driver(tmp_path: Path) -> None:
 
 
 def test_the_verbs_of_containers_are_for_containers(tmp_path: Path) -> None:
-    done = mplab("proxy", "status", "--lab", lab(tmp_path, "{driver: rented, region: north}"))
-    assert done.returncode == 2
-    assert "driver: docker" in done.stderr
+    result = mplab("proxy", "status", "--lab", lab(tmp_path, "{driver: rented, region: north}"))
+    assert result.returncode == 2
+    assert "driver: docker" in result.stderr

@@ -119,10 +119,10 @@ def _translate(text: str, virtual: Path, images: Path, installed: InImages) -> s
 
 def test_compose_runs_what_the_virtual_lab_runs(labs: tuple[Lab, Lab, InImages]) -> None:
     _, images, _ = labs
-    found = {
+    commands = {
         PROGRAM_OF.get(name, name): service["command"] for name, service in SERVICES.items() if "command" in service
     }
-    own = {name: command for name, command in found.items() if name not in OF_DOCKER_ALONE}
+    own = {name: command for name, command in commands.items() if name not in OF_DOCKER_ALONE}
     wanted = {name: [part for part in argv if part != f"/{MPFLEX.name}"] for name, argv in images.commands.items()}
     assert own == wanted
 

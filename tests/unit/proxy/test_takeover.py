@@ -18,20 +18,20 @@ PROXY = DockerProxyFile.model_validate(
 
 
 def test_a_lab_file_says_what_runs_unless_somebody_else_does() -> None:
-    found = StackSettings.of(PROXY)
-    assert (found.engine, found.project, found.listen, found.congestion_control) == (
+    settings = StackSettings.of(PROXY)
+    assert (settings.engine, settings.project, settings.listen, settings.congestion_control) == (
         "ssh://lab@far",
         "two",
         ("203.0.113.5",),
         "",
     )
-    asked = StackSettings.of(PROXY, engine="unix:///x", profiles=["dns"], congestion_control="reno")
-    assert (asked.engine, asked.profiles, asked.congestion_control) == ("unix:///x", ("dns",), "reno")
+    overridden = StackSettings.of(PROXY, engine="unix:///x", profiles=["dns"], congestion_control="reno")
+    assert (overridden.engine, overridden.profiles, overridden.congestion_control) == ("unix:///x", ("dns",), "reno")
 
 
 def test_settings_survive_on_disk() -> None:
-    found = StackSettings.of(PROXY, profiles=["proxy", "dns"])
-    assert StackSettings.read(json.loads(json.dumps(asdict(found)))) == found
+    settings = StackSettings.of(PROXY, profiles=["proxy", "dns"])
+    assert StackSettings.read(json.loads(json.dumps(asdict(settings)))) == settings
 
 
 def test_what_was_never_lent_is_not_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +50,11 @@ def test_a_stack_belongs_to_one_at_a_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_lines_of_a_log_have_their_time() -> None:
-    said = (
+    log = (
         b'2026-11-22T22:49:29.123456789Z {"event": "ready"}\n'
         b"2026-11-22T22:49:30Z no JSON\n"
         b'2026-11-22T22:49:30.5Z {"event": "conn'  # cut off
     )
-    lines = parse_timed(said)
+    lines = parse_timed(log)
     assert [at % 10**10 for at, _ in lines] == [9_123_456_789, 0, 500_000_000]
     assert parse_records(lines) == [{"event": "ready"}]

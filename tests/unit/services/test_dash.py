@@ -45,10 +45,10 @@ def test_clips_are_the_same_each_time_and_made_once(small: Any, tmp_path: Path) 
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         roots.append(small.build_content(tmp_path / name))
-    one, other = (
+    first, second = (
         {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()} for root in roots
     )
-    assert one == other
+    assert first == second
     assert small.build_content(tmp_path / "one") == roots[0]
     assert [path.name for path in (tmp_path / "one").iterdir()] == [roots[0].name]
 
@@ -105,14 +105,14 @@ def context(tmp_path: Path, answer: CommandResult | None = None) -> ServiceConte
 def test_nginx_accepts_the_configuration(dash: SimpleNamespace, small: Any, tmp_path: Path) -> None:
     if NGINX.find() is None or not dash.service.LIBRARY.is_file():
         pytest.skip("nginx or dash.js is missing")
-    given = context(tmp_path)
-    dash.SERVICE.prepare(given)
+    service_context = context(tmp_path)
+    dash.SERVICE.prepare(service_context)
     log = tmp_path / "error.log"
-    blocks = f"events {{}}\nhttp {{\naccess_log off;\n{dash.SERVICE.nginx(given)}\n}}\n"
+    blocks = f"events {{}}\nhttp {{\naccess_log off;\n{dash.SERVICE.nginx(service_context)}\n}}\n"
     (tmp_path / "nginx.conf").write_text(f"pid {tmp_path}/pid;\nerror_log {log};\n{blocks}")
     argv = [str(NGINX.path()), "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-g", f"error_log {log};"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert "syntax is ok" in done.stderr
+    result = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "syntax is ok" in result.stderr
     for host, address in dash.SERVICE.hosts.items():
         assert f"server_name {host};" in blocks
         assert f"listen {address}:443 ssl" in blocks

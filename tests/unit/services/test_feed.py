@@ -123,8 +123,8 @@ def test_what_is_not_understood(
     client: Client, request_line: str, body: bytes | None, status: int, message: str
 ) -> None:
     method, target = request_line.split()
-    found, content = client.ask(method, target, body)
-    assert found == status
+    code, content = client.ask(method, target, body)
+    assert code == status
     assert message in content["error"]
 
 

@@ -36,8 +36,8 @@ class LocalHost:
     def run(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=check)
-        return CommandResult(done.returncode, done.stdout, done.stderr)
+        result = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=check)
+        return CommandResult(result.returncode, result.stdout, result.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -118,15 +118,15 @@ def test_another_server_at_the_port_is_told() -> None:
 def test_the_speech_is_made_once_and_always_the_same(tmp_path: Path, cache: Path) -> None:
     prepared(tmp_path, cache)
     (first,) = cache.glob("turn/speech-*")
-    made = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()}
+    files = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()}
     (tmp_path / "again").mkdir()
     prepared(tmp_path / "again", cache)
-    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()} == made
+    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in first.iterdir()} == files
     (tmp_path / "elsewhere").mkdir()
     prepared(tmp_path / "elsewhere", tmp_path / "cache")
     (second,) = (tmp_path / "cache").glob("turn/speech-*")
     assert {path.name: path.read_bytes() for path in second.iterdir()} == {
-        name: data for name, (data, _) in made.items()
+        name: data for name, (data, _) in files.items()
     }
 
 

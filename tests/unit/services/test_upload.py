@@ -75,8 +75,8 @@ def test_what_arrives_is_logged_while_it_does(port: int, log: Log, server: Modul
         time.sleep(1.2 * server.LOG_EVERY_S)
         sender.shutdown(socket.SHUT_WR)
         assert sender.recv(100) == b"", "no answer: it is not there"
-    found = [(record["event"], record["bytes"]) for record in log() if "bytes" in record]
-    assert found == [("arrived", 3), ("arrived", 6), ("cut", 6)]
+    logged = [(record["event"], record["bytes"]) for record in log() if "bytes" in record]
+    assert logged == [("arrived", 3), ("arrived", 6), ("cut", 6)]
 
 
 @pytest.mark.parametrize("target", ["/files/", "/other/x", "/files/x?offset=-1"])
@@ -86,10 +86,10 @@ def test_what_is_not_a_block(port: int, target: str) -> None:
 
 
 def test_a_sign_of_life(port: int) -> None:
-    found = []
+    statuses = []
     for path in ("/files/", "/"):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         connection.request("GET", path)
-        found.append(connection.getresponse().status)
+        statuses.append(connection.getresponse().status)
         connection.close()
-    assert found == [200, 404]
+    assert statuses == [200, 404]

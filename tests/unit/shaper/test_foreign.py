@@ -217,18 +217,18 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Done]:
             cwd=folder,
         )
     assert child.returncode == 0, child.stderr
-    return {name: Done(**found) for name, found in json.loads(child.stdout.splitlines()[-1]).items()}
+    return {name: Done(**fields) for name, fields in json.loads(child.stdout.splitlines()[-1]).items()}
 
 
 def test_doctor_asks_it(done: dict[str, Done]) -> None:
-    found = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router wifi"]
-    assert found["level"] == "ok"
-    assert found["found"].endswith("box.json shapes port-1")
+    router = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router wifi"]
+    assert router["level"] == "ok"
+    assert router["found"].endswith("box.json shapes port-1")
 
 
 def test_the_example_of_the_manual_is_a_kind_of_router(done: dict[str, Done]) -> None:
-    found = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router vyos"]
-    assert found["found"].startswith("router vyos (vyos@127.0.0.1:1): unreachable")
+    router = {check["name"]: check for check in json.loads(done["doctor"].output)["checks"]}["router vyos"]
+    assert router["found"].startswith("router vyos (vyos@127.0.0.1:1): unreachable")
 
 
 def test_a_plan_names_it_and_what_it_locks(done: dict[str, Done]) -> None:

@@ -52,9 +52,9 @@ def test_a_watch_that_has_died_is_started_again_by_the_next_heartbeat(guard: Gua
 def test_a_watch_that_does_not_start_again_is_an_error(guard: Guard, tmp_path: Path) -> None:
     guard("take", "me", "60")
     make_init(tmp_path, "exit 1")
-    found = guard("beat", "me")
-    assert found.returncode == 5
-    assert found.stderr == f"the dead-man's switch has died and does not start again: {tmp_path / 'init'} start\n"
+    result = guard("beat", "me")
+    assert result.returncode == 5
+    assert result.stderr == f"the dead-man's switch has died and does not start again: {tmp_path / 'init'} start\n"
 
 
 def test_without_room_for_notes_nobody_is_said_to_hold_it(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_without_room_for_notes_nobody_is_said_to_hold_it(tmp_path: Path) -> Non
                 hold.take()
             begin, _, end = str(refused.value).partition(" to: ")
             assert begin == f"router wifi: {notes}/mplab cannot be written"
-            assert end in {f"{said}. Free some space there, then try again" for said in ("I/O error", _FULL)}
+            assert end in {f"{error}. Free some space there, then try again" for error in ("I/O error", _FULL)}
         shell.script(f"rm {notes}/fill")
         assert shell.script(f"ls {notes}/mplab/owner", check=False).exit_code != 0, "nobody holds it"
         machine.communicate()

@@ -56,9 +56,9 @@ def refusal(tmp_path: Path) -> Connect:
 
     def connect(**entry: object) -> str:
         with serving(host_key) as port:
-            given = {"host": "127.0.0.1", "port": port, "host_key": fingerprint(host_key), **entry}
+            settings = {"host": "127.0.0.1", "port": port, "host_key": fingerprint(host_key), **entry}
             with pytest.raises(LabNotReadyError) as caught:
-                SshConnection("router wifi", SshFile.model_validate(given)).connect()
+                SshConnection("router wifi", SshFile.model_validate(settings)).connect()
         return str(caught.value).partition(": ")[2]
 
     return connect

@@ -90,9 +90,9 @@ def test_a_change_keeps_what_waits_where_it_can() -> None:
 def test_filters() -> None:
     by_ip = filter_lines(Selector("wlan0", ip="10.0.0.2"), 1, "u", "d")
     assert by_ip == [
-        f"filter add dev wlan0 {way} protocol ip prio 3 u32 "
+        f"filter add dev wlan0 {direction} protocol ip prio 3 u32 "
         f"match ip {end} 10.0.0.2/32 action mirred egress redirect {to}"
-        for way, end, to in (("ingress", "src", "dev u"), ("egress", "dst", "dev d"))
+        for direction, end, to in (("ingress", "src", "dev u"), ("egress", "dst", "dev d"))
     ]
     by_mac = filter_lines(Selector("wlan0", mac="02:11:22:33:44:55"), 0, "u", "d")
     assert "protocol ipv6 prio 2 u32 match u32 0x02112233 0xffffffff at -8 match u16 0x4455 0xffff at -4" in by_mac[1]
@@ -132,8 +132,8 @@ def test_what_tc_prints_is_read_and_compared() -> None:
     netem = shaped.qdiscs["10:"]
     assert netem.settings == {"limit": 1000, "delay": 34900, "jitter": 5000, "loss": 0.5, "rate": 1e10}
     assert (netem.sent_packets, netem.dropped, netem.waiting) == (334, 7, 5)
-    asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit", "20:": "bfifo limit 150000"}
-    assert differences(asked, 9_185_000, shaped) == []
+    requested = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit", "20:": "bfifo limit 150000"}
+    assert differences(requested, 9_185_000, shaped) == []
     wrong = {"10:": "netem limit 1000 delay 35900us 5000us rate 10gbit", "20:": "codel limit 9", "30:": "x"}
     assert differences(wrong, 9_000_000, shaped) == [
         "rate 9.185e+06 bit/s, 9e+06 requested",
@@ -165,23 +165,23 @@ def test_tcs_own_words_mean_what_was_asked(printed: str, asked: str) -> None:
 
 
 def test_capabilities_and_what_to_install() -> None:
-    found = parse_capabilities(
+    capabilities = parse_capabilities(
         "tc=/sbin/tc\ntc_version=tc utility, iproute2-5.0\ntc_real=/usr/libexec/tc-tiny\nboot=b\ncan=ifb\ncan=htb\n"
         "cannot=netem Error: Specified qdisc kind is unknown. \ncan=clsact\n"
         "offload=flow_offloading_hw\nno_interface=wlan9\nqdisc_at=wlan0 qdisc noqueue 0: root\n"
         "qdisc_at=wlan0 qdisc clsact ffff: parent ffff:fff1\n",
         openwrt=True,
     )
-    assert found.tiny
-    assert found.offloads == ("flow_offloading_hw",)
-    assert list(found.problems()) == [
+    assert capabilities.tiny
+    assert capabilities.offloads == ("flow_offloading_hw",)
+    assert list(capabilities.problems()) == [
         "tc-tiny has no netem: install tc-full: opkg install tc-full (or: apk add tc-full); it said: "
         "Error: Specified qdisc kind is unknown.",
         "no interface wlan9. Run 'ip link' on the machine to list them",
         "wlan0 has a qdisc of another program (clsact ffff:). Switch that program off (sqm? qosify?)",
     ]
     with pytest.raises(LabNotReadyError, match="r: no cake: install kmod-sched-cake"):
-        found.require("r", "cake")
+        capabilities.require("r", "cake")
     assert next(parse_capabilities("tc=\n", openwrt=True).problems()).startswith("no tc of iproute2")
     needs = [Direction(jitter_ms=1, distribution="normal"), Direction(queue=Queue("packets", 1, "codel")), LTE]
     assert wanted_for(needs) == ["codel", "normal"]
@@ -199,13 +199,13 @@ def test_an_interface_without_link_layer_has_no_header_to_take_off() -> None:
 
 
 def test_what_one_call_of_tc_has_tried() -> None:
-    found = parse_capabilities(
+    capabilities = parse_capabilities(
         'tc=/sbin/tc\nboot=b\ncan=ifb\nsaid=Unknown qdisc "cake"\nsaid=hence no options\n'
         "said=Command failed -:12\nsaid=Error: Invalid handle.\nsaid=Command failed -:13\nsaid=Command failed -:27\n",
         openwrt=True,
     )
-    assert found.cannot == {"cake": 'Unknown qdisc "cake" hence no options'}
-    assert {"ifb", "htb", "netem", "fq_codel", "seed", "normal", "clsact", "u32", "mirred"} <= found.can
+    assert capabilities.cannot == {"cake": 'Unknown qdisc "cake" hence no options'}
+    assert {"ifb", "htb", "netem", "fq_codel", "seed", "normal", "clsact", "u32", "mirred"} <= capabilities.can
     without = parse_capabilities("tc=/sbin/tc\ncan=ifb\nsaid=unknown\nsaid=Command failed -:3\n")
     assert without.cannot == {"netem": "unknown"}, "what needs it was not tried"
     assert without.can == {"ifb", "htb", "clsact", "u32", "mirred"}
@@ -215,9 +215,9 @@ def test_a_seed_goes_with_netem_and_is_read_back() -> None:
     assert netem_options(Direction(loss=1.0), 4_000_000_007) == "limit 1000 loss 1% rate 10gbit seed 4000000007"
     assert " seed 7" in change_lines("x", LTE, LTE, 7)[1]
     printed = SHOWN.replace("rate 10Gbit", "seed 4000000007 rate 10Gbit")
-    asked = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}
-    assert differences(asked, 9_185_000, parse_shaped(printed + CLASS)) == []
-    other = {"10:": asked["10:"].replace("4000000007", "5")}
+    requested = {"10:": "netem limit 1000 delay 34900us 5000us loss 0.5% rate 10gbit seed 4000000007"}
+    assert differences(requested, 9_185_000, parse_shaped(printed + CLASS)) == []
+    other = {"10:": requested["10:"].replace("4000000007", "5")}
     assert differences(other, 9_185_000, parse_shaped(printed + CLASS)) == ["netem seed 4e+09, 5 requested"]
 
 
@@ -229,24 +229,28 @@ LINUX = (
 
 
 def test_a_server_shares_a_clsact_and_needs_modules() -> None:
-    found = parse_capabilities(LINUX, openwrt=False)
-    assert found.shared == {"eth0"}
-    assert found.without_header == {"rmnet_data0"}
-    problems = list(found.problems())
+    capabilities = parse_capabilities(LINUX, openwrt=False)
+    assert capabilities.shared == {"eth0"}
+    assert capabilities.without_header == {"rmnet_data0"}
+    problems = list(capabilities.problems())
     assert problems[0].startswith(
         "no netem: it needs the module sch_netem of its kernel (Debian: in linux-image; Ubuntu:"
     )
     assert problems[1] == "eth1 has a qdisc of another program (ingress ffff:). Switch that program off (sqm? qosify?)"
-    assert "tables of distributions (package iproute2)" in found.remedy("pareto")
+    assert "tables of distributions (package iproute2)" in capabilities.remedy("pareto")
     assert parse_capabilities(LINUX, openwrt=True).shared == frozenset()
     assert next(parse_capabilities("tc=\n", openwrt=False).problems()).endswith("the package iproute2")
 
 
 def test_only_what_puts_packets_together_and_is_on_is_switched_off() -> None:
     shown = "eth0 tcp-segmentation-offload\neth0 rx-checksumming\neth1 generic-receive-offload\n"
-    found = parse_offloads(shown, ["eth0", "eth1"])
-    assert (found.on, found.fixed, found.warnings(openwrt=True)) == ({"eth0": ["tso"], "eth1": ["gro"]}, {}, [])
-    back, off = found.switch()
+    offloads = parse_offloads(shown, ["eth0", "eth1"])
+    assert (offloads.on, offloads.fixed, offloads.warnings(openwrt=True)) == (
+        {"eth0": ["tso"], "eth1": ["gro"]},
+        {},
+        [],
+    )
+    back, off = offloads.switch()
     assert off.splitlines() == [
         "ethtool -K 'eth0' tso off >/dev/null || return 1",
         "ethtool -K 'eth1' gro off >/dev/null || return 1",
@@ -259,9 +263,9 @@ def test_a_router_puts_together_what_it_receives_at_any_interface() -> None:
         "lo generic-receive-offload\nwan generic-receive-offload\nwan tcp-segmentation-offload\n"
         "phy0-ap0 generic-segmentation-offload\neth0 generic-receive-offload fixed\n"
     )
-    found = parse_offloads(shown, ["phy0-ap0"])
-    assert found.on == {"wan": ["gro"], "phy0-ap0": ["gso"]}
-    assert found.warnings(openwrt=True) == [
+    offloads = parse_offloads(shown, ["phy0-ap0"])
+    assert offloads.on == {"wan": ["gro"], "phy0-ap0": ["gso"]}
+    assert offloads.warnings(openwrt=True) == [
         "eth0: gro cannot be switched off: packets that it joins are delayed and lost as one"
     ]
     (warning,) = parse_offloads("none\n", ["phy0-ap0"]).warnings(openwrt=True)
@@ -284,23 +288,23 @@ ROOTS = (
 
 
 def test_a_root_qdisc_that_shapes_is_refused_on_a_router_and_a_warning_on_a_server() -> None:
-    found = parse_capabilities(ROOTS, openwrt=True)
-    assert [problem for problem in found.problems() if "root qdisc" in problem] == [
+    capabilities = parse_capabilities(ROOTS, openwrt=True)
+    assert [problem for problem in capabilities.problems() if "root qdisc" in problem] == [
         f"{name} has a root qdisc of another program that shapes ({qdisc}). Switch that program off (sqm?)"
         for name, qdisc in (("wlan0", "cake 20Mbit"), ("eth0", "htb"), ("eth2", "tbf 1Mbit"))
     ]
-    assert found.warnings() == []
+    assert capabilities.warnings() == []
     server = parse_capabilities(ROOTS, openwrt=False)
     assert not any("already" in problem for problem in server.problems())
     assert server.warnings()[0] == "wlan0 has a root qdisc that shapes, too (cake 20Mbit)"
 
 
 def test_tc_full_that_has_no_tables_of_distributions() -> None:
-    said = "No distribution data for normal (/usr/lib/tc//normal.dist: No such file or directory)"
-    found = parse_capabilities(
-        f"tc=/sbin/tc\ntc_real=/usr/libexec/tc-full\ncan=ifb\ncannot=normal {said}\n", openwrt=True
+    error = "No distribution data for normal (/usr/lib/tc//normal.dist: No such file or directory)"
+    capabilities = parse_capabilities(
+        f"tc=/sbin/tc\ntc_real=/usr/libexec/tc-full\ncan=ifb\ncannot=normal {error}\n", openwrt=True
     )
-    assert found.remedy("normal") == (
+    assert capabilities.remedy("normal") == (
         "no normal: OpenWrt's tc-full brings no tables of distributions: copy them from a Linux computer "
-        f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {said}"
+        f"(scp -O /usr/lib/tc/*.dist root@ROUTER:/usr/lib/tc/, after mkdir -p there); it said: {error}"
     )

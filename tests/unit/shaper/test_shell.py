@@ -17,8 +17,8 @@ def shell() -> CommandShell:
 
 
 def test_arguments_output_and_exit_code_come_through(shell: CommandShell) -> None:
-    done = shell.script('echo "$1|$2"; echo bad >&2; return 77', "it's", "two words", check=False)
-    assert (done.exit_code, done.stdout, done.stderr) == (77, "it's|two words\n", "bad\n")
+    result = shell.script('echo "$1|$2"; echo bad >&2; return 77', "it's", "two words", check=False)
+    assert (result.exit_code, result.stdout, result.stderr) == (77, "it's|two words\n", "bad\n")
     assert shell.script("printf 'no newline'").stdout == "no newline"
 
 

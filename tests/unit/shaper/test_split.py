@@ -53,11 +53,11 @@ class Noted:
 
 
 def split(lost: str = "") -> tuple[SplitShaper, list[tuple[Any, ...]]]:
-    told: list[tuple[Any, ...]] = []
+    calls: list[tuple[Any, ...]] = []
     emulated = {"wlan0.up.packets_out": 7, "wlan0.up.kernel_dropped": 2, "wlan0.up.late_packets": 0}
-    emulator = Noted("linkem", told, emulated)
-    tc = Noted("tc", told, {"wlan0.up.packets_out": 5, "wlan0.up.dropped_queue": 2}, lost)
-    return SplitShaper(emulator, tc, ["wlan0"]), told
+    emulator = Noted("linkem", calls, emulated)
+    tc = Noted("tc", calls, {"wlan0.up.packets_out": 5, "wlan0.up.dropped_queue": 2}, lost)
+    return SplitShaper(emulator, tc, ["wlan0"]), calls
 
 
 def test_both_may_warn() -> None:
@@ -65,13 +65,13 @@ def test_both_may_warn() -> None:
 
 
 def test_each_path_goes_to_its_shaper() -> None:
-    shaper, told = split()
+    shaper, calls = split()
     shaper.apply(PATHS, seed=3, core_rtt_ms=80.0)
     shaper.change("wlan0", WIFI.dark())
     shaper.change("rmnet0", LTE.dark())
     shaper.probe(PATHS)
     shaper.clear()
-    assert told == [
+    assert calls == [
         ("linkem", "apply", {"wlan0": OPEN, "rmnet0": LTE}, 3, 80.0),
         ("tc", "apply", {"wlan0": WIFI}, 3, 0.0),
         ("tc", "change", "wlan0", WIFI.dark()),
@@ -93,8 +93,8 @@ def test_both_have_counters_and_the_emulator_is_judged_on_every_path() -> None:
 
 
 def test_a_lost_place_is_said_and_the_rest_is_cleared() -> None:
-    shaper, told = split(lost="was rebooted in the middle")
+    shaper, calls = split(lost="was rebooted in the middle")
     for action in (shaper.check_alive, lambda: shaper.probe(PATHS), shaper.clear):
         with pytest.raises(DeviceError, match="tc: was rebooted in the middle"):
             action()
-    assert told == [("tc", "clear"), ("linkem", "clear")]
+    assert calls == [("tc", "clear"), ("linkem", "clear")]

@@ -59,8 +59,8 @@ scenarios: [download]
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    with installed(tmp_path / "site") as found:
-        yield found
+    with installed(tmp_path / "site") as plugins:
+        yield plugins
 
 
 @pytest.fixture
@@ -80,9 +80,9 @@ def experiment(folder: Path, options: str) -> str:
 
 @pytest.mark.usefixtures("tunnel")
 def test_it_is_planned_with_its_facts(tmp_path: Path) -> None:
-    done = mplab("plan", experiment(tmp_path, "cipher: none"), "--json")
-    assert done.exit_code == 0, done.exception
-    plan = json.loads(done.stdout)
+    result = mplab("plan", experiment(tmp_path, "cipher: none"), "--json")
+    assert result.exit_code == 0, result.exception
+    plan = json.loads(result.stdout)
     assert {cell["transport"] for cell in plan["plan"]["cells"]} == {"sptcp-wifi", "my-tunnel", "my-tunnel-fast"}
     used = {use["label"]: use for use in plan["experiment"]["transports"]}
     assert used["my-tunnel"] == {
@@ -100,7 +100,7 @@ def test_it_is_planned_with_its_facts(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("tunnel")
 def test_it_is_listed() -> None:
-    listed = {one["name"]: one for one in json.loads(mplab("transports", "--json").stdout)}
+    listed = {transport["name"]: transport for transport in json.loads(mplab("transports", "--json").stdout)}
     assert listed["my-tunnel"]["options"]["cipher"]["enum"] == ["none", "fast"]
     assert listed["my-tunnel"]["missing"] == ""
     assert {"mpflex", "mptcp", "sptcp", "sptcp-lte", "sptcp-wifi"} < set(listed)
@@ -108,15 +108,15 @@ def test_it_is_listed() -> None:
 
 
 def checks() -> dict[str, dict[str, str]]:
-    return {one["name"]: one for one in json.loads(mplab("doctor", "--json").stdout)["checks"]}
+    return {check["name"]: check for check in json.loads(mplab("doctor", "--json").stdout)["checks"]}
 
 
 @pytest.mark.usefixtures("tunnel")
 def test_doctor_asks_its_driver() -> None:
-    found = checks()
-    assert found["my-tunnel"]["found"] == "no tunnel device"
-    assert found["my-tunnel"]["remedy"] == "modprobe tunnel"
-    assert {"mptcp", "mptcp-sockets"} <= set(found)
+    findings = checks()
+    assert findings["my-tunnel"]["found"] == "no tunnel device"
+    assert findings["my-tunnel"]["remedy"] == "modprobe tunnel"
+    assert {"mptcp", "mptcp-sockets"} <= set(findings)
 
 
 @pytest.mark.usefixtures("tunnel")
@@ -128,9 +128,9 @@ def test_doctor_asks_its_driver() -> None:
     ],
 )
 def test_wrong_options_are_refused_as_those_of_our_own(tmp_path: Path, options: str, message: str) -> None:
-    done = mplab("plan", experiment(tmp_path, options))
-    assert isinstance(done.exception, InputError)
-    assert message in str(done.exception)
+    result = mplab("plan", experiment(tmp_path, options))
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
 
 
 def test_one_that_cannot_be_imported_harms_only_who_names_it(foreign: Foreign, tmp_path: Path) -> None:
@@ -139,18 +139,18 @@ def test_one_that_cannot_be_imported_harms_only_who_names_it(foreign: Foreign, t
     path = tmp_path / "own.yaml"
     path.write_text(EXPERIMENT.replace(', {my-tunnel: {OPTIONS}}, "my-tunnel:fast"', ""))
     assert mplab("plan", str(path)).exit_code == 0
-    found = checks()
-    assert found["transport my-tunnel"]["level"] == "missing"
-    assert "cannot be imported: RuntimeError: half installed" in found["transport my-tunnel"]["found"]
-    assert found["transport number"]["found"].endswith(
+    findings = checks()
+    assert findings["transport my-tunnel"]["level"] == "missing"
+    assert "cannot be imported: RuntimeError: half installed" in findings["transport my-tunnel"]["found"]
+    assert findings["transport number"]["found"].endswith(
         "is of type int. Derive its class from mplab.drivers.transport.driver.TransportDriver"
     )
-    listed = {one["name"]: one for one in json.loads(mplab("transports", "--json").stdout)}
+    listed = {transport["name"]: transport for transport in json.loads(mplab("transports", "--json").stdout)}
     assert "half installed" in listed["my-tunnel"]["missing"]
     assert "mpflex:minrtt" in names()
-    done = mplab("plan", experiment(tmp_path, "cipher: none"))
-    assert isinstance(done.exception, LabNotReadyError)
-    assert "(of my_tunnel 1.0) cannot be imported" in str(done.exception)
+    result = mplab("plan", experiment(tmp_path, "cipher: none"))
+    assert isinstance(result.exception, LabNotReadyError)
+    assert "(of my_tunnel 1.0) cannot be imported" in str(result.exception)
 
 
 def test_a_driver_is_registered_by_its_own_name(foreign: Foreign) -> None:

@@ -222,8 +222,8 @@ def test_connections_that_keep_to_the_policy_are_proved() -> None:
     ],
 )
 def test_a_policy_that_was_not_kept_is_told(log: Sequence[Record], reason: str) -> None:
-    found = mpflex(policy="example").prove(evidence((*ATTACHED, *log)))
-    assert any(reason in text for text in found), found
+    problems = mpflex(policy="example").prove(evidence((*ATTACHED, *log)))
+    assert any(reason in text for text in problems), problems
 
 
 @pytest.mark.parametrize(
@@ -250,15 +250,18 @@ def test_every_scheduler_is_a_transport_with_a_look_of_its_own() -> None:
     schedulers = MpflexOptions.model_json_schema()["properties"]["scheduler"]["enum"]
     assert list(LOOKS) == schedulers
     assert set(names()) >= {"mpflex", *(f"mpflex:{name}" for name in schedulers)}
-    looks = [*((one.colour, one.marker) for one in DRIVERS.values()), *((k.colour, k.marker) for k in LOOKS.values())]
+    looks = [
+        *((driver.colour, driver.marker) for driver in DRIVERS.values()),
+        *((k.colour, k.marker) for k in LOOKS.values()),
+    ]
     assert len(set(looks)) == len(looks) - 1, "mpflex is mpflex:earliest, and no other two are alike"
 
 
 def test_a_transport_is_made_by_its_name() -> None:
     for scheduler in LOOKS:
-        made = transport_named(f"mpflex:{scheduler}", INTERFACES)
-        assert isinstance(made, Mpflex)
-        assert made.agent_settings().session["scheduler"] == scheduler
+        transport = transport_named(f"mpflex:{scheduler}", INTERFACES)
+        assert isinstance(transport, Mpflex)
+        assert transport.agent_settings().session["scheduler"] == scheduler
     assert transport_named("mpflex", INTERFACES).agent_settings() == mpflex().agent_settings()
     assert transport_named("sptcp-lte", INTERFACES).agent_settings().device == "rmnet0"
 
@@ -285,8 +288,8 @@ def test_a_session_over_both_paths_is_active() -> None:
     ],
 )
 def test_a_session_that_is_not_what_was_asked_is_told(active: Record, reason: str) -> None:
-    found = mpflex().check_active(active)
-    assert any(reason in text for text in found), found
+    problems = mpflex().check_active(active)
+    assert any(reason in text for text in problems), problems
 
 
 def test_private_paths_where_plain_ones_were_asked() -> None:
@@ -316,8 +319,8 @@ def test_a_cell_over_both_paths_is_proved(scheduler: str) -> None:
     ],
 )
 def test_a_cell_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
-    found = mpflex().prove(evidence(**changes))
-    assert any(reason in text for text in found), found
+    problems = mpflex().prove(evidence(**changes))
+    assert any(reason in text for text in problems), problems
 
 
 def test_a_path_may_stall_where_losses_were_asked() -> None:
@@ -362,12 +365,12 @@ def test_what_each_path_carried() -> None:
         {"event": "path", "t": 2.0, "what": "ended", "interface": "wlan0", "incarnation": 1, "client": "default"},
         {"event": "refused", "t": 3.0, "remote": "10.64.1.2:1", "reason": "x"},
     ]
-    found = session_summary(agent, proxy)
-    assert found["paths"] == {
+    summary = session_summary(agent, proxy)
+    assert summary["paths"] == {
         "rmnet0": {"bytes_up": 0, "bytes_down": 60, "copied_up": 0, "copied_down": 40},
         "wlan0": {"bytes_up": 180, "bytes_down": 340, "copied_up": 0, "copied_down": 7},
     }
-    assert [(e["interface"], e["what"]) for e in found["events"]] == [("wlan0", "attached"), ("rmnet0", "attached")]
+    assert [(e["interface"], e["what"]) for e in summary["events"]] == [("wlan0", "attached"), ("rmnet0", "attached")]
 
 
 def test_no_session_no_summary() -> None:

@@ -45,12 +45,12 @@ def test_without_agent_or_interfaces_nothing_is_possible() -> None:
 
 
 def test_without_root_apps_take_a_proxy_and_sockets_are_bound() -> None:
-    found = chances(PhoneFacts(rooted=False, kernel=UPSTREAM))
-    assert {name: chance.how for name, chance in found.items()} == {
+    by_name = chances(PhoneFacts(rooted=False, kernel=UPSTREAM))
+    assert {name: chance.how for name, chance in by_name.items()} == {
         name: "" if name == "mptcp" else "socks" for name in DRIVERS
     }
-    assert "Linux 5.7" in found["mpflex"].note
-    assert found["sptcp"].note == ""
+    assert "Linux 5.7" in by_name["mpflex"].note
+    assert by_name["sptcp"].note == ""
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,8 @@ def test_mptcp_over_both_paths_is_proved() -> None:
     ],
 )
 def test_mptcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
-    found = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**changes))
-    assert any(reason in text for text in found), found
+    problems = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**changes))
+    assert any(reason in text for text in problems), problems
 
 
 def test_a_short_connection_needs_no_second_subflow() -> None:
@@ -127,8 +127,8 @@ def test_single_path_tcp_is_proved() -> None:
     ],
 )
 def test_single_path_tcp_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
-    found = make_transport("sptcp-wifi", None, INTERFACES).prove(sptcp_evidence(**changes))
-    assert any(reason in text for text in found), found
+    problems = make_transport("sptcp-wifi", None, INTERFACES).prove(sptcp_evidence(**changes))
+    assert any(reason in text for text in problems), problems
 
 
 @pytest.mark.parametrize(
@@ -143,8 +143,8 @@ def test_single_path_tcp_that_was_not_is_told(changes: dict[str, Any], reason: s
 def test_tcp_over_the_default_route_that_was_not_is_told(changes: dict[str, Any], reason: str) -> None:
     transport = make_transport("sptcp", None, INTERFACES)
     assert transport.prove(sptcp_evidence()) == []
-    found = transport.prove(sptcp_evidence(**changes))
-    assert any(reason in text for text in found), found
+    problems = transport.prove(sptcp_evidence(**changes))
+    assert any(reason in text for text in problems), problems
 
 
 def test_the_default_route_is_cellular_while_the_phone_has_no_wifi_and_then_alone() -> None:
@@ -152,8 +152,8 @@ def test_the_default_route_is_cellular_while_the_phone_has_no_wifi_and_then_alon
     lost_signal_first = Disturbances([Outage("wlan0", 90.0, 110.0)], absences=[Outage("wlan0", 100.0, 110.0)])
     for begin_s, right in ((89.0, False), (95.0, False), (100.0, True), (109.0, True), (110.5, False)):
         flows = (subflow("wlan0", **at(50.0)), subflow("rmnet0", **at(begin_s)))
-        found = transport.prove(sptcp_evidence(subflows=flows, disturbances=lost_signal_first))
-        assert found == ([] if right else ["1 connections began on another interface than wlan0 while it was up"])
+        problems = transport.prove(sptcp_evidence(subflows=flows, disturbances=lost_signal_first))
+        assert problems == ([] if right else ["1 connections began on another interface than wlan0 while it was up"])
     moved = Disturbances(rerouted_s=80.0)
     assert transport.prove(sptcp_evidence(subflows=(subflow("rmnet0", **at(81.0)),), disturbances=moved)) == []
 
@@ -176,9 +176,9 @@ def at(time_s: float, duration_s: float = 4.0) -> dict[str, Any]:
 )
 def test_mptcp_is_not_blamed_for_an_outage_that_was_asked(changes: dict[str, Any]) -> None:
     transport = make_transport("mptcp", None, INTERFACES)
-    whole = {"connections": (connection(**at(50.0)),)}
-    assert transport.prove(mptcp_evidence(**whole | changes, disturbances=OUT)) == []
-    assert transport.prove(mptcp_evidence(**whole | changes)) != []
+    fields = {"connections": (connection(**at(50.0)),)}
+    assert transport.prove(mptcp_evidence(**fields | changes, disturbances=OUT)) == []
+    assert transport.prove(mptcp_evidence(**fields | changes)) != []
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def test_mptcp_is_not_blamed_for_an_outage_that_was_asked(changes: dict[str, Any
     ],
 )
 def test_an_outage_is_no_excuse_for_what_was_before_or_after(changes: dict[str, Any], reason: str) -> None:
-    whole = {"connections": (connection(**at(50.0)),)}
-    found = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**whole | changes, disturbances=OUT))
-    assert len(found) == 1
-    assert reason in found[0]
+    fields = {"connections": (connection(**at(50.0)),)}
+    problems = make_transport("mptcp", None, INTERFACES).prove(mptcp_evidence(**fields | changes, disturbances=OUT))
+    assert len(problems) == 1
+    assert reason in problems[0]
 
 
 def test_connections_follow_the_default_route_that_was_moved() -> None:
