@@ -65,13 +65,13 @@ def test_what_linkem_cannot_do(tmp_path: Path, wifi: str, message: str) -> None:
 
 
 def test_what_comes_later_counts_too(tmp_path: Path) -> None:
-    (found,) = refused(
+    (message,) = refused(
         tmp_path,
         "{down: 1 Mbit/s, up: 1 Mbit/s, rtt: 9 ms}",
         "at: 7 s, path: wifi, up: {queue: {discipline: cake}}",
         "at: 9 s, path: wifi, loss: 1 %",
     )
-    assert found.startswith("wifi at 7 s, up: ")
+    assert message.startswith("wifi at 7 s, up: ")
 
 
 def test_a_shaper_without_traces(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_a_shaper_without_traces(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "t.down").write_text("5\n", encoding="utf-8")
     assert refused(links, "{down: {trace: t.down}, up: 1 Mbit/s, rtt: 9 ms}") == []
-    (found,) = refusals(load_link("mine", links), replace(LINKEM, traces=False))
-    assert found.endswith("cannot play packet-delivery traces (trace t.down)")
+    (message,) = refusals(load_link("mine", links), replace(LINKEM, traces=False))
+    assert message.endswith("cannot play packet-delivery traces (trace t.down)")
     (tmp_path / "traces" / "fast.down").write_text("1\n" * 42, encoding="utf-8")
     assert refused(links, "{down: {trace: fast.down}, up: 1 Mbit/s, rtt: 9 ms}") == [
         "wifi, down: trace fast.down offers 505.344 Mbit/s in the mean: "

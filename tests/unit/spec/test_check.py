@@ -59,8 +59,8 @@ def test_each_kind_of_problem(text: str, line: str) -> None:
 
 def test_good_data_gives_the_model() -> None:
     document = parse_yaml(b"count: 3\nmany: [{speed: 2}]\n", "f")
-    found = Checker(document).model(Outer, document.data)
-    assert found == Outer.model_validate({"count": 3, "many": [{"speed": 2.0}]})
+    model = Checker(document).model(Outer, document.data)
+    assert model == Outer.model_validate({"count": 3, "many": [{"speed": 2.0}]})
 
 
 def test_all_problems_are_raised_at_once() -> None:

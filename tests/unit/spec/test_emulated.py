@@ -32,21 +32,21 @@ def use(tmp_path: Path, phone: str) -> LabUse:
 
 
 def test_the_emulated_phone_is_a_lab_of_its_own(tmp_path: Path) -> None:
-    found = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
-    assert found.kind == "emulated"
-    assert found.android
-    assert ADB in programs_of_lab(found)
-    assert found.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
+    lab = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
+    assert lab.kind == "emulated"
+    assert lab.android
+    assert ADB in programs_of_lab(lab)
+    assert lab.where() == {"wlan0": "linkem", "rmnet0": "linkem"}
     assert not VIRTUAL.android
 
 
 def test_apps_are_chosen_in_the_lab_file_or_are_the_first(tmp_path: Path) -> None:
-    found = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
-    chosen, first = android_app(found, "messenger"), next(iter(android_apps("facebook").values()))
+    lab = use(tmp_path, "{driver: emulated, app_of: {messenger: signal}}")
+    chosen, first = android_app(lab, "messenger"), next(iter(android_apps("facebook").values()))
     assert chosen is not None
     assert chosen.package == "org.thoughtcrime.securesms"
-    assert android_app(found, "facebook") == first
-    assert android_app(found, "download") is None
+    assert android_app(lab, "facebook") == first
+    assert android_app(lab, "download") is None
     assert android_app(VIRTUAL, "messenger") is None
 
 
@@ -54,20 +54,20 @@ def test_apps_are_chosen_in_the_lab_file_or_are_the_first(tmp_path: Path) -> Non
     ("model", "reason"), [("android-13", ""), ("mptcp-095", "out-of-tree 0.95"), ("android-10", "no Multipath TCP")]
 )
 def test_a_kernel_without_mptcp_costs_that_transport_alone(tmp_path: Path, model: str, reason: str) -> None:
-    found = use(tmp_path, f"{{driver: emulated, model: {model}}}")
-    assert reason in missing_on_phone(found, "mptcp")
-    assert bool(missing_on_phone(found, "mptcp")) == bool(reason)
-    assert missing_on_phone(found, "mpflex") == ""
+    lab = use(tmp_path, f"{{driver: emulated, model: {model}}}")
+    assert reason in missing_on_phone(lab, "mptcp")
+    assert bool(missing_on_phone(lab, "mptcp")) == bool(reason)
+    assert missing_on_phone(lab, "mpflex") == ""
     file = tmp_path / "tiny.yaml"
     file.write_text(EXPERIMENT)
-    plan = plan_of(load_experiment(file, catalog=catalog(), lab=found))
+    plan = plan_of(load_experiment(file, catalog=catalog(), lab=lab))
     assert ("mptcp" in {skipped.transport for skipped in plan.skipped}) >= bool(reason)
     assert "sptcp-wifi" in {cell.transport for cell in plan.cells}
 
 
 def test_a_scenario_without_an_android_app_is_refused(tmp_path: Path) -> None:
     known = catalog()
-    left: dict[str, Any] = {name: found for name, found in known.android.items() if name != "dropbox"}
+    left: dict[str, Any] = {name: apps for name, apps in known.android.items() if name != "dropbox"}
     file = tmp_path / "tiny.yaml"
     file.write_text(EXPERIMENT)
     without = Catalog(known.transports, known.scenarios, known.links_dir, known.shapers, left)
@@ -94,16 +94,16 @@ scenarios: [download]
 
 
 def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
-    found = use(tmp_path, WITHOUT_ROOT)
-    assert found.unrooted
+    lab = use(tmp_path, WITHOUT_ROOT)
+    assert lab.unrooted
     assert not use(tmp_path, "{driver: emulated, model: android-16}").unrooted, "it is said, never assumed"
     assert not VIRTUAL.unrooted
     file = tmp_path / "tiny.yaml"
     file.write_text(EXPERIMENT.replace("sptcp-wifi, mptcp", "sptcp, sptcp-lte, mpflex, mptcp").replace(", dropbox", ""))
-    plan = plan_of(load_experiment(file, catalog=catalog(), lab=found))
+    plan = plan_of(load_experiment(file, catalog=catalog(), lab=lab))
     assert {cell.transport for cell in plan.cells} == {"sptcp", "sptcp-lte", "mpflex"}
     assert [skipped.transport for skipped in plan.skipped] == ["mptcp"]
-    assert "no MPTCP endpoint can be added" in missing_on_phone(found, "mptcp")
+    assert "no MPTCP endpoint can be added" in missing_on_phone(lab, "mptcp")
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_a_phone_without_root_runs_what_needs_none(tmp_path: Path) -> None:
 def test_the_doctor_tells_a_phone_without_root_from_one_that_lacks_it(
     tmp_path: Path, phone: str, level: str, words: str
 ) -> None:
-    found = use(tmp_path, phone)
-    assert found.file is not None
-    checks = {check.name: check for check in examine_lab(found.file, "lab.yaml")}
+    lab = use(tmp_path, phone)
+    assert lab.file is not None
+    checks = {check.name: check for check in examine_lab(lab.file, "lab.yaml")}
     if "phone one: root" not in checks:
         pytest.skip("not installed: what an emulated phone is made of")
     root = checks["phone one: root"]

@@ -11,9 +11,9 @@ from mplab.userfiles.lab import LabFile, load_lab
 
 def written(tmp_path: Path) -> tuple[Path, LabFile]:
     file = tmp_path / "Bench 1.yaml"
-    done = CliRunner().invoke(app, ["init", "--lab", str(file)])
-    assert done.exit_code == 0
-    assert "mplab doctor --lab" in done.stdout.replace("\n", " ")
+    result = CliRunner().invoke(app, ["init", "--lab", str(file)])
+    assert result.exit_code == 0
+    assert "mplab doctor --lab" in result.stdout.replace("\n", " ")
     return file, load_lab(file)
 
 
@@ -31,9 +31,9 @@ def test_what_it_has_as_comments_is_allowed_too(tmp_path: Path) -> None:
     file, _ = written(tmp_path)
     lines = []
     for line in file.read_text().splitlines():
-        begin, _, rest = line.partition("# ")
-        option = not begin.strip() and rest.split(":")[0].strip().isidentifier() and begin
-        lines.append(begin + rest if option and "known_hosts" not in rest and "lte" not in rest else line)
+        begin, _, comment = line.partition("# ")
+        option = not begin.strip() and comment.split(":")[0].strip().isidentifier() and begin
+        lines.append(begin + comment if option and "known_hosts" not in comment and "lte" not in comment else line)
     file.write_text("\n".join(lines).replace("SHA256:…", "SHA256:" + "A" * 43))
     router = load_lab(file).routers["wifi"]
     assert isinstance(router, RouterFile)
@@ -46,7 +46,7 @@ def test_what_it_has_as_comments_is_allowed_too(tmp_path: Path) -> None:
 def test_doctor_reads_strictly(tmp_path: Path) -> None:
     file, _ = written(tmp_path)
     file.write_text(file.read_text().replace("flow_offload", "flow_ofload"))
-    done = CliRunner().invoke(app, ["doctor", "--lab", str(file)])
-    assert type(done.exception).__name__ == "InputError"
-    assert "flow_ofload" in str(done.exception)
-    assert "Did you mean 'flow_offload'?" in str(done.exception)
+    result = CliRunner().invoke(app, ["doctor", "--lab", str(file)])
+    assert type(result.exception).__name__ == "InputError"
+    assert "flow_ofload" in str(result.exception)
+    assert "Did you mean 'flow_offload'?" in str(result.exception)

@@ -115,15 +115,15 @@ def problems_of(
 def test_what_a_path_cannot_be_is_said_with_the_place(load: Load, tmp_path: Path, catalog: Catalog) -> None:
     cake = "{down: {rate: 1 Mbit/s, queue: {discipline: cake}}, up: 1 Mbit/s, rtt: 40 ms}"
     assert problems_of(load, catalog, tmp_path, wifi=cake) == ""
-    found = problems_of(load, catalog, tmp_path, lte=cake)
-    assert "links[0]: link 'mine': lte, down: the link emulator of the virtual lab has no queue discipline" in found
-    assert "example.yaml:" in found
+    message = problems_of(load, catalog, tmp_path, lte=cake)
+    assert "links[0]: link 'mine': lte, down: the link emulator of the virtual lab has no queue discipline" in message
+    assert "example.yaml:" in message
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "walk.down").write_text("1\n2\n3\n")
     trace = "{down: {trace: walk.down}, up: 1 Mbit/s, rtt: 40 ms}"
     assert problems_of(load, catalog, tmp_path, lte=trace) == ""
-    found = problems_of(load, catalog, tmp_path, wifi=trace)
-    assert "wifi, down: router wifi (tc) cannot play packet-delivery traces (trace walk.down)" in found
+    message = problems_of(load, catalog, tmp_path, wifi=trace)
+    assert "wifi, down: router wifi (tc) cannot play packet-delivery traces (trace walk.down)" in message
 
 
 REAL = """\
@@ -145,12 +145,12 @@ def test_a_real_phone_has_paths_that_are_shaped_by_nobody(tmp_path: Path) -> Non
 
 def test_what_nobody_shapes_is_left_as_it_is(load: Load, tmp_path: Path, catalog: Catalog) -> None:
     assert problems_of(load, catalog, tmp_path, lte=AS_IT_IS, text=REAL) == ""
-    found = problems_of(load, catalog, tmp_path, text=REAL)
-    assert found.count("\n") == 0, "both directions are alike: one line"
+    message = problems_of(load, catalog, tmp_path, text=REAL)
+    assert message.count("\n") == 0, "both directions are alike: one line"
     assert (
         "example.yaml:4: links[0]: link 'mine': lte, down: nothing shapes this path of one, since the lab file has no "
         "'lte' for it: found 1 Mbit/s, delay 20 ms; allowed: unlimited, rtt 0 ms (an unshaped path)"
-    ) in found
+    ) in message
     loses = "{down: {rate: unlimited, loss: 1 %}, up: unlimited, rtt: 0 ms}"
     assert "found unlimited, delay 0 ms, loss 1 %; allowed" in problems_of(
         load, catalog, tmp_path, lte=loses, text=REAL

@@ -47,23 +47,23 @@ def test_keys_are_inherited_and_own_ones_win(write: Write, catalog: Catalog) -> 
         "experiments/own.yaml",
         "mplab: 1\nname: own\nextends: ../common/base.yaml\ntolerance: {rate: 5 %}\nlinks: [slow]\ntags: [three]\n",
     )
-    found = load_experiment(own, catalog=catalog)
-    assert (found.name, found.title) == ("own", "own"), "name and title are a file's own"
-    assert (found.seed, found.repetitions) == (7, 3)
-    assert (found.tolerance.rtt_percent, found.tolerance.rate_percent) == (20, 5), "mappings are merged"
-    assert ([link.name for link in found.links], found.tags) == (["slow"], ("three",)), "lists are replaced"
-    assert [use.label for use in found.transports] == ["sptcp-wifi", "mptcp"]
-    assert [parent.name for parent in found.parents] == ["base.yaml"]
-    assert found.record().extends == ("base.yaml",)
+    experiment = load_experiment(own, catalog=catalog)
+    assert (experiment.name, experiment.title) == ("own", "own"), "name and title are a file's own"
+    assert (experiment.seed, experiment.repetitions) == (7, 3)
+    assert (experiment.tolerance.rtt_percent, experiment.tolerance.rate_percent) == (20, 5), "mappings are merged"
+    assert ([link.name for link in experiment.links], experiment.tags) == (["slow"], ("three",)), "lists are replaced"
+    assert [use.label for use in experiment.transports] == ["sptcp-wifi", "mptcp"]
+    assert [parent.name for parent in experiment.parents] == ["base.yaml"]
+    assert experiment.record().extends == ("base.yaml",)
 
 
 def test_several_files_in_a_row(write: Write, catalog: Catalog) -> None:
     write("base.yaml", BASE)
     write("deep/middle.yaml", "mplab: 1\nextends: ../base.yaml\nseed: 8\nrepetitions: 4\n")
     own = write("own.yaml", "mplab: 1\nname: own\nextends: deep/middle.yaml\nseed: 9\n")
-    found = load_experiment(own, catalog=catalog)
-    assert (found.seed, found.repetitions, found.tolerance.rtt_percent) == (9, 4, 20)
-    assert [parent.name for parent in found.parents] == ["middle.yaml", "base.yaml"]
+    experiment = load_experiment(own, catalog=catalog)
+    assert (experiment.seed, experiment.repetitions, experiment.tolerance.rtt_percent) == (9, 4, 20)
+    assert [parent.name for parent in experiment.parents] == ["middle.yaml", "base.yaml"]
 
 
 def test_a_lab_file_is_sought_beside_the_file_that_names_it(write: Write, catalog: Catalog) -> None:
@@ -111,8 +111,8 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def run_of(experiment: Experiment, root: Path) -> RunDirectory:
-    kept = kept_files(experiment.parents, experiment.given)
-    return RunDirectory.create(root, experiment.name, experiment.source, b"", kept)
+    files = kept_files(experiment.parents, experiment.given)
+    return RunDirectory.create(root, experiment.name, experiment.source, b"", files)
 
 
 def test_a_run_directory_is_enough_to_read_it_again(write: Write, catalog: Catalog, tmp_path: Path) -> None:

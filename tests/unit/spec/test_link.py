@@ -162,9 +162,9 @@ PAPERS: dict[str, tuple[tuple[float | None, ...], ...]] = {
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_conditions_of_the_papers(name: str) -> None:
     link = load_link(name, LINKS)
-    for path, said in zip((link.wifi, link.lte), PAPERS[name], strict=True):
-        assert (path.down_kbps, path.up_kbps, path.rtt_ms, path.down.loss_percent) == said
-        assert path.up.loss_percent == said[-1]
+    for path, expected in zip((link.wifi, link.lte), PAPERS[name], strict=True):
+        assert (path.down_kbps, path.up_kbps, path.rtt_ms, path.down.loss_percent) == expected
+        assert path.up.loss_percent == expected[-1]
 
 
 def test_the_sweeps_of_the_papers_are_whole() -> None:

@@ -51,13 +51,13 @@ def test_every_key_of_a_table_is_in_the_manual(heading: str, model: type[BaseMod
 
 
 def test_defaults_are_those_of_the_manual() -> None:
-    said = {**table("key"), **table("key of a path", LINKS)}
+    documented = {**table("key"), **table("key of a path", LINKS)}
     schema = {**experiment_schema()["properties"], **link_schema()["$defs"]["PathFile"]["properties"]}
-    required = {key for key, default in said.items() if default == "required"}
+    required = {key for key, default in documented.items() if default == "required"}
     assert required == {key for key, entry in schema.items() if "default" not in entry}
-    for key in said.keys() - required - {"title", "tolerance", "hooks", "stop"}:
+    for key in documented.keys() - required - {"title", "tolerance", "hooks", "stop"}:
         default = schema[key]["default"]
-        assert said[key] == ("none" if default in (None, "", {"failures": None}) else str(default)), key
+        assert documented[key] == ("none" if default in (None, "", {"failures": None}) else str(default)), key
 
 
 def test_examples_are_yaml_that_mplab_reads() -> None:
@@ -77,9 +77,9 @@ def test_the_links_of_an_experiment_are_good(load: Callable[..., Experiment], ca
     path = load().path
     text = path.read_text(encoding="utf-8").replace("links: [baseline]\n", EXAMPLES[4])
     path.write_text(text, encoding="utf-8")
-    found = load_experiment(path, catalog=replace(catalog, links_dir=links_dir)).links
-    assert len(found) == 1 + 11 + 1 + 1 + 2
-    assert found[-1].name == "short-queue-50"
+    links = load_experiment(path, catalog=replace(catalog, links_dir=links_dir)).links
+    assert len(links) == 1 + 11 + 1 + 1 + 2
+    assert links[-1].name == "short-queue-50"
 
 
 def test_the_example_of_an_inherited_experiment_is_good(load: Callable[..., Experiment], catalog: Catalog) -> None:
@@ -87,18 +87,18 @@ def test_the_example_of_an_inherited_experiment_is_good(load: Callable[..., Expe
     base.rename(base.parent / "nightly.yaml")
     path = base.parent / "nightly-long.yaml"
     path.write_text(EXAMPLES[1], encoding="utf-8")
-    found = load_experiment(path, catalog=catalog)
-    assert (found.name, found.repetitions, found.seed) == ("nightly-long", 50, 3)
-    assert (found.tolerance.rtt_percent, found.tolerance.rate_percent) == (1, 5)
+    experiment = load_experiment(path, catalog=catalog)
+    assert (experiment.name, experiment.repetitions, experiment.seed) == ("nightly-long", 50, 3)
+    assert (experiment.tolerance.rtt_percent, experiment.tolerance.rate_percent) == (1, 5)
 
 
 def test_the_example_of_variables_is_good(catalog: Catalog, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(f"mplab: 1\nname: x\ntransports: [sptcp-wifi]\n{EXAMPLES[2]}", encoding="utf-8")
-    found = load_experiment(path, catalog=catalog, given={"phone": "hand", "size": "5 MB"})
-    assert (found.title, found.notes) == ("Downloads of 5 MB", "Measured by hand; ${size} stays as it is.")
-    assert found.scenario("several").record().parameters["sizes"] == ["10 kB", "1 MB"]
-    assert found.links[0].wifi.rtt_ms == 50.0
+    experiment = load_experiment(path, catalog=catalog, given={"phone": "hand", "size": "5 MB"})
+    assert (experiment.title, experiment.notes) == ("Downloads of 5 MB", "Measured by hand; ${size} stays as it is.")
+    assert experiment.scenario("several").record().parameters["sizes"] == ["10 kB", "1 MB"]
+    assert experiment.links[0].wifi.rtt_ms == 50.0
 
 
 def test_the_link_examples_are_good(catalog: Catalog) -> None:

@@ -96,18 +96,18 @@ def test_variants_of_a_transport_are_drawn_apart(load: Load) -> None:
 
 def test_a_scheduler_after_the_name_is_the_option(load: Load) -> None:
     short, long = load(transports="[mpflex:minrtt]"), load(transports="[{mpflex: {scheduler: minrtt}}]")
-    (one,), (other,) = short.transports, long.transports
-    assert (one.label, other.label) == ("mpflex-minrtt", "mpflex")
-    assert (one.name, one.options) == (other.name, other.options) == ("mpflex", one.options)
-    assert one.record().options["scheduler"] == "minrtt"
-    assert (one.title, one.colour, one.marker) == (other.title, other.colour, other.marker)
+    (shorthand,), (mapping,) = short.transports, long.transports
+    assert (shorthand.label, mapping.label) == ("mpflex-minrtt", "mpflex")
+    assert (shorthand.name, shorthand.options) == (mapping.name, mapping.options) == ("mpflex", shorthand.options)
+    assert shorthand.record().options["scheduler"] == "minrtt"
+    assert (shorthand.title, shorthand.colour, shorthand.marker) == (mapping.title, mapping.colour, mapping.marker)
 
 
 def test_each_scheduler_is_drawn_in_the_same_way_whatever_stands_beside_it(load: Load) -> None:
     backup = "{mpflex:backup: {primary: lte}}"
     alone, among = load(transports="[mpflex:txdelay]"), load(transports=f"[mptcp, mpflex, {backup}, mpflex:txdelay]")
-    (one,), (*others, same) = alone.transports, among.transports
-    assert (one.title, one.colour, one.marker) == (same.title, same.colour, same.marker)
+    (single,), (*others, same) = alone.transports, among.transports
+    assert (single.title, single.colour, single.marker) == (same.title, same.colour, same.marker)
     assert [use.title for use in others] == ["Multipath TCP", "MPFlex", "MPFlex backup"]
     assert others[2].record().options["primary"] == "lte"
     assert len({use.colour for use in among.transports}) == len({use.marker for use in among.transports}) == 4

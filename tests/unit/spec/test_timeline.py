@@ -31,15 +31,15 @@ def test_nothing_happens(tmp_path: Path) -> None:
 
 
 def test_values_hold_until_the_next_change(tmp_path: Path) -> None:
-    told = story(tmp_path, "at: 10 s, path: wifi, loss: 5 %", "at: 20 s, path: wifi, loss: 1 %")
-    (loss,) = (line for line in told.lines if line.changes)
+    timeline = story(tmp_path, "at: 10 s, path: wifi, loss: 5 %", "at: 20 s, path: wifi, loss: 1 %")
+    (loss,) = (line for line in timeline.lines if line.changes)
     assert (loss.path, loss.quantity) == ("wifi", "loss")
     assert [loss.at(time_s) for time_s in (0.0, 9.9, 10.0, 19.9, 22.0)] == [0.0, 0.0, 5.0, 5.0, 1.0]
-    assert told.ends_s > 20.0
+    assert timeline.ends_s > 20.0
 
 
 def test_a_path_is_out_until_interface_and_radio_are_on(tmp_path: Path) -> None:
-    told = story(
+    timeline = story(
         tmp_path,
         "at: 10 s, path: wifi, radio: off",
         "at: 15 s, path: wifi, interface: down",
@@ -49,17 +49,17 @@ def test_a_path_is_out_until_interface_and_radio_are_on(tmp_path: Path) -> None:
         "at: 40 s, path: lte, interface: down",
         "at: 50 s, path: wifi, multipath: backup",
     )
-    assert told.outages["wifi"] == ((10.0, 25.0), (30.0, 32.0))
-    assert told.outages["lte"] == ((40.0, told.ends_s),)
-    assert told.marks == ((50.0, "wifi", "multipath backup"),)
+    assert timeline.outages["wifi"] == ((10.0, 25.0), (30.0, 32.0))
+    assert timeline.outages["lte"] == ((40.0, timeline.ends_s),)
+    assert timeline.marks == ((50.0, "wifi", "multipath backup"),)
 
 
 def test_a_trace_is_told_by_its_rate_over_time(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     trace = [*range(0, 1000, 2), *range(1000, 2001, 10)]
     (tmp_path / "traces" / "t.down").write_text("\n".join(map(str, trace)), encoding="utf-8")
-    told = story(tmp_path, paths=PATHS.replace("8 Mbit/s", "{trace: t.down}"))
-    (rate,) = (line for line in told.lines if (line.path, line.quantity, line.ways) == ("wifi", "rate", ("down",)))
-    assert told.ends_s == 2.0
+    timeline = story(tmp_path, paths=PATHS.replace("8 Mbit/s", "{trace: t.down}"))
+    (rate,) = (line for line in timeline.lines if (line.path, line.quantity, line.ways) == ("wifi", "rate", ("down",)))
+    assert timeline.ends_s == 2.0
     assert rate.at(0.5) == pytest.approx(500 * 1504 * 8 / 1000)
     assert rate.at(1.5) == pytest.approx(100 * 1504 * 8 / 1000)

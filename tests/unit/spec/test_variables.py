@@ -57,9 +57,9 @@ def test_what_takes_its_place(text: str, value: object) -> None:
 def test_a_given_value_goes_before_the_file_s() -> None:
     text = "vars: {n: 3, m: 4}\na: ${n}\nb: ${m}\n"
     read = document(text)
-    made = fill(read, [read], {"n": 5})
-    assert (made.document.data["a"], made.document.data["b"]) == (5, 4)
-    assert made.values == {"n": 5, "m": 4}
+    filled = fill(read, [read], {"n": 5})
+    assert (filled.document.data["a"], filled.document.data["b"]) == (5, 4)
+    assert filled.values == {"n": 5, "m": 4}
 
 
 def test_one_without_a_value_has_to_be_given() -> None:
@@ -94,8 +94,8 @@ def test_variables_cannot_make_a_small_file_large() -> None:
 
 
 def test_values_on_the_command_line_are_yaml() -> None:
-    given = parse_given(["size=1 MB", "often=3", "sizes=[1 kB, 2 kB]", "exact=true", 'text="3"', "until=06:00"])
-    assert given == {
+    values = parse_given(["size=1 MB", "often=3", "sizes=[1 kB, 2 kB]", "exact=true", 'text="3"', "until=06:00"])
+    assert values == {
         "size": "1 MB",
         "often": 3,
         "sizes": ["1 kB", "2 kB"],
@@ -150,11 +150,11 @@ def test_an_experiment_with_variables(load: Load, catalog: Catalog, tmp_path: Pa
         "transports": "\n  - ${name}",
         "title": "${often} times ${name}",
     }
-    found = load(**keys)
-    assert found.repetitions == 3
-    assert found.scenario("download").record().parameters["sizes"] == ["1 kB", "2 kB"]
-    assert (found.title, [use.name for use in found.transports]) == ("3 times mptcp", ["mptcp"])
-    described = found.record()
+    experiment = load(**keys)
+    assert experiment.repetitions == 3
+    assert experiment.scenario("download").record().parameters["sizes"] == ["1 kB", "2 kB"]
+    assert (experiment.title, [use.name for use in experiment.transports]) == ("3 times mptcp", ["mptcp"])
+    described = experiment.record()
     assert (described.variables, described.given) == (
         {"sizes": ["1 kB", "2 kB"], "often": 3, "name": "mptcp"},
         (),

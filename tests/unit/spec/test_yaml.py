@@ -47,32 +47,32 @@ def refusal(source: bytes) -> str:
     ],
 )
 def test_scalars_follow_the_core_schema_of_yaml_1_2(text: str, value: object) -> None:
-    found = document(f"key: {text}\n").data["key"]
-    assert found == value
-    assert type(found) is type(value)
+    parsed = document(f"key: {text}\n").data["key"]
+    assert parsed == value
+    assert type(parsed) is type(value)
 
 
 def test_every_key_and_item_knows_its_line() -> None:
-    found = document("a: 1\nb:\n  - x\n  - c: 2\n    d:\n      3\n")
-    assert found.data == {"a": 1, "b": ["x", {"c": 2, "d": 3}]}
-    assert found.line(("a",)) == 1
-    assert found.line(("b",)) == 2
-    assert found.line(("b", 0)) == 3
-    assert found.line(("b", 1, "c")) == 4
-    assert found.line(("b", 1, "d")) == 5
-    assert found.line(("b", 1, "d", "deeper")) == 5
-    assert found.line(("elsewhere",)) == 1
+    parsed = document("a: 1\nb:\n  - x\n  - c: 2\n    d:\n      3\n")
+    assert parsed.data == {"a": 1, "b": ["x", {"c": 2, "d": 3}]}
+    assert parsed.line(("a",)) == 1
+    assert parsed.line(("b",)) == 2
+    assert parsed.line(("b", 0)) == 3
+    assert parsed.line(("b", 1, "c")) == 4
+    assert parsed.line(("b", 1, "d")) == 5
+    assert parsed.line(("b", 1, "d", "deeper")) == 5
+    assert parsed.line(("elsewhere",)) == 1
 
 
 def test_flow_collections_and_a_byte_order_mark() -> None:
-    found = parse_yaml("\ufeff{a: [1, {b: 2}], c: {}}".encode(), "x.yaml")
-    assert found.data == {"a": [1, {"b": 2}], "c": {}}
+    parsed = parse_yaml("\ufeff{a: [1, {b: 2}], c: {}}".encode(), "x.yaml")
+    assert parsed.data == {"a": [1, {"b": 2}], "c": {}}
 
 
 def test_the_first_of_two_equal_keys_counts_and_both_are_named() -> None:
-    found = document("a: 1\nb: {c: 1}\nb:\n  c: 2\n  c: 3\na: 4\n")
-    assert found.data == {"a": 1, "b": {"c": 1}}
-    lines = [problem.render() for problem in sorted(found.problems)]
+    parsed = document("a: 1\nb: {c: 1}\nb:\n  c: 2\n  c: 3\na: 4\n")
+    assert parsed.data == {"a": 1, "b": {"c": 1}}
+    lines = [problem.render() for problem in sorted(parsed.problems)]
     assert lines[0] == "x.yaml:3: key 'b' is given twice (first in line 2)"
     assert lines[-1] == "x.yaml:6: key 'a' is given twice (first in line 1)"
 
@@ -107,18 +107,18 @@ def test_what_is_refused(source: bytes, message: str) -> None:
 @given(st.binary(max_size=200) | st.text(alphabet="ab:-[]{}#&*!|>'\"%@,? \n\t1", max_size=80).map(str.encode))
 def test_any_bytes_are_a_document_or_an_input_error(source: bytes) -> None:
     try:
-        found = parse_yaml(source, "x.yaml")
+        parsed = parse_yaml(source, "x.yaml")
     except InputError as error:
         assert str(error).startswith("x.yaml:")  # noqa: PT017 - refusing is right as well
     else:
-        assert () in found.lines
+        assert () in parsed.lines
 
 
 def test_a_file_is_read_with_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(b"a: 1\r\n")
-    found = load_yaml(path)
-    assert (found.data, found.source, found.file) == ({"a": 1}, b"a: 1\r\n", str(path))
+    parsed = load_yaml(path)
+    assert (parsed.data, parsed.source, parsed.file) == ({"a": 1}, b"a: 1\r\n", str(path))
 
 
 def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
