@@ -24,12 +24,12 @@ def resolve(name: str) -> object:
     parts = ["mplab", *name.split(".")]
     for length in range(len(parts), 1, -1):
         try:
-            found: object = importlib.import_module(".".join(parts[:length]))
+            resolved: object = importlib.import_module(".".join(parts[:length]))
         except ModuleNotFoundError:
             continue
         for attribute in parts[length:]:
-            found = getattr(found, attribute)
-        return found
+            resolved = getattr(resolved, attribute)
+        return resolved
     raise AttributeError(name)
 
 

@@ -43,7 +43,9 @@ def test_a_folder_stands_alone(name: str) -> None:
         assert {module.split(".")[1] for module in ours} <= LOWER, path.name
         shared = ("mplab.scenarios.base", package)
         scenarios = [module for module in ours if module.startswith("mplab.scenarios")]
-        assert [module for module in scenarios if not f"{module}.".startswith(tuple(f"{one}." for one in shared))] == []
+        assert [
+            module for module in scenarios if not f"{module}.".startswith(tuple(f"{prefix}." for prefix in shared))
+        ] == []
 
 
 @pytest.mark.parametrize("name", scenario_names())

@@ -29,10 +29,16 @@ def test_both_browsers_tell_the_same() -> None:
     chromium = {"level": "SEVERE", "source": "network", "timestamp": 1500, "message": "https://x/ - 404"}
     assert from_chromium([chromium]) == [ConsoleEntry(1.5, "error", "network", "https://x/ - 404")]
     frame = {"url": "https://x/a.js", "lineNumber": 3, "columnNumber": 1}
-    said = {"type": "console", "level": "warn", "timestamp": 1500, "text": "hm", "stackTrace": {"callFrames": [frame]}}
+    logged = {
+        "type": "console",
+        "level": "warn",
+        "timestamp": 1500,
+        "text": "hm",
+        "stackTrace": {"callFrames": [frame]},
+    }
     thrown = {"type": "javascript", "level": "error", "timestamp": 1600, "text": None}
     events = [
-        {"method": "log.entryAdded", "params": said},
+        {"method": "log.entryAdded", "params": logged},
         {"method": "browsingContext.load", "params": {}},
         {"method": "log.entryAdded", "params": thrown},
     ]

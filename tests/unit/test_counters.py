@@ -33,16 +33,16 @@ Inter-|   Receive                                        |  Transmit
 
 
 def test_interfaces_have_frames_and_bytes_of_both_ways() -> None:
-    found = parse_interfaces(DEV)
-    assert len(found) == 2 * 4
-    assert (found["wlan0.rx_bytes"], found["wlan0.rx_packets"]) == (12345678, 999)
-    assert (found["wlan0.tx_bytes"], found["wlan0.tx_packets"]) == (54321, 777)
+    counters = parse_interfaces(DEV)
+    assert len(counters) == 2 * 4
+    assert (counters["wlan0.rx_bytes"], counters["wlan0.rx_packets"]) == (12345678, 999)
+    assert (counters["wlan0.tx_bytes"], counters["wlan0.tx_packets"]) == (54321, 777)
 
 
 def test_an_interface_whose_counters_the_phone_hides_has_no_traffic() -> None:
-    found = parse_interfaces(DEV)
-    after = {**found, "wlan0.rx_bytes": found["wlan0.rx_bytes"] + 500}
-    assert traffic(found, after, ["wlan0", "rmnet0"]) == {
+    before = parse_interfaces(DEV)
+    after = {**before, "wlan0.rx_bytes": before["wlan0.rx_bytes"] + 500}
+    assert traffic(before, after, ["wlan0", "rmnet0"]) == {
         "wlan0": {"bytes_up": 0, "bytes_down": 500, "packets_up": 0, "packets_down": 0}
     }
     assert traffic({}, {}, ["wlan0"]) == {}

@@ -23,17 +23,17 @@ LOAD = {"method": "browsingContext.load", "params": {"context": "c", "timestamp"
 
 
 def test_a_request_is_told_from_its_begin_to_its_end() -> None:
-    told = from_bidi([BEGUN, ENDED, LOAD], context="c")
-    assert [item["method"] for item in told] == [
+    events = from_bidi([BEGUN, ENDED, LOAD], context="c")
+    assert [item["method"] for item in events] == [
         "Network.requestWillBeSent",
         "Network.responseReceived",
         "Network.dataReceived",
         "Network.loadingFinished",
         "Page.loadEventFired",
     ]
-    assert told[1]["params"]["response"]["connectionReused"] is False
-    assert told[3]["params"] == {"requestId": "1", "encodedDataLength": 620, "timestamp": 2.4}
-    assert told[4]["params"] == {"timestamp": 3.0}
+    assert events[1]["params"]["response"]["connectionReused"] is False
+    assert events[3]["params"] == {"requestId": "1", "encodedDataLength": 620, "timestamp": 2.4}
+    assert events[4]["params"] == {"timestamp": 3.0}
 
 
 def test_a_connection_is_reused_when_none_was_made() -> None:
@@ -42,8 +42,8 @@ def test_a_connection_is_reused_when_none_was_made() -> None:
 
 
 def test_requests_of_frames_are_the_pages_and_their_load_events_are_not() -> None:
-    told = from_bidi([BEGUN, ENDED, LOAD], context="the page")
-    assert told == from_bidi([BEGUN, ENDED], context="c")
+    events = from_bidi([BEGUN, ENDED, LOAD], context="the page")
+    assert events == from_bidi([BEGUN, ENDED], context="c")
 
 
 def test_requests_of_the_browser_itself_are_left_out() -> None:
@@ -55,8 +55,8 @@ def test_what_the_page_has_just_brought_is_not_told_again_but_what_was_kept_befo
     again = event("network.responseCompleted", "2", response=response(fromCache=True, bodySize=0, bytesReceived=0))
     begun = event("network.beforeRequestSent", "2")
     assert from_bidi([BEGUN, ENDED, begun, again, LOAD], context="c") == from_bidi([BEGUN, ENDED, LOAD], context="c")
-    told = from_bidi([begun, again], context="c")
-    assert told[1]["params"]["response"]["fromDiskCache"] is True
+    events = from_bidi([begun, again], context="c")
+    assert events[1]["params"]["response"]["fromDiskCache"] is True
 
 
 def test_a_request_is_unfinished_until_it_ends_or_fails() -> None:

@@ -78,12 +78,12 @@ class Use:
 @cache
 def drivers() -> dict[str, tuple[Plugin, ...]]:
     """Return the product's own drivers by name; of two kinds with one name, both."""
-    found: dict[str, tuple[Plugin, ...]] = {}
+    by_name: dict[str, tuple[Plugin, ...]] = {}
     for registry in (TRANSPORTS, SHAPERS, PHONES, PROXIES):
         for name, plugin in registry.plugins.items():
             if not plugin.foreign:
-                found[name] = (*found.get(name, ()), plugin)
-    return found
+                by_name[name] = (*by_name.get(name, ()), plugin)
+    return by_name
 
 
 def identifiers(node: ast.AST) -> Iterator[str]:
@@ -140,7 +140,7 @@ def is_word(use: Use) -> bool:
 
 
 def excepted(use: Use) -> bool:
-    return any(use.name == name and use.file.startswith(place) for name, place in EXCEPTIONS)
+    return any(use.name == name and use.file.startswith(prefix) for name, prefix in EXCEPTIONS)
 
 
 def test_a_driver_is_named_only_in_its_package(uses: list[Use]) -> None:

@@ -49,24 +49,24 @@ def play(ending: Ending, outcomes: str, *, duration_s: float = 1.0, first: int =
     plan = make_plan(experiment(scenarios=2, transports=2, links=1, repetitions=2))
     todo = plan.cells[first:]
     watch = EndingWatch(ending, plan, todo)
-    for done, (spec, outcome) in enumerate(zip(todo, outcomes, strict=True)):
+    for completed, (spec, outcome) in enumerate(zip(todo, outcomes, strict=True)):
         if cut := watch.before(spec):
-            assert cut.cells == [cell.id for cell in todo[done:]]
-            return done, cut
+            assert cut.cells == [cell.id for cell in todo[completed:]]
+            return completed, cut
         watch.finished(spec, {".": "ok", "F": "failed"}[outcome], duration_s)
     return len(todo), None
 
 
 def test_failures_in_a_row_end_a_run() -> None:
-    done, cut = play(Ending(failures=3), "F.FFF...")
-    assert (done, cut.reason if cut else "") == (5, "3 cells in a row were not ok (stop: failures: 3)")
+    completed, cut = play(Ending(failures=3), "F.FFF...")
+    assert (completed, cut.reason if cut else "") == (5, "3 cells in a row were not ok (stop: failures: 3)")
     assert play(Ending(failures=3), "FF.FF.FF") == (8, None)
     assert play(Ending(), "FFFFFFFF") == (8, None)
 
 
 def test_a_block_that_would_not_end_in_time_is_not_begun() -> None:
-    done, cut = play(Ending(max_s=60), "........", duration_s=20)
-    assert done == 4
+    completed, cut = play(Ending(max_s=60), "........", duration_s=20)
+    assert completed == 4
     assert cut is not None
     assert cut.reason.startswith("block 2 takes about 80 s, and ")
     assert play(Ending(max_s=600), "........", duration_s=20) == (8, None)
@@ -81,25 +81,25 @@ def test_the_first_block_is_always_run_and_so_is_what_is_left_of_one() -> None:
 def looked(ending: Ending, enough_after: int, *, first: int = 0) -> tuple[list[int], int, Cut | None]:
     """Run five blocks of two cells; return the blocks at each `look`, the number of cells and the cause of the end."""
     plan = make_plan(experiment(scenarios=1, transports=2, links=1, repetitions=5))
-    asked: list[int] = []
+    checked: list[int] = []
 
     def look(blocks: int) -> IntervalCheck:
-        asked.append(blocks)
+        checked.append(blocks)
         return IntervalCheck(blocks >= enough_after, f"± {blocks} %", {"widths": [blocks]})
 
     todo = plan.cells[first:]
     watch = EndingWatch(ending, plan, todo, look)
-    for done, spec in enumerate(todo):
+    for completed, spec in enumerate(todo):
         if cut := watch.before(spec):
-            return asked, done, cut
+            return checked, completed, cut
         watch.finished(spec, "ok", 1.0)
-    return asked, len(todo), None
+    return checked, len(todo), None
 
 
 def test_a_run_that_has_told_enough_ends_between_blocks() -> None:
     ending = Ending(interval=IntervalRule("time", 5.0, "medians", 3, (), ()))
-    asked, done, cut = looked(ending, enough_after=4)
-    assert (asked, done) == ([3, 4], 8), "from the third block on, between blocks alone"
+    checked, completed, cut = looked(ending, enough_after=4)
+    assert (checked, completed) == ([3, 4], 8), "from the third block on, between blocks alone"
     assert cut is not None
     assert cut.reason == "± 4 %, after 4 blocks (stop: interval)"
     assert (len(cut.cells), cut.interval) == (2, {"widths": [4]})
@@ -116,8 +116,8 @@ def events(cut: bool) -> list[RunEvent]:
 
 
 def test_what_was_left_out_by_the_runs_own_rules_is_no_failure() -> None:
-    found = RunProgress.from_events(events(cut=True))
-    assert (found.good, found.cut, found.left_out, found.remaining) == (True, "time", 1, 1)
+    progress = RunProgress.from_events(events(cut=True))
+    assert (progress.good, progress.cut, progress.left_out, progress.remaining) == (True, "time", 1, 1)
     assert not RunProgress.from_events(events(cut=False)).good
     resumed = RunProgress.from_events([*events(cut=True), RunResumed()])
     assert (resumed.cut, resumed.left_out) == ("", 0)

@@ -41,9 +41,13 @@ def mplab(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProc
 
 
 def test_all_four_are_listed_and_can_be_imported(site: Path, tmp_path: Path) -> None:
-    done = mplab(site, tmp_path, "plugins", "--check", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    own = {(one["kind"], one["name"]) for one in json.loads(done.stdout) if one["distribution"] == "mplab-example 1.0"}
+    result = mplab(site, tmp_path, "plugins", "--check", "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
+    own = {
+        (plugin["kind"], plugin["name"])
+        for plugin in json.loads(result.stdout)
+        if plugin["distribution"] == "mplab-example 1.0"
+    }
     assert own == {
         ("transport", "small-packets"),
         ("scenario", "first-byte"),
@@ -54,18 +58,18 @@ def test_all_four_are_listed_and_can_be_imported(site: Path, tmp_path: Path) -> 
 
 def test_transport_and_scenario_are_planned(site: Path, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(EXPERIMENT)
-    done = mplab(site, tmp_path, "plan", str(tmp_path / "x.yaml"), "--json")
-    assert done.returncode == 0, done.stderr
-    planned = json.loads(done.stdout)
+    result = mplab(site, tmp_path, "plan", str(tmp_path / "x.yaml"), "--json")
+    assert result.returncode == 0, result.stderr
+    planned = json.loads(result.stdout)
     assert {cell["transport"] for cell in planned["plan"]["cells"]} == {"sptcp-wifi", "small-packets"}
     assert {cell["scenario"] for cell in planned["plan"]["cells"]} == {"first-byte"}
 
 
 def test_wrong_options_are_refused_with_their_line(site: Path, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(EXPERIMENT.replace("mtu: 600", "mtu: 100"))
-    done = mplab(site, tmp_path, "plan", str(tmp_path / "x.yaml"))
-    assert done.returncode == 2
-    assert "x.yaml:4: transports[1].small-packets.mtu" in done.stderr
+    result = mplab(site, tmp_path, "plan", str(tmp_path / "x.yaml"))
+    assert result.returncode == 2
+    assert "x.yaml:4: transports[1].small-packets.mtu" in result.stderr
 
 
 def test_the_router_is_shaped_and_restored(site: Path, tmp_path: Path) -> None:
@@ -75,8 +79,8 @@ def test_the_router_is_shaped_and_restored(site: Path, tmp_path: Path) -> None:
         "wifi: {down: 5 Mbit/s, up: 1 Mbit/s, rtt: 20 ms}\nlte: {down: unlimited, up: unlimited, rtt: 0 ms}\n"
     )
     arguments = ["shape", str(tmp_path / "lab.yaml"), "one", "--link", str(tmp_path / "slow.yaml"), "--seconds", "0.1"]
-    done = mplab(site, tmp_path, "router", *arguments)
-    assert done.returncode == 0, done.stderr
+    result = mplab(site, tmp_path, "router", *arguments)
+    assert result.returncode == 0, result.stderr
     (shaped,) = json.loads((tmp_path / "shaped.json").read_text()).values()
     assert shaped["down"]["rate_kbps"] == 5000
     assert (tmp_path / "calls").read_text() == "restored\n"
@@ -84,14 +88,14 @@ def test_the_router_is_shaped_and_restored(site: Path, tmp_path: Path) -> None:
 
 def test_doctor_checks_the_router(site: Path, tmp_path: Path) -> None:
     (tmp_path / "lab.yaml").write_text(LAB.replace("COMMAND", str(tmp_path / "router.sh")))
-    done = mplab(site, tmp_path, "doctor", "--lab", str(tmp_path / "lab.yaml"), "--json")
-    (own,) = (one for one in json.loads(done.stdout)["checks"] if one["name"] == "router wifi")
+    result = mplab(site, tmp_path, "doctor", "--lab", str(tmp_path / "lab.yaml"), "--json")
+    (own,) = (check for check in json.loads(result.stdout)["checks"] if check["name"] == "router wifi")
     assert own["level"] == "ok"
 
 
 def test_its_own_tests_pass(site: Path) -> None:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(SUITE), str(SUITE)]
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=SUITE, env=environment)
-    assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=SUITE, env=environment)
+    assert result.returncode == 0, result.stdout
+    assert "4 passed" in result.stdout

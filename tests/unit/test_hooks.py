@@ -40,8 +40,8 @@ def log(runner: HookRunner, cell: str = "") -> str:
 
 
 def of_cell(runner: HookRunner, name: str, outcome: str = "") -> str:
-    asked: dict[str, Any] = {"name": name, "cell": CELL, "attempt": 2, "outcome": outcome}
-    return str(runner.answer(asked)["problem"])
+    request: dict[str, Any] = {"name": name, "cell": CELL, "attempt": 2, "outcome": outcome}
+    return str(runner.answer(request)["problem"])
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_what_hooks_are_told_and_where_their_words_go(tmp_path: Path) -> None:
         assert of_cell(runner, "before_cell") == ""
         assert of_cell(runner, "after_cell", "invalid") == ""
         runner.outcome = "ok"
-    said = [line for line in log(runner).splitlines() if not line.startswith("#")]
-    assert said == [f"before_run|{run}||None|", f"after_run|{run}||None|ok"]
-    said = [line for line in log(runner, CELL).splitlines() if not line.startswith("#")]
-    assert said == [f"before_cell|{run}|{CELL}|2|", f"after_cell|{run}|{CELL}|2|invalid"]
+    output = [line for line in log(runner).splitlines() if not line.startswith("#")]
+    assert output == [f"before_run|{run}||None|", f"after_run|{run}||None|ok"]
+    output = [line for line in log(runner, CELL).splitlines() if not line.startswith("#")]
+    assert output == [f"before_cell|{run}|{CELL}|2|", f"after_cell|{run}|{CELL}|2|invalid"]
 
 
 def test_a_run_does_not_begin_when_its_hook_fails(tmp_path: Path) -> None:

@@ -26,11 +26,11 @@ for what in sys.argv[1:]:
 
 def inside(answers: HostServer, *questions: str) -> list[str]:
     """Return the lines of a process that asks `questions`."""
-    given = answers.inherited()
+    inherited = answers.inherited()
     process = subprocess.Popen(
         [sys.executable, "-c", INSIDE, *questions],
-        env={"PYTHONPATH": ":".join(sys.path), **given.environment},
-        pass_fds=given.descriptors,
+        env={"PYTHONPATH": ":".join(sys.path), **inherited.environment},
+        pass_fds=inherited.descriptors,
         stdout=subprocess.PIPE,
         text=True,
     )

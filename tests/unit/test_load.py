@@ -35,17 +35,17 @@ def write_proc(folder: Path, *, pressure: str | None) -> Path:
 
 def test_the_counters_are_read(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=0.50 avg300=0.10 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=9\n"
-    found = sample(proc := write_proc(tmp_path, pressure=text))
-    assert steal_s(proc) == found.steal_s
-    assert (found.programs_s, found.total_s, found.steal_s) == (15.0, 100.0, 3.0)
-    assert found.own_s == 11.0
-    assert found.pressure_s == 2.5
+    counters = sample(proc := write_proc(tmp_path, pressure=text))
+    assert steal_s(proc) == counters.steal_s
+    assert (counters.programs_s, counters.total_s, counters.steal_s) == (15.0, 100.0, 3.0)
+    assert counters.own_s == 11.0
+    assert counters.pressure_s == 2.5
 
 
 def test_a_kernel_without_pressure_is_borne(tmp_path: Path) -> None:
-    found = sample(write_proc(tmp_path, pressure=None))
-    assert found.pressure_s is None
-    assert between(found, replace(found, t=found.t + 1, total_s=102.0), cpus=2).pressure_percent is None
+    counters = sample(write_proc(tmp_path, pressure=None))
+    assert counters.pressure_s is None
+    assert between(counters, replace(counters, t=counters.t + 1, total_s=102.0), cpus=2).pressure_percent is None
 
 
 def test_this_host_can_be_read() -> None:

@@ -50,10 +50,10 @@ def test_an_unexpected_one_leaves_its_traceback_without_variables_in_a_file(caps
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert str(logs.traceback_file()) in err
-    kept = logs.traceback_file().read_text()
-    assert "ValueError: no such thing" in kept
-    assert "in fail" in kept
-    assert "s3cr3t" not in kept + err
+    traceback = logs.traceback_file().read_text()
+    assert "ValueError: no such thing" in traceback
+    assert "in fail" in traceback
+    assert "s3cr3t" not in traceback + err
 
 
 def test_the_file_of_tracebacks_begins_again_at_1_mb() -> None:
@@ -70,7 +70,7 @@ def test_a_command_that_meets_a_defect_says_where_the_traceback_is() -> None:
         "main.app = lambda: {}['missing']\n"
         "main.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=CHECKOUT)
-    assert done.returncode == 1
-    assert done.stderr == f"mplab: unexpected error: KeyError: 'missing'. Report it with {logs.traceback_file()}\n"
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=CHECKOUT)
+    assert result.returncode == 1
+    assert result.stderr == f"mplab: unexpected error: KeyError: 'missing'. Report it with {logs.traceback_file()}\n"
     assert "KeyError: 'missing'" in logs.traceback_file().read_text()

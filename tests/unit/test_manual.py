@@ -151,15 +151,15 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
-    found: dict[str, int] = {}
-    made = set()
+    counts: dict[str, int] = {}
+    slugs = set()
     for title in re.findall(r"^#+ (.+)$", _BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "").lower()
         slug = re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-")
-        count = found.get(slug, 0)
-        made.add(f"{slug}-{count}" if count else slug)
-        found[slug] = count + 1
-    return made
+        count = counts.get(slug, 0)
+        slugs.add(f"{slug}-{count}" if count else slug)
+        counts[slug] = count + 1
+    return slugs
 
 
 WHOLE = [

@@ -94,14 +94,14 @@ def test_transports_are_compared_like_for_like(size: dict[str, int]) -> None:
     seeds: dict[tuple[int, str, str], set[int]] = {}
     for cell in make_plan(experiment(**size)).cells:
         seeds.setdefault((cell.block, cell.scenario, cell.link), set()).add(cell.seed)
-    assert all(len(found) == 1 for found in seeds.values())
+    assert all(len(cell_seeds) == 1 for cell_seeds in seeds.values())
     assert len(set.union(*seeds.values())) == len(seeds)
 
 
 def test_another_seed_gives_another_order_and_other_cell_seeds() -> None:
-    one, two = make_plan(experiment(seed=1)).cells, make_plan(experiment(seed=2)).cells
-    assert [cell.id[5:] for cell in one] != [cell.id[5:] for cell in two]
-    assert not {cell.seed for cell in one} & {cell.seed for cell in two}
+    first, second = make_plan(experiment(seed=1)).cells, make_plan(experiment(seed=2)).cells
+    assert [cell.id[5:] for cell in first] != [cell.id[5:] for cell in second]
+    assert not {cell.seed for cell in first} & {cell.seed for cell in second}
 
 
 def test_blocks_differ_in_order() -> None:
@@ -170,15 +170,15 @@ def test_the_hash_stays_with_what_does_not(change: dict[str, Any]) -> None:
 
 def test_skipped_transports_are_left_out_with_the_reason() -> None:
     both = (transport("mptcp"), transport("mptcp-lte"), transport("sptcp-wifi"))
-    asked = replace(experiment(), transports=both)
-    plan = make_plan(asked, skipped={"mptcp": "no net.mptcp in this kernel", "quic": "not asked for"})
+    requested = replace(experiment(), transports=both)
+    plan = make_plan(requested, skipped={"mptcp": "no net.mptcp in this kernel", "quic": "not asked for"})
     assert {cell.transport for cell in plan.cells} == {"sptcp-wifi"}
     assert [asdict(item) for item in plan.skipped] == [
         {"transport": "mptcp", "reason": "no net.mptcp in this kernel"},
         {"transport": "mptcp-lte", "reason": "no net.mptcp in this kernel"},
     ]
     assert plan.cells[0].index == 1
-    only_one = make_plan(asked, skipped={"mptcp-lte": "no second path"})
+    only_one = make_plan(requested, skipped={"mptcp-lte": "no second path"})
     assert {cell.transport for cell in only_one.cells} == {"mptcp", "sptcp-wifi"}
 
 
@@ -193,9 +193,9 @@ def test_the_estimate_adds_up_scenarios_and_overhead() -> None:
 
 
 def test_the_plan_as_json() -> None:
-    found: Any = json_of(make_plan(ONE))
-    assert set(found) == {"cells", "estimate_s", "skipped"}
-    assert list(found["cells"][0]) == [
+    content: Any = json_of(make_plan(ONE))
+    assert set(content) == {"cells", "estimate_s", "skipped"}
+    assert list(content["cells"][0]) == [
         *("id", "index", "block", "scenario", "transport", "link", "repetition", "seed", "hash"),
     ]
 
@@ -252,20 +252,28 @@ def combinations(plan: Plan) -> set[tuple[str, str, str]]:
 def test_a_matrix_leaves_combinations_out_of_every_block() -> None:
     everything = combinations(make_plan(experiment()))
     without = Matrix(exclude=(Cells(scenario=("s1",), link=("l0",)), Cells(transport=("t[12]",), link=("l1",))))
-    left = {one for one in everything if one[::2] != ("s1", "l0") and (one[1] == "t0" or one[2] == "l0")}
+    left = {
+        combination
+        for combination in everything
+        if combination[::2] != ("s1", "l0") and (combination[1] == "t0" or combination[2] == "l0")
+    }
     plan = some(matrix=without)
     assert combinations(plan) == left
     assert Counter(cell.block for cell in plan.cells) == dict.fromkeys((1, 2, 3), len(left))
     within = Matrix(include=(Cells(link=("l0",)), Cells(scenario=("s0",), transport=("t*",), link=("l1",))))
-    assert combinations(some(matrix=within)) == {one for one in everything if one[2] == "l0" or one[0] == "s0"}
+    assert combinations(some(matrix=within)) == {
+        combination for combination in everything if combination[2] == "l0" or combination[0] == "s0"
+    }
     both = Matrix(include=(Cells(link=("l0",)),), exclude=(Cells(transport=("t0",)),))
-    assert combinations(some(matrix=both)) == {one for one in everything if one[2] == "l0" and one[1] != "t0"}
+    assert combinations(some(matrix=both)) == {
+        combination for combination in everything if combination[2] == "l0" and combination[1] != "t0"
+    }
 
 
 def test_a_matrix_without_a_cell_that_this_lab_can_run() -> None:
-    asked = replace(experiment(), matrix=Matrix(include=(Cells(transport=("t0",)),)))
+    requested = replace(experiment(), matrix=Matrix(include=(Cells(transport=("t0",)),)))
     with pytest.raises(LabNotReadyError, match=r"no cell that can run in this lab without t0 \(no kernel\)"):
-        make_plan(asked, skipped={"t0": "no kernel"})
+        make_plan(requested, skipped={"t0": "no kernel"})
 
 
 orders = st.permutations(FACTORS).flatmap(lambda factors: st.integers(1, 3).map(lambda most: factors[:most]))
@@ -273,14 +281,14 @@ orders = st.permutations(FACTORS).flatmap(lambda factors: st.integers(1, 3).map(
 
 @given(sizes, orders)
 def test_what_is_grouped_is_switched_least(size: dict[str, int], factors: list[Factor]) -> None:
-    asked = experiment(**size)
-    plan = make_plan(replace(asked, grouped_by=tuple(factors)))
-    assert combinations(plan) == combinations(make_plan(asked))
+    requested = experiment(**size)
+    plan = make_plan(replace(requested, grouped_by=tuple(factors)))
+    assert combinations(plan) == combinations(make_plan(requested))
     for block in range(1, size["repetitions"] + 1):
         levels = [tuple(getattr(cell, factor) for factor in factors) for cell in plan.cells if cell.block == block]
         for depth in range(1, len(factors) + 1):
             outer = [level[:depth] for level in levels]
-            switches = sum(one != other for one, other in pairwise(outer))
+            switches = sum(before != after for before, after in pairwise(outer))
             assert switches == len(set(outer)) - 1
 
 

@@ -25,8 +25,8 @@ class Toy:
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    with installed(tmp_path / "foreign") as made:
-        yield made
+    with installed(tmp_path / "foreign") as plugins:
+        yield plugins
 
 
 @pytest.fixture
@@ -175,10 +175,10 @@ def test_those_that_cannot_be_imported_are_left_out_when_all_are_loaded(foreign:
 def test_doctor_loads_every_kind_of_driver(foreign: Foreign, tmp_path: Path) -> None:
     for group, name in (("shapers", "box"), ("phones", "fairphone"), ("proxies", "rented"), ("services", "chat")):
         foreign.register(f"mplab.{group}", name, "no_such_module:DRIVER")
-    found = {finding.name: finding.level for finding in examine(tmp_path)}
-    broken = [found[name] for name in ("shaper box", "phone fairphone", "proxy rented", "service chat")]
+    levels = {finding.name: finding.level for finding in examine(tmp_path)}
+    broken = [levels[name] for name in ("shaper box", "phone fairphone", "proxy rented", "service chat")]
     assert broken == ["missing"] * 4
-    assert {"shaper linkem", "proxy"} <= found.keys(), "what a lab without a lab file uses is asked"
+    assert {"shaper linkem", "proxy"} <= levels.keys(), "what a lab without a lab file uses is asked"
 
 
 def test_a_driver_has_the_class_and_the_name_that_it_is_registered_by(foreign: Foreign) -> None:

@@ -44,13 +44,15 @@ def test_the_doctor_tells_of_every_program_that_some_scenario_needs(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs, "_SYSTEM_PATH", ())
-    found = {check.name: check for check in doctor._optional_programs()}
-    assert {"prosody", "turnserver", "icecast2", "ffmpeg", "iperf3", "espeak-ng", "pulseaudio", "firefox"} <= set(found)
-    check = found["icecast2"]
+    checks = {check.name: check for check in doctor._optional_programs()}
+    assert {"prosody", "turnserver", "icecast2", "ffmpeg", "iperf3", "espeak-ng", "pulseaudio", "firefox"} <= set(
+        checks
+    )
+    check = checks["icecast2"]
     assert check.level == "warning", "other scenarios can be run without it"
     assert check.found == "not found (the radio station; only for radio, spotify)"
     assert check.remedy == "install it: apt-get install icecast2"
-    assert not {"curl", "nginx"} & set(found), "every lab needs them"
+    assert not {"curl", "nginx"} & set(checks), "every lab needs them"
 
 
 def test_a_program_that_is_asked_its_version_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

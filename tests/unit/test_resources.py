@@ -108,18 +108,18 @@ def test_they_are_the_names_that_are_locked(uses: Uses, bench: Path, phone: str,
             lambda stack: stack.enter_context(phone_lock(lab)),
             lambda stack: stack.enter_context(exclusive(DockerStack(StackSettings.of(proxy)))),
             *(
-                lambda stack, one=one: stack.enter_context(held_machines([one], directory=tmp_path / "undo"))
-                for one in machines.values()
+                lambda stack, one=machine: stack.enter_context(held_machines([one], directory=tmp_path / "undo"))
+                for machine in machines.values()
             ),
         ]
-        found = 0
+        refusals = 0
         for part in parts:
             try:
                 with ExitStack() as stack:
                     part(stack)
             except LabNotReadyError as error:
-                found += "is in use by run test" in str(error)
-        return found
+                refusals += "is in use by run test" in str(error)
+        return refusals
 
     names = uses(lab)
     assert blocked() == 0

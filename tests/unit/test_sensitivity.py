@@ -17,17 +17,17 @@ from tests.foreign import Foreign, installed
 
 @pytest.fixture
 def foreign(tmp_path: Path) -> Iterator[Foreign]:
-    with installed(tmp_path / "foreign") as made:
-        yield made
+    with installed(tmp_path / "foreign") as plugins:
+        yield plugins
 
 
 @pytest.mark.parametrize("name", scenario_names())
 def test_each_headline_metric_is_claimed_to_respond(name: str) -> None:
-    found = sensitivity_of(name)
-    assert found is not None
+    sensitivity = sensitivity_of(name)
+    assert sensitivity is not None
     headlines = {metric.name for metric in load(name).metrics if metric.headline and metric.better != "neither"}
-    assert headlines <= found.claims.keys() | found.unclaimed.keys()
-    assert not found.claims.keys() & found.unclaimed.keys()
+    assert headlines <= sensitivity.claims.keys() | sensitivity.unclaimed.keys()
+    assert not sensitivity.claims.keys() & sensitivity.unclaimed.keys()
 
 
 def test_the_claims_of_all_scenarios_are_one_experiment(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def test_what_a_transport_forgets_is_told() -> None:
 def test_pytest_finds_the_fixtures_by_itself(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(SUITE)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mine.py"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert result.returncode == 0, result.stdout
+    assert "2 passed" in result.stdout
 
 
 def test_loading_the_plug_in_imports_nothing_slow() -> None:

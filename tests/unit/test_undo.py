@@ -31,18 +31,18 @@ def fail(text: str) -> None:
 
 
 def test_actions_run_in_reverse() -> None:
-    done: list[str] = []
+    calls: list[str] = []
     with UndoStack() as undo:
         for name in ("first", "second", "third"):
-            undo.register(name, lambda name=name: done.append(name))  # type: ignore[misc]
-        assert done == []
-    assert done == ["third", "second", "first"]
+            undo.register(name, lambda name=name: calls.append(name))  # type: ignore[misc]
+        assert calls == []
+    assert calls == ["third", "second", "first"]
 
 
 def test_every_action_is_tried_and_the_failures_are_named() -> None:
-    done: list[str] = []
+    calls: list[str] = []
     undo = UndoStack()
-    undo.register("phone: route", lambda: done.append("route"))
+    undo.register("phone: route", lambda: calls.append("route"))
     undo.register("phone: endpoint", lambda: fail("no such device"))
     undo.register("phone: sysctl", lambda: fail("read-only"))
     with (
@@ -50,7 +50,7 @@ def test_every_action_is_tried_and_the_failures_are_named() -> None:
         undo,
     ):
         pass
-    assert done == ["route"]
+    assert calls == ["route"]
 
 
 def test_the_error_of_the_block_stays_the_error() -> None:
@@ -62,25 +62,25 @@ def test_the_error_of_the_block_stays_the_error() -> None:
 
 
 def test_an_interrupt_during_undo_comes_after_the_last_action() -> None:
-    done: list[str] = []
+    calls: list[str] = []
 
     def interrupted() -> None:
         raise KeyboardInterrupt
 
     undo = UndoStack()
-    undo.register("first", lambda: done.append("first"))
+    undo.register("first", lambda: calls.append("first"))
     undo.register("second", interrupted)
     with pytest.raises(KeyboardInterrupt), undo:
         pass
-    assert done == ["first"]
+    assert calls == ["first"]
 
 
 def test_nothing_is_undone_twice() -> None:
-    done: list[str] = []
+    calls: list[str] = []
     with UndoStack() as undo:
-        undo.register("once", lambda: done.append("once"))
+        undo.register("once", lambda: calls.append("once"))
         assert undo.undo_all() == []
-    assert done == ["once"]
+    assert calls == ["once"]
 
 
 def die(folder: Path) -> None:
@@ -141,14 +141,14 @@ def test_a_failed_undo_stays_for_the_next_start(tmp_path: Path) -> None:
 
 
 def test_a_journal_on_a_full_disk_stops_no_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
+    calls: list[str] = []
     undo = UndoStack(UndoJournal(tmp_path))
     for name in ("first", "second"):
-        undo.register(name, lambda name=name: done.append(name), commands=[["true"]])  # type: ignore[misc]
+        undo.register(name, lambda name=name: calls.append(name), commands=[["true"]])  # type: ignore[misc]
     monkeypatch.setattr(os, "fsync", lambda _: fail("No space left on device"))
     with pytest.raises(UndoError, match="second: No space left on device; first: No space left"), undo:
         pass
-    assert done == ["second", "first"]
+    assert calls == ["second", "first"]
 
 
 def make_dead(folder: Path, *lines: str) -> Path:
