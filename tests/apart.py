@@ -45,7 +45,7 @@ class Runner:
             argv = [*_APART, _OWN_LOCKS, "sh", *argv]
         home = self._state / f"{file.stem}.state"
         began = time.monotonic()
-        done = subprocess.run(
+        result = subprocess.run(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -56,8 +56,8 @@ class Runner:
             env={**os.environ, "XDG_STATE_HOME": str(home)},
         )
         with self._printing:
-            print(done.stdout, f"── {file}: {time.monotonic() - began:.0f} s", sep="", flush=True)
-        return _OK if done.returncode == _NOTHING else done.returncode
+            print(result.stdout, f"── {file}: {time.monotonic() - began:.0f} s", sep="", flush=True)
+        return _OK if result.returncode == _NOTHING else result.returncode
 
 
 def _can_be_apart() -> bool:

@@ -114,8 +114,8 @@ class Adb:
 
 @pytest.fixture(scope="session")
 def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
-    found = start_adb(tmp_path_factory.mktemp("home"))
-    with found as running:
+    connection = start_adb(tmp_path_factory.mktemp("home"))
+    with connection as running:
         yield running
 
 
@@ -164,16 +164,16 @@ def phone(adb: Adb, adbd: str) -> Iterator[Device]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbServer]:
     """An adb server, started as mplab starts it."""
-    with AdbServer(tmp_path_factory.mktemp("adb-home")) as found:
-        yield found
+    with AdbServer(tmp_path_factory.mktemp("adb-home")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory, adbd: str) -> Iterator[Device]:
     """A rooted Android 13 for `server`, with both radios up."""
-    with quick_device(tmp_path_factory.mktemp("phone")) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
+    with quick_device(tmp_path_factory.mktemp("phone")) as device:
+        wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
+        yield device
 
 
 def quick_device(folder: Path, *, root: str = "su") -> Device:

@@ -26,8 +26,8 @@ class Contact(Session):
 
 def main() -> None:
     url, accounts, cacert = sys.argv[1:]
-    found = json.loads(Path(accounts).read_text())
-    Contact(url, dict(reversed(found.items())), cacert).answer()
+    passwords = json.loads(Path(accounts).read_text())
+    Contact(url, dict(reversed(passwords.items())), cacert).answer()
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def run(
 ) -> dict[str, Any]:
     """Run one cell: prepare, run, clean up, score; `by_screen`: without the app's DevTools."""
     scenario = load_android_scenario(name)
-    found = load_android_app(SCENARIOS[name].folder(), chosen)
+    android_app = load_android_app(SCENARIOS[name].folder(), chosen)
     number = next(lab.numbers)
     cell_dir, scratch_dir = (lab.folder / kind / f"{number:04}-{name}" for kind in ("cells", "scratch"))
     for folder in (cell_dir, scratch_dir):
@@ -117,22 +117,22 @@ def run(
         service=lab.services.facts,
         open_app=open_app,
         open_devtools=lambda app: open_devtools(lab.phone, app.devtools),
-        android=dataclasses.replace(found, devtools="") if by_screen else found,
+        android=dataclasses.replace(android_app, devtools="") if by_screen else android_app,
     )
-    given = scenario.parameters.model_validate(parameters)
+    validated = scenario.parameters.model_validate(parameters)
     mark = lab.services.mark(scenario.services)
     began, error = time.monotonic(), ""
     try:
-        with scenario.open(context, given) as session:
+        with scenario.open(context, validated) as session:
             try:
                 session.run()
             finally:
                 mark.keep(cell_dir / "logs")
     except MplabError as failure:
         error = str(failure)
-    told = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}
+    outcome = {"observed": observed, "error": error, "took_s": time.monotonic() - began, "files": downloads(lab.phone)}
     har = {path.stem: json.loads(path.read_text()) for path in cell_dir.glob("har/*.har")}
-    return {**told, "har": har, "scores": score(name, observed, cell_dir)}
+    return {**outcome, "har": har, "scores": score(name, observed, cell_dir)}
 
 
 def score(name: str, observed: list[dict[str, Any]], cell_dir: Path) -> list[dict[str, Any]]:
@@ -192,13 +192,13 @@ def open_lab(folder: Path) -> Iterator[Lab]:
 @contextlib.contextmanager
 def halted(process: MachineProcess, after_s: float = 0.0, for_s: float = 3600.0) -> Iterator[None]:
     """Stop a server from `after_s` for `for_s`: clients receive nothing, as when the network is lost."""
-    done = threading.Event()
+    ended = threading.Event()
 
     def halt() -> None:
-        if done.wait(after_s):
+        if ended.wait(after_s):
             return
         os.killpg(process.pid, signal.SIGSTOP)
-        done.wait(for_s)
+        ended.wait(for_s)
         os.killpg(process.pid, signal.SIGCONT)
 
     thread = threading.Thread(target=halt)
@@ -206,7 +206,7 @@ def halted(process: MachineProcess, after_s: float = 0.0, for_s: float = 3600.0)
     try:
         yield
     finally:
-        done.set()
+        ended.set()
         thread.join()
 
 

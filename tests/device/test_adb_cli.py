@@ -30,48 +30,50 @@ def mplab(*arguments: str) -> Result:
 
 def refused(kind: type[MplabError], *arguments: str) -> str:
     """Return the message of the error with which a command ends."""
-    found = mplab(*arguments)
-    assert type(found.exception) is kind
-    return str(found.exception)
+    result = mplab(*arguments)
+    assert type(result.exception) is kind
+    return str(result.exception)
 
 
 def probed(name: str) -> dict[str, Any]:
     with Device(DeviceSettings(phone=name, apps=False)) as device:
-        done = mplab("probe", device.address, "--json")
-    assert done.exception is None, done.exception
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+        result = mplab("probe", device.address, "--json")
+    assert result.exception is None, result.exception
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
 
 
 @pytest.mark.usefixtures("state")
 def test_rooted_with_upstream_mptcp() -> None:
-    found = probed("android-13")
-    assert found["identity"]["model"] == "Google Pixel 7"
-    assert found["root"] == "su -c"
-    assert found["kernel"]["kind"] == "upstream"
-    assert found["captures"] == ["proxy", "phone"]
-    assert {name: one["how"] for name, one in found["transports"].items()} == dict.fromkeys(DRIVERS, "redirect")
-    assert found["uncontrolled"] == []
-    assert found["programs"]["mpflex"] == "/data/local/tmp/mplab/bin/mpflex"
+    report = probed("android-13")
+    assert report["identity"]["model"] == "Google Pixel 7"
+    assert report["root"] == "su -c"
+    assert report["kernel"]["kind"] == "upstream"
+    assert report["captures"] == ["proxy", "phone"]
+    assert {name: transport["how"] for name, transport in report["transports"].items()} == dict.fromkeys(
+        DRIVERS, "redirect"
+    )
+    assert report["uncontrolled"] == []
+    assert report["programs"]["mpflex"] == "/data/local/tmp/mplab/bin/mpflex"
 
 
 @pytest.mark.usefixtures("state")
 def test_rooted_with_the_out_of_tree_kernel() -> None:
-    found = probed("mptcp-095")
-    kernel = found["kernel"]
+    report = probed("mptcp-095")
+    kernel = report["kernel"]
     assert (kernel["kind"], kernel["version"], kernel["path_manager"]) == ("out-of-tree", "0.95", "fullmesh")
     assert kernel["multipath"]
-    assert found["transports"]["mptcp"]["note"] == "out-of-tree 0.95, path manager fullmesh, scheduler default"
+    assert report["transports"]["mptcp"]["note"] == "out-of-tree 0.95, path manager fullmesh, scheduler default"
 
 
 @pytest.mark.usefixtures("state")
 def test_not_rooted() -> None:
-    found = probed("android-16")
-    assert found["root"] == "none"
-    assert found["captures"] == ["proxy"]
-    assert found["transports"]["mpflex"]["how"] == "socks"
-    assert not found["transports"]["mptcp"]["possible"]
-    assert any("QUIC" in what for what in found["uncontrolled"])
+    report = probed("android-16")
+    assert report["root"] == "none"
+    assert report["captures"] == ["proxy"]
+    assert report["transports"]["mpflex"]["how"] == "socks"
+    assert not report["transports"]["mptcp"]["possible"]
+    assert any("QUIC" in item for item in report["uncontrolled"])
 
 
 @pytest.mark.usefixtures("state")
@@ -87,9 +89,9 @@ def test_a_lab_file_names_phone_and_thresholds(tmp_path: Path) -> None:
         assert "kernel MPTCP: out-of-tree 0.95, switched on, path manager fullmesh" in shown
         assert "not controlled: QUIC" in shown
         listed = mplab("list", "--connect", device.address, "--json")
-        assert [one["serial"] for one in json.loads(listed.stdout)] == [device.address]
-    said = refused(InputError, "probe", "other", "--lab", str(lab))
-    assert "no phone 'other' with 'driver: adb'; there are: nexus (" in said
+        assert [phone["serial"] for phone in json.loads(listed.stdout)] == [device.address]
+    message = refused(InputError, "probe", "other", "--lab", str(lab))
+    assert "no phone 'other' with 'driver: adb'; there are: nexus (" in message
 
 
 def test_release(state: Path) -> None:

@@ -36,9 +36,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM.find() is None, reason="no Chromium: th
 
 @pytest.fixture(scope="module")
 def device() -> Iterator[Device]:
-    with Device(DeviceSettings(phone="android-13")) as found:
-        wait_until(lambda: found.state()["radios"]["data_up"], "both radios are up")
-        yield found
+    with Device(DeviceSettings(phone="android-13")) as device:
+        wait_until(lambda: device.state()["radios"]["data_up"], "both radios are up")
+        yield device
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,14 @@ def phone(server: AdbServer, device: Device, tmp_path_factory: pytest.TempPathFa
     (folder / "index.html").write_text(PAGE)
     (folder / "waiting.html").write_text(f"<!doctype html><img src={SILENT}>")
     (folder / "b.js").write_text("//" + "x" * (SCRIPT_BYTES - 2))
-    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
-        found.shell(["mkdir", "-p", FOLDER])
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        phone.shell(["mkdir", "-p", FOLDER])
         for path in folder.iterdir():
-            found.push(path, f"{FOLDER}/{path.name}")
-        found.spawn([BUSYBOX, "httpd", "-f", "-p", "127.0.0.1:8080", "-h", FOLDER], log=folder.parent / "httpd.log")
-        found.spawn([BUSYBOX, "nc", "-ll", "-p", "8081", "-e", "/system/bin/sleep", "60"], log=folder.parent / "nc.log")
-        wait_until(lambda: {":8080 ", ":8081 "} <= listening(found), "both servers listen")
-        yield found
+            phone.push(path, f"{FOLDER}/{path.name}")
+        phone.spawn([BUSYBOX, "httpd", "-f", "-p", "127.0.0.1:8080", "-h", FOLDER], log=folder.parent / "httpd.log")
+        phone.spawn([BUSYBOX, "nc", "-ll", "-p", "8081", "-e", "/system/bin/sleep", "60"], log=folder.parent / "nc.log")
+        wait_until(lambda: {":8080 ", ":8081 "} <= listening(phone), "both servers listen")
+        yield phone
 
 
 def listening(phone: AdbPhone) -> set[str]:
@@ -69,13 +69,13 @@ def start(phone: AdbPhone) -> None:
 
 def chromiums(device: Device) -> list[psutil.Process]:
     """Return the processes of the device's browser, which run on this machine."""
-    found = []
-    for one in psutil.Process(device.pid).children(recursive=True):
+    processes = []
+    for process in psutil.Process(device.pid).children(recursive=True):
         try:
-            found += [one] if "chromium" in " ".join(one.cmdline()[:1]) else []
+            processes += [process] if "chromium" in " ".join(process.cmdline()[:1]) else []
         except psutil.NoSuchProcess:
             continue
-    return found
+    return processes
 
 
 @pytest.fixture
@@ -90,15 +90,15 @@ def chrome(phone: AdbPhone, device: Device) -> Iterator[AdbPhone]:
 
 @pytest.fixture
 def devtools(chrome: AdbPhone) -> Iterator[DevTools]:
-    with open_devtools(chrome, DEVTOOLS) as found:
-        assert found is not None
-        yield found
+    with open_devtools(chrome, DEVTOOLS) as devtools:
+        assert devtools is not None
+        yield devtools
 
 
 @pytest.fixture
 def tab(devtools: DevTools) -> Iterator[Tab]:
-    with devtools.tab(timeout_s=30) as found:
-        yield found
+    with devtools.tab(timeout_s=30) as tab:
+        yield tab
 
 
 def forwarded(phone: AdbPhone) -> list[str]:
@@ -118,7 +118,7 @@ def test_forwards_that_are_left_go_with_the_phone(phone: AdbPhone) -> None:
     with UndoStack() as undo:
         forwards = Forwards(phone.link, undo)
         left = [forwards.to(remote) for remote in ("tcp:8080", "localabstract:x")]
-        ports = [one.__enter__() for one in left]
+        ports = [forward.__enter__() for forward in left]
         assert len(set(ports)) == 2
         assert forwarded(phone) == ["tcp:8080", "localabstract:x"]
     assert forwarded(phone) == []
@@ -254,4 +254,4 @@ def test_nothing_is_left_of_a_device(server: AdbServer) -> None:
             start(phone)
             wait_until(lambda: len(chromiums(short)) > 1, "the browser runs")
         left = chromiums(short)
-    wait_until(lambda: not any(one.is_running() for one in left), "the browser has ended with its device")
+    wait_until(lambda: not any(process.is_running() for process in left), "the browser has ended with its device")

@@ -24,14 +24,14 @@ QUICK = Patience(reconnect_s=1.0, transport_s=15.0, reboot_s=30.0, down_s=10.0)
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
-    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as found:
-        yield found
+    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as device:
+        yield device
 
 
 @pytest.fixture
 def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
-    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
-        yield found
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        yield phone
         device.fault("clear")
 
 
@@ -120,23 +120,23 @@ def test_rung_ui_agent(phone: AdbPhone, device: Device, tmp_path: Path) -> None:
         Link(other, device.address).connect()
         with uiautomator2_session(other.client.device(device.address), AndroidSettings()) as ui:
             ui.hierarchy()
-            found = Recovery(phone, lambda: not device.state()["agents"], patience=QUICK).recover("it is stuck")
-    assert (found.rung, found.tried) == ("ui agent", ("reconnect", "ui agent"))
+            result = Recovery(phone, lambda: not device.state()["agents"], patience=QUICK).recover("it is stuck")
+    assert (result.rung, result.tried) == ("ui agent", ("reconnect", "ui agent"))
 
 
 def test_ui_agent_that_dies_is_started_again(phone: AdbPhone, device: Device) -> None:
     with uiautomator2_session(phone.adb, AndroidSettings(), "one") as ui:
         ui.hierarchy()
         assert device.fault("agent")["killed"]
-        found = Recovery(phone, lambda: "<" in ui.hierarchy(), patience=QUICK).recover("the screen does not answer")
-        assert found.rung in {"reconnect", "ui agent"}
+        result = Recovery(phone, lambda: "<" in ui.hierarchy(), patience=QUICK).recover("the screen does not answer")
+        assert result.rung in {"reconnect", "ui agent"}
 
 
 def test_rung_transport(phone: AdbPhone, device: Device) -> None:
     device.fault("adbd", seconds=3.0)
     wait_until(lambda: phone.link.state() != "device", "adb has lost it")
-    found = Recovery(phone, patience=QUICK).recover("adb has lost it")
-    assert found.rung == "transport"
+    result = Recovery(phone, patience=QUICK).recover("adb has lost it")
+    assert result.rung == "transport"
     assert phone.shell(["id", "-u"]).stdout == "0\n"
 
 
@@ -146,8 +146,8 @@ def test_rung_reboot(phone: AdbPhone) -> None:
     def works() -> bool:
         return phone.script("test ! -e /dev/broken", check=False).exit_code == 0
 
-    found = Recovery(phone, works, patience=QUICK).recover("something is stuck")
-    assert (found.rung, found.tried) == ("reboot", ("reconnect", "ui agent", "transport", "reboot"))
+    result = Recovery(phone, works, patience=QUICK).recover("something is stuck")
+    assert (result.rung, result.tried) == ("reboot", ("reconnect", "ui agent", "transport", "reboot"))
     phone.keep("after", "the folder is there")
 
 
@@ -161,7 +161,7 @@ def test_rung_quarantine(server: AdbServer, device: Device) -> None:
         Recovery(phone, lambda: False, patience=QUICK).recover("it is odd")
     with pytest.raises(LabNotReadyError, match=rf"one \({device.address}\): in quarantine since .*: it is odd"):
         AdbPhone("one", server, AdbSettings(serial=device.address)).__enter__()
-    assert [one.serial for one in quarantine.all()] == [device.address]
+    assert [entry.serial for entry in quarantine.all()] == [device.address]
     assert quarantine.release(device.address)
     assert not quarantine.release(device.address)
     with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
@@ -179,7 +179,7 @@ def test_what_cannot_be_undone_is_quarantined(server: AdbServer, device: Device)
     with pytest.raises(DeviceError, match="something else") as caught:
         fail_with_a_change(AdbPhone("one", server, AdbSettings(serial=device.address)))
     assert "not undone: one: a change: one (" in caught.value.__notes__[0]
-    found = quarantine.find(device.address)
-    assert found is not None
-    assert found.reason.startswith("not undone: one: a change")
+    entry = quarantine.find(device.address)
+    assert entry is not None
+    assert entry.reason.startswith("not undone: one: a change")
     quarantine.release(device.address)

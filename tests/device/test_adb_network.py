@@ -22,16 +22,16 @@ _SEEN = (
 @pytest.fixture(scope="module")
 def watcher(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
     """The same phone, only for reading its state."""
-    with AdbPhone("watcher", server, AdbSettings(serial=device.address)) as found:
-        yield found
+    with AdbPhone("watcher", server, AdbSettings(serial=device.address)) as watcher:
+        yield watcher
 
 
 @pytest.fixture
 def phone(server: AdbServer, device: Device, watcher: AdbPhone) -> Iterator[AdbPhone]:
     """A phone for one test; afterwards its state must be unchanged."""
     before = seen(watcher)
-    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
-        yield found
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        yield phone
     wait_until(lambda: seen(watcher) == before, "everything is as it was")
 
 
@@ -99,8 +99,8 @@ def test_default_route_and_policy(phone: AdbPhone, path: str, device_name: str) 
     routing.set_default(path)
     assert routing.default_device() == device_name
     for interface, address in phone.interfaces.items():
-        said = phone.script(f"ip route get 203.0.113.1 from {address}").stdout
-        assert f"dev {interface}" in said
+        route = phone.script(f"ip route get 203.0.113.1 from {address}").stdout
+        assert f"dev {interface}" in route
     routing.set_default("wifi")
     assert routing.default_device() == "wlan0"
     assert phone.script("ip rule").stdout.count("9000:") == 1
@@ -116,10 +116,10 @@ def test_ipv6_is_refused_also_when_it_comes_back(phone: AdbPhone) -> None:
     assert "2001:db8::2" in phone.script("ip -6 addr show dev wlan0").stdout, "Android gives up a network without it"
     phone.script("ip -6 addr add 2001:db8::3/64 dev rmnet0 nodad; curl -s -m 2 'http://[2001:db8::9]/'", check=False)
     phone.script("curl -s -m 2 'tftp://[2001:db8::9]:69/x'", check=False)  # sends UDP
-    said = phone.script("ip6tables -nvxL mplab").stdout
-    refused = {line.split()[-1]: int(line.split()[0]) for line in said.splitlines() if "REJECT" in line}
+    rules = phone.script("ip6tables -nvxL mplab").stdout
+    refused = {line.split()[-1]: int(line.split()[0]) for line in rules.splitlines() if "REJECT" in line}
     assert refused.keys() == {"tcp-reset", "icmp6-port-unreachable"}
-    assert all(refused.values()), said
+    assert all(refused.values()), rules
     phone.script("ip6tables -F OUTPUT")
     assert routing.ipv6_open(), "its rules are gone"
 
@@ -131,8 +131,8 @@ def test_quic_is_blocked(phone: AdbPhone) -> None:
     assert not routing.quic_open()
     routing.stop_quic()
     phone.script("curl -s -m 2 -o /dev/null tftp://192.168.49.1:443/x", check=False)  # sends UDP to port 443
-    said = phone.script("iptables -nvxL OUTPUT | grep 'dpt:443'").stdout
-    assert int(said.split()[0]) > 0, "packets were refused"
+    rules = phone.script("iptables -nvxL OUTPUT | grep 'dpt:443'").stdout
+    assert int(rules.split()[0]) > 0, "packets were refused"
 
 
 def test_routes_need_both_interfaces(phone: AdbPhone, device: Device) -> None:

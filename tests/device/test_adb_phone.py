@@ -25,8 +25,8 @@ from .conftest import wait_until
 
 @pytest.fixture(scope="module")
 def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
-    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
-        yield found
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        yield phone
 
 
 def test_it_says_what_it_is(phone: AdbPhone, device: Device) -> None:
@@ -43,8 +43,8 @@ def test_commands_have_streams_codes_and_quotes(phone: AdbPhone) -> None:
     text = "a 'b' \"c\" $HOME `id` \\ *"
     assert phone.shell(["printf", "%s", text]).stdout == text
     assert phone.shell(["cat"], stdin="x" * 300_000).stdout == "x" * 300_000
-    done = phone.shell(["sh", "-c", "echo out; echo err >&2; exit 7"], check=False)
-    assert (done.exit_code, done.stdout, done.stderr) == (7, "out\n", "err\n")
+    result = phone.shell(["sh", "-c", "echo out; echo err >&2; exit 7"], check=False)
+    assert (result.exit_code, result.stdout, result.stderr) == (7, "out\n", "err\n")
     assert phone.shell(["id", "-u"]).stdout == "0\n"
 
 
@@ -58,11 +58,11 @@ def test_what_fails_is_told_with_the_serial(phone: AdbPhone, device: Device) -> 
 def test_files_go_and_come(phone: AdbPhone, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "deep" / "target"
     source.write_bytes(os.urandom(1_000_000))
-    for place in ("/data/local/tmp/file", "/data/misc/for-root-alone"):
-        phone.push(source, place)
-        phone.pull(place, target)
+    for path in ("/data/local/tmp/file", "/data/misc/for-root-alone"):
+        phone.push(source, path)
+        phone.pull(path, target)
         assert target.read_bytes() == source.read_bytes()
-        phone.shell(["rm", place])
+        phone.shell(["rm", path])
     with pytest.raises(DeviceError, match="/data/none could not be copied"):
         phone.pull("/data/none", target)
 
@@ -210,10 +210,10 @@ def test_of_several_cellular_interfaces_the_one_with_an_address_is_taken() -> No
 16: rmnet_data2    inet 10.34.5.6/30 scope global rmnet_data2
 30: wlan0    inet 192.168.1.23/24 brd 192.168.1.255 scope global wlan0
 """
-    found = parse_addresses(text)
-    assert choose(found, {}) == {"wlan0": "wlan0", "rmnet0": "rmnet_data2"}
-    assert choose(found, {"lte": "rmnet_data0"})["rmnet0"] == "rmnet_data0"
-    assert not found["wlan1"].up
+    interfaces = parse_addresses(text)
+    assert choose(interfaces, {}) == {"wlan0": "wlan0", "rmnet0": "rmnet_data2"}
+    assert choose(interfaces, {"lte": "rmnet_data0"})["rmnet0"] == "rmnet_data0"
+    assert not interfaces["wlan1"].up
 
 
 def test_several_phones_at_one_server(server: AdbServer, phone: AdbPhone) -> None:
@@ -266,7 +266,7 @@ def test_who_is_killed_leaves_nothing_behind(phone: AdbPhone, device: Device, tm
 
 
 def _runs_server(port: int) -> bool:
-    return any(f"-P {port} " in " ".join(one.info["cmdline"] or ()) for one in psutil.process_iter(["cmdline"]))
+    return any(f"-P {port} " in " ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
 
 
 def test_no_other_server_is_started(server: AdbServer) -> None:

@@ -29,8 +29,8 @@ QUICK = ReadyFile.model_validate({"idle_for": "200 ms"})
 
 @pytest.fixture(scope="module")
 def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
-    with AdbPhone("one", server, AdbSettings(serial=device.address)) as found:
-        yield found
+    with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
+        yield phone
 
 
 @pytest.fixture
@@ -41,22 +41,22 @@ def ailing(device: Device) -> Iterator[Device]:
 
 
 def test_a_phone_that_is_fit(phone: AdbPhone) -> None:
-    found = check_ready(phone, QUICK, {DROPBOX: "330.2.2"})
-    assert found.problems == ()
-    assert (found.condition.battery_percent, found.condition.temperature_c) == (92, 27.0)
-    assert found.condition.thermal_status == 0
-    assert found.condition.sims == ("LOADED",)
-    assert found.condition.free_bytes is not None
-    assert found.condition.free_bytes > 1e9
-    assert found.condition.awake
-    assert found.condition.locked is False
-    assert found.addresses == {"wlan0": "192.168.49.2", "rmnet0": "10.176.0.2"}
-    assert abs(found.clock.offset_s) <= found.clock.uncertainty_s + 0.5
-    assert found.clock.reads == 7
-    assert found.quic_open
-    assert not found.ipv6_open
-    assert found.to_json()["condition"] == asdict(found.condition)
-    assert found.condition.battery_percent == 92
+    readiness = check_ready(phone, QUICK, {DROPBOX: "330.2.2"})
+    assert readiness.problems == ()
+    assert (readiness.condition.battery_percent, readiness.condition.temperature_c) == (92, 27.0)
+    assert readiness.condition.thermal_status == 0
+    assert readiness.condition.sims == ("LOADED",)
+    assert readiness.condition.free_bytes is not None
+    assert readiness.condition.free_bytes > 1e9
+    assert readiness.condition.awake
+    assert readiness.condition.locked is False
+    assert readiness.addresses == {"wlan0": "192.168.49.2", "rmnet0": "10.176.0.2"}
+    assert abs(readiness.clock.offset_s) <= readiness.clock.uncertainty_s + 0.5
+    assert readiness.clock.reads == 7
+    assert readiness.quic_open
+    assert not readiness.ipv6_open
+    assert readiness.to_json()["condition"] == asdict(readiness.condition)
+    assert readiness.condition.battery_percent == 92
 
 
 def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:
@@ -67,17 +67,18 @@ def refusal(phone: AdbPhone, apps: dict[str, str] | None = None) -> str:
 
 def test_battery_low(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("battery-low", level=4)
-    said = f"{phone.label}: is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
-    assert refusal(phone) == said
+    message = f"{phone.label}: is not ready: battery at 4 %, 20 % are needed, and nothing charges it"
+    assert refusal(phone) == message
 
 
 def test_thermal_throttling(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("overheating", status=3, celsius=48)
-    said = refusal(phone)
+    message = refusal(phone)
     assert (
-        "battery at 48 °C, 42 °C at most: let it cool down; Android throttles it (thermal status 3, 1 at most)" in said
+        "battery at 48 °C, 42 °C at most: let it cool down; Android throttles it (thermal status 3, 1 at most)"
+        in message
     )
-    assert said.startswith(f"{phone.label}: is not ready: ")
+    assert message.startswith(f"{phone.label}: is not ready: ")
 
 
 def test_storage_full(phone: AdbPhone, ailing: Device, tmp_path: Path) -> None:
@@ -95,9 +96,9 @@ def test_storage_full(phone: AdbPhone, ailing: Device, tmp_path: Path) -> None:
 def test_airplane_mode_and_a_missing_sim(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("airplane")
     wait_until(lambda: not any(ailing.state()["radios"][name] for name in ("wifi_up", "data_up")), "radios are off")
-    said = refusal(phone)
-    assert "it is in airplane mode" in said
-    assert "no address on wifi (wlan0) and lte (rmnet0)" in said
+    message = refusal(phone)
+    assert "it is in airplane mode" in message
+    assert "no address on wifi (wlan0) and lte (rmnet0)" in message
     phone.script("cmd connectivity airplane-mode disable")
     wait_until(lambda: all(ailing.state()["radios"][name] for name in ("wifi_up", "data_up")), "radios are on")
     ailing.fault("sim-removed")
@@ -109,15 +110,15 @@ def test_airplane_mode_and_a_missing_sim(phone: AdbPhone, ailing: Device) -> Non
 def test_a_clock_that_is_off(phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("clock", seconds=-3600)
     assert "its clock is 3600." in refusal(phone) or "its clock is 3599." in refusal(phone)
-    found = measure_readiness(phone, QUICK)
-    assert found.clock.offset_s == pytest.approx(-3600, abs=found.clock.uncertainty_s + 2)
+    readiness = measure_readiness(phone, QUICK)
+    assert readiness.clock.offset_s == pytest.approx(-3600, abs=readiness.clock.uncertainty_s + 2)
 
 
 def test_screen_off_is_prepared_and_updates_too(server: AdbServer, phone: AdbPhone, ailing: Device) -> None:
     ailing.fault("screen-off")
-    said = refusal(phone)
-    assert "its screen is off" in said
-    assert "its screen is locked" in said
+    message = refusal(phone)
+    assert "its screen is off" in message
+    assert "its screen is locked" in message
     with AdbPhone("again", server, AdbSettings(serial=ailing.address)) as again:
         prepare(again)
         check_ready(again, QUICK)
@@ -141,11 +142,11 @@ def test_network_that_is_not_idle(phone: AdbPhone, tmp_path: Path) -> None:
 
 
 def test_app_missing_or_of_another_version(phone: AdbPhone, ailing: Device) -> None:
-    said = refusal(phone, {DROPBOX: "330.2.2", "org.mozilla.firefox": "120.0"})
-    assert said == f"{phone.label}: is not ready: org.mozilla.firefox is not installed: install version 120.0"
+    message = refusal(phone, {DROPBOX: "330.2.2", "org.mozilla.firefox": "120.0"})
+    assert message == f"{phone.label}: is not ready: org.mozilla.firefox is not installed: install version 120.0"
     ailing.fault("package-updated", package=DROPBOX, version="331.1.1")
-    said = f"{DROPBOX} has version 331.1.1, and the lab file says 330.2.2"
-    assert said in refusal(phone, {DROPBOX: "330.2.2"})
+    message = f"{DROPBOX} has version 331.1.1, and the lab file says 330.2.2"
+    assert message in refusal(phone, {DROPBOX: "330.2.2"})
 
 
 def test_apps_are_installed_cleared_allowed_ended(phone: AdbPhone, tmp_path: Path) -> None:
@@ -209,11 +210,11 @@ def test_older_and_newer_androids_say_the_same(server: AdbServer, name: str) -> 
         Device(DeviceSettings(phone=name, apps=False)) as other,
         AdbPhone("other", server, AdbSettings(serial=other.address)) as phone,
     ):
-        found = read_condition(phone.link)
-        unknown = [key for key, value in vars(found).items() if value is None]
+        condition = read_condition(phone.link)
+        unknown = [key for key, value in vars(condition).items() if value is None]
         assert unknown == []
-        assert found.sim_ready
-        assert condition_problems(found, default_thresholds()) == []
+        assert condition.sim_ready
+        assert condition_problems(condition, default_thresholds()) == []
 
 
 def test_what_a_phone_does_not_say_is_not_held_against_it() -> None:

@@ -22,9 +22,9 @@ from mplab.drivers.phone.adb.screen import Film, LogCut, ScreenRecording, hierar
 def phone(server: AdbServer) -> Iterator[AdbPhone]:
     with (
         Device(DeviceSettings(phone="android-13")) as device,
-        AdbPhone("one", server, AdbSettings(serial=device.address)) as found,
+        AdbPhone("one", server, AdbSettings(serial=device.address)) as phone,
     ):
-        yield found
+        yield phone
 
 
 def test_screenshot(phone: AdbPhone, tmp_path: Path) -> None:
@@ -45,8 +45,8 @@ def test_film(phone: AdbPhone, tmp_path: Path) -> None:
     time.sleep(1.5)
     recording.save(tmp_path / "screen.mp4")
     argv = ["ffprobe", "-v", "error", "-show_format", "-of", "json", str(tmp_path / "screen.mp4")]
-    found = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
-    assert "mp4" in found["format"]["format_name"]
+    probe = json.loads(subprocess.run(argv, capture_output=True, check=True, timeout=30).stdout)
+    assert "mp4" in probe["format"]["format_name"]
     assert phone.shell(["ls", recording._path], check=False).exit_code != 0
 
 

@@ -30,9 +30,9 @@ def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbPhone]:
     with (
         AdbServer(tmp_path_factory.mktemp("adb-home")) as server,
         Device(DeviceSettings(phone="android-13", apps=False)) as device,
-        AdbPhone("one", server, AdbSettings(serial=device.address)) as found,
+        AdbPhone("one", server, AdbSettings(serial=device.address)) as phone,
     ):
-        yield found
+        yield phone
 
 
 def is_held(phone: AdbPhone) -> bool:
@@ -73,11 +73,11 @@ def test_it_is_held_and_given_back_by_a_later_process(phone: AdbPhone) -> None:
 
 def test_a_kernel_that_cannot_shape_is_refused_and_left_as_it_was(phone: AdbPhone, tmp_path: Path) -> None:
     with UndoJournal(tmp_path / "undo") as journal, UndoStack(journal) as undo:
-        place = AdbShapingPhone(phone, owner=Owner(undo), interfaces=["wlan0"])
+        shaping_phone = AdbShapingPhone(phone, owner=Owner(undo), interfaces=["wlan0"])
         if has_netem(phone):
-            with place:
+            with shaping_phone:
                 assert is_held(phone)
         else:
-            with pytest.raises(LabNotReadyError, match=r"phone one: .*netem"), place:
+            with pytest.raises(LabNotReadyError, match=r"phone one: .*netem"), shaping_phone:
                 pytest.fail("it was taken")
     assert not is_held(phone)

@@ -19,8 +19,8 @@ AGENT = "127.0.0.1:8118"
 
 @pytest.fixture
 def phone(server: AdbServer, device: Device) -> Iterator[AdbPhone]:
-    with AdbPhone("one", server, AdbSettings(serial=device.address, root="none")) as found:
-        yield found
+    with AdbPhone("one", server, AdbSettings(serial=device.address, root="none")) as phone:
+        yield phone
 
 
 def told(phone: AdbPhone) -> str:
@@ -65,7 +65,9 @@ def test_a_later_process_takes_it_away(server: AdbServer, device: Device, tmp_pa
     with AdbPhone("one", server, settings, journal=journal) as phone, SystemProxy(phone).set(AGENT):
         assert told(phone) == AGENT
         noted = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
-        (commands,) = (one["commands"] for one in noted if "proxy in Android's settings" in one.get("name", ""))
+        (commands,) = (
+            record["commands"] for record in noted if "proxy in Android's settings" in record.get("name", "")
+        )
         for command in commands:
             subprocess.run(command, check=True, timeout=60)
         assert told(phone) == ":0"

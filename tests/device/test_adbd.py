@@ -145,12 +145,12 @@ def test_sync_for_a_client_of_its_own(adb: Adb, phone: Device) -> None:
 
     async def names(client: Client, folder: bytes) -> set[bytes]:
         await client.write(_REQUEST.pack(b"LIST", len(folder)) + folder)
-        found: set[bytes] = set()
+        entries: set[bytes] = set()
         while True:
             kind, _mode, _size, _time, length = struct.unpack("<4s4I", await client.read(20))
             if kind == b"DONE":
-                return found
-            found.add(await client.read(length))
+                return entries
+            entries.add(await client.read(length))
 
     async def talk() -> None:
         async with connected(phone, adb) as client:
@@ -189,8 +189,8 @@ def test_services_that_are_refused(adb: Adb, phone: Device) -> None:
 @pytest.mark.parametrize("options", [[], ["--streaming"], ["--no-streaming"]])
 def test_ways_to_install(adb: Adb, phone: Device, tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "app.apk").write_bytes(make_apk("org.mplab.ways", "1.2", 12))
-    done = adb("install", "-r", *options, str(tmp_path / "app.apk"), serial=phone.address)
-    assert b"Success" in done.stdout, done
+    result = adb("install", "-r", *options, str(tmp_path / "app.apk"), serial=phone.address)
+    assert b"Success" in result.stdout, result
     assert b"Success" in adb("uninstall", "org.mplab.ways", serial=phone.address).stdout
 
 

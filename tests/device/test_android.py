@@ -46,13 +46,13 @@ def kind(request: pytest.FixtureRequest, adb: Adb) -> Iterator[tuple[str, Device
 @pytest.mark.parametrize("name", ASKED)
 def test_answers_are_as_the_formats_say(adb: Adb, kind: tuple[str, Device], name: str) -> None:
     phone, device = kind
-    done = adb("shell", f"({ASKED[name]}) 2>&1", serial=device.address)
+    result = adb("shell", f"({ASKED[name]}) 2>&1", serial=device.address)
     golden = GOLDEN / phone / f"{name}.txt"
     if not golden.exists():
         golden.parent.mkdir(parents=True, exist_ok=True)
-        golden.write_bytes(done.stdout)
+        golden.write_bytes(result.stdout)
         pytest.fail(f"{golden} was not there: it has been written; read it")
-    assert done.stdout.decode() == golden.read_text()
+    assert result.stdout.decode() == golden.read_text()
 
 
 def test_settings_are_kept(shell: Shell) -> None:
@@ -173,8 +173,8 @@ def test_kernel_mptcp_of_both_worlds(adb: Adb, shell: Shell) -> None:
         adb.connect(old)
 
         def out(command: str) -> str:
-            done = adb("shell", f"({command}) 2>&1", serial=old.address)
-            return done.stdout.decode()
+            result = adb("shell", f"({command}) 2>&1", serial=old.address)
+            return result.stdout.decode()
 
         assert out("sysctl net.mptcp.mptcp_path_manager") == "net.mptcp.mptcp_path_manager = fullmesh\n"
         assert "permission denied" in out("sysctl -w net.mptcp.mptcp_path_manager=ndiffports")

@@ -28,9 +28,9 @@ def test_a_host_that_is_not_trusted_stays_out(adb: Adb) -> None:
     with Device(DeviceSettings(trust="nobody")) as device:
         adb("connect", device.address)
         wait_until(lambda: adb.state(device.address) == "unauthorized", "adb is unauthorized")
-        done = adb("shell", "id", serial=device.address)
-        assert done.returncode != 0
-        assert b"unauthorized" in done.stderr
+        result = adb("shell", "id", serial=device.address)
+        assert result.returncode != 0
+        assert b"unauthorized" in result.stderr
 
 
 def test_a_host_whose_key_is_listed_comes_in_at_once(adb: Adb) -> None:
@@ -49,16 +49,16 @@ def test_another_key_does_not(adb: Adb, tmp_path: Path) -> None:
 def test_two_devices_at_once(adb: Adb, client: adbutils.AdbClient) -> None:
     old = DeviceSettings(phone="android-10")
     new = DeviceSettings(phone="android-16", serial="SECOND1")
-    with Device(old) as one, Device(new) as two:
-        for device in (one, two):
+    with Device(old) as first, Device(new) as second:
+        for device in (first, second):
             adb.connect(device)
-        models = {serial: client.device(serial).prop.model for serial in (one.address, two.address)}
-        assert models == {one.address: "Pixel 3a", two.address: "Pixel 9"}
-        assert adb.text("shell", "getprop ro.serialno", serial=two.address) == "SECOND1\n"
-        adb("shell", "echo only here > /sdcard/x", serial=one.address)
-        assert adb("shell", "test -e /sdcard/x", serial=two.address).returncode == 1
-        one.stop()
-        assert adb("shell", "true", serial=two.address).returncode == 0
+        models = {serial: client.device(serial).prop.model for serial in (first.address, second.address)}
+        assert models == {first.address: "Pixel 3a", second.address: "Pixel 9"}
+        assert adb.text("shell", "getprop ro.serialno", serial=second.address) == "SECOND1\n"
+        adb("shell", "echo only here > /sdcard/x", serial=first.address)
+        assert adb("shell", "test -e /sdcard/x", serial=second.address).returncode == 1
+        first.stop()
+        assert adb("shell", "true", serial=second.address).returncode == 0
 
 
 def test_a_device_that_is_killed_leaves_nothing() -> None:

@@ -25,13 +25,13 @@ def device(adb: Adb, module_device: Device) -> Iterator[Device]:
 
 @pytest.fixture(scope="module")
 def module_device(tmp_path_factory: pytest.TempPathFactory, adbd: str) -> Iterator[Device]:
-    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as found:
-        yield found
+    with quick_device(tmp_path_factory.mktemp("phone"), root="adb") as device:
+        yield device
 
 
 def sh(adb: Adb, device: Device, command: str) -> str:
-    done = adb("shell", command, serial=device.address)
-    return (done.stdout + done.stderr).decode()
+    result = adb("shell", command, serial=device.address)
+    return (result.stdout + result.stderr).decode()
 
 
 def test_offline(adb: Adb, device: Device) -> None:
@@ -55,8 +55,8 @@ def test_adbd_dies_and_returns(adb: Adb, device: Device) -> None:
     device.fault("adbd", seconds=0.2)
     wait_until(lambda: adb.state(device.address) != "device", "adb has lost it")
     adb.reconnect(device)
-    kept = sh(adb, device, "cat /data/local/tmp/kept; pidof sleep >/dev/null && echo runs; killall sleep")
-    assert kept == "kept\nruns\n"
+    output = sh(adb, device, "cat /data/local/tmp/kept; pidof sleep >/dev/null && echo runs; killall sleep")
+    assert output == "kept\nruns\n"
 
 
 def test_reboot(adb: Adb, device: Device) -> None:
@@ -87,9 +87,9 @@ def test_services_are_not_there_before_the_boot_is_complete(adb: Adb, device: De
 def test_disk_full(adb: Adb, device: Device, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 1_000_000)
     device.fault("disk-full")
-    done = adb("push", str(tmp_path / "large"), "/sdcard/large", serial=device.address)
-    assert done.returncode == 1
-    assert b"No space left on device" in done.stdout + done.stderr
+    result = adb("push", str(tmp_path / "large"), "/sdcard/large", serial=device.address)
+    assert result.returncode == 1
+    assert b"No space left on device" in result.stdout + result.stderr
     assert "No space left on device" in sh(adb, device, "cp /system/bin/sh /data/local/tmp/copy")
     assert "= 0% free" in sh(adb, device, "dumpsys diskstats") or "free" in sh(adb, device, "df /data")
     device.fault("clear")

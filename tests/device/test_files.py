@@ -67,15 +67,15 @@ def test_modes_and_times_are_kept(adb: Adb, phone: Device, shell: Shell, tmp_pat
 )
 def test_what_may_not_be_written_is_refused(adb: Adb, phone: Device, tmp_path: Path, target: str, reason: str) -> None:
     (tmp_path / "x").write_bytes(b"x" * 300_000)
-    done = adb("push", str(tmp_path / "x"), target, serial=phone.address)
-    assert done.returncode == 1
-    assert reason in (done.stdout + done.stderr).decode()
+    result = adb("push", str(tmp_path / "x"), target, serial=phone.address)
+    assert result.returncode == 1
+    assert reason in (result.stdout + result.stderr).decode()
 
 
 def test_what_is_not_there_cannot_be_pulled(adb: Adb, phone: Device, tmp_path: Path) -> None:
-    done = adb("pull", "/sdcard/nothing", str(tmp_path), serial=phone.address)
-    assert done.returncode == 1
-    assert b"No such file or directory" in done.stdout + done.stderr
+    result = adb("pull", "/sdcard/nothing", str(tmp_path), serial=phone.address)
+    assert result.returncode == 1
+    assert b"No such file or directory" in result.stdout + result.stderr
 
 
 def test_links_lead_to_files_of_the_device(adb: Adb, phone: Device, shell: Shell, tmp_path: Path) -> None:
@@ -100,17 +100,17 @@ def test_adbutils_sync(client: adbutils.AdbClient, phone: Device, tmp_path: Path
 def test_install_and_uninstall(adb: Adb, phone: Device, tmp_path: Path) -> None:
     for version, code in (("1.2", 12), ("1.3", 13)):
         (tmp_path / "app.apk").write_bytes(make_apk("org.mplab.test", version, code))
-        done = adb("install", "-r", str(tmp_path / "app.apk"), serial=phone.address)
-        assert b"Success" in done.stdout, done
+        result = adb("install", "-r", str(tmp_path / "app.apk"), serial=phone.address)
+        assert b"Success" in result.stdout, result
         shown = adb.text("shell", "dumpsys package org.mplab.test", serial=phone.address)
         assert f"versionCode={code} " in shown
         assert f"versionName={version}\n" in shown
     (tmp_path / "app.apk").write_bytes(make_apk("org.mplab.test", "1.0", 10))
-    done = adb("install", "-r", str(tmp_path / "app.apk"), serial=phone.address)
-    assert b"INSTALL_FAILED_VERSION_DOWNGRADE" in done.stdout + done.stderr
+    result = adb("install", "-r", str(tmp_path / "app.apk"), serial=phone.address)
+    assert b"INSTALL_FAILED_VERSION_DOWNGRADE" in result.stdout + result.stderr
     (tmp_path / "app.apk").write_bytes(b"no apk")
-    done = adb("install", str(tmp_path / "app.apk"), serial=phone.address)
-    assert b"INSTALL_PARSE_FAILED" in done.stdout + done.stderr
+    result = adb("install", str(tmp_path / "app.apk"), serial=phone.address)
+    assert b"INSTALL_PARSE_FAILED" in result.stdout + result.stderr
     assert b"Success" in adb("uninstall", "org.mplab.test", serial=phone.address).stdout
     assert "org.mplab.test" not in adb.text("shell", "pm list packages", serial=phone.address)
 
@@ -120,9 +120,9 @@ def test_an_app_of_several_apks(adb: Adb, phone: Device, tmp_path: Path) -> None
     base.write_bytes(make_apk("org.mplab.parts", "1.4", 14))
     split.write_bytes(make_apk("org.mplab.parts", "1.4", 14))
     other.write_bytes(make_apk("org.mplab.other", "1.4", 14))
-    done = adb("install-multiple", "-r", str(base), str(split), serial=phone.address)
-    assert b"Success" in done.stdout, done
+    result = adb("install-multiple", "-r", str(base), str(split), serial=phone.address)
+    assert b"Success" in result.stdout, result
     assert "versionName=1.4" in adb.text("shell", "dumpsys package org.mplab.parts", serial=phone.address)
-    done = adb("install-multiple", str(base), str(other), serial=phone.address)
-    assert b"inconsistent packages: org.mplab.other, org.mplab.parts" in done.stdout + done.stderr
+    result = adb("install-multiple", str(base), str(other), serial=phone.address)
+    assert b"inconsistent packages: org.mplab.other, org.mplab.parts" in result.stdout + result.stderr
     assert b"Success" in adb("uninstall", "org.mplab.parts", serial=phone.address).stdout

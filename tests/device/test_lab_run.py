@@ -49,16 +49,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, runs = folder / "by-adb.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
     command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs), "--no-report"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     (path,) = runs.iterdir()
     return path
 
 
 def cells(run: Path, **wanted: str) -> dict[Path, dict[str, Any]]:
     """Return folder → cell.json of the cells with this scenario or transport."""
-    found = {path.parent: json.loads(path.read_text()) for path in sorted(run.glob("cells/*/cell.json"))}
-    return {path: cell for path, cell in found.items() if wanted.items() <= cell["spec"].items()}
+    all_cells = {path.parent: json.loads(path.read_text()) for path in sorted(run.glob("cells/*/cell.json"))}
+    return {path: cell for path, cell in all_cells.items() if wanted.items() <= cell["spec"].items()}
 
 
 def observed(cell: Path, event: str) -> list[dict[str, Any]]:
@@ -67,9 +67,9 @@ def observed(cell: Path, event: str) -> list[dict[str, Any]]:
 
 
 def test_every_cell_is_ok_with_its_captures(run: Path) -> None:
-    found = cells(run)
-    assert len(found) == 4
-    for path, cell in found.items():
+    by_folder = cells(run)
+    assert len(by_folder) == 4
+    for path, cell in by_folder.items():
         assert cell["outcome"] == "ok", cell["reasons"]
         assert {capture["file"] for capture in cell["captures"]} == CAPTURES
         assert all((path / name).stat().st_size for name in CAPTURES)
@@ -116,9 +116,9 @@ def test_what_the_phone_was_is_recorded(run: Path) -> None:
 @pytest.mark.usefixtures("run")
 def test_by_hand(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mplab", "lab", "up", "--lab", str(LAB), "--transport", "mptcp", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    facts = json.loads(done.stdout)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    facts = json.loads(result.stdout)
     assert facts["problems"] == []
     assert sorted(facts["active"]["local"]) == ["10.64.1.2", "10.64.2.2"]
     assert (facts["phone"]["name"], facts["phone"]["root"]) == ("phone-1", "su -c")
@@ -147,10 +147,10 @@ def events(runs: Path) -> list[dict[str, Any]]:
 
 def device_process(run: subprocess.Popen[str]) -> int:
     """Return the process of a run's emulated device, as seen from this process."""
-    for one in psutil.Process(run.pid).children(recursive=True):
+    for process in psutil.Process(run.pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if one.cmdline()[1:3] == ["-m", "mplab.device"]:
-                return one.pid
+            if process.cmdline()[1:3] == ["-m", "mplab.device"]:
+                return process.pid
     raise AssertionError("no device runs")
 
 
@@ -162,20 +162,20 @@ def test_a_phone_that_reboots_in_a_cell_costs_an_attempt(tmp_path: Path) -> None
     command = [*mplab, "run", str(file), "--runs", str(runs), "--no-report"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
         try:
-            wait_until(lambda: any(one.get("step") == "scenario" for one in events(runs)), "the scenario runs", 180)
+            wait_until(lambda: any(event.get("step") == "scenario" for event in events(runs)), "the scenario runs", 180)
             network = ["nsenter", "--target", str(device_process(running)), "--net", "--"]
             fault = [*mplab, "lab", "device", "fault", "reboot", "seconds=3"]
             subprocess.run([*network, *fault], check=True, timeout=30)
-            said, _ = running.communicate(timeout=RUN_TIMEOUT_S)
+            output, _ = running.communicate(timeout=RUN_TIMEOUT_S)
         finally:
             running.kill()
-    assert running.returncode == 0, said
+    assert running.returncode == 0, output
     happened = events(runs)
-    assert [one["event"] for one in happened if one["event"] in {"phone_recovered", "cell_retried"}][:2] == [
+    assert [event["event"] for event in happened if event["event"] in {"phone_recovered", "cell_retried"}][:2] == [
         "phone_recovered",
         "cell_retried",
     ]
-    first = next(one for one in happened if one["event"] == "cell_retried")
+    first = next(event for event in happened if event["event"] == "cell_retried")
     assert "phone-1 (127.0.0.1:" in first["reason"], "the phone is named, with its serial"
     (cell,) = cells(next(runs.iterdir())).values()
     assert cell["outcome"] == "ok"

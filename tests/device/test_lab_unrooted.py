@@ -62,22 +62,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, runs = folder / "by-socks.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
     command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     (path,) = runs.iterdir()
     return path
 
 
 def cells(run: Path, scenario: str = "download") -> dict[str, tuple[Path, dict[str, Any]]]:
     """Return transport → folder and cell.json."""
-    found = ((path.parent, json.loads(path.read_text())) for path in run.glob("cells/*/cell.json"))
-    return {cell["spec"]["transport"]: (path, cell) for path, cell in found if cell["spec"]["scenario"] == scenario}
+    all_cells = ((path.parent, json.loads(path.read_text())) for path in run.glob("cells/*/cell.json"))
+    return {cell["spec"]["transport"]: (path, cell) for path, cell in all_cells if cell["spec"]["scenario"] == scenario}
 
 
 def carried(log: Path) -> list[dict[str, Any]]:
     """Return the records of downloads in an agent's or proxy's log."""
     records = map(json.loads, log.read_text().splitlines())
-    return [one for one in records if one["event"] == "connection" and one["bytes_down"] > SIZE_BYTES]
+    return [record for record in records if record["event"] == "connection" and record["bytes_down"] > SIZE_BYTES]
 
 
 def test_every_transport_that_needs_no_root_was_run(run: Path) -> None:
@@ -94,14 +94,18 @@ def test_every_transport_that_needs_no_root_was_run(run: Path) -> None:
 def test_pages_came_by_the_agent_alone(run: Path, scenario: str) -> None:
     for name, (path, _) in cells(run, scenario).items():
         agent = [json.loads(line) for line in (path / "logs" / "agent.jsonl").read_text().splitlines()]
-        carried = [one for one in agent if one["event"] == "connection" and one["src"] and one["bytes_down"]]
-        assert sum(one["bytes_down"] for one in carried) > PAGE_BYTES
-        assert [one for one in carried if not one.get("domain")] == [], "each came with its name, to the HTTP proxy"
+        carried = [
+            record for record in agent if record["event"] == "connection" and record["src"] and record["bytes_down"]
+        ]
+        assert sum(record["bytes_down"] for record in carried) > PAGE_BYTES
+        assert [record for record in carried if not record.get("domain")] == [], (
+            "each came with its name, to the HTTP proxy"
+        )
         if name == "mpflex":
-            ways = [way for one in carried for way in one.get("paths", ())]
-            assert {way["interface"] for way in ways if way["bytes_in"]} == {"wlan0", "rmnet0"}
+            paths = [entry for record in carried for entry in record.get("paths", ())]
+            assert {entry["interface"] for entry in paths if entry["bytes_in"]} == {"wlan0", "rmnet0"}
         observations = map(json.loads, (path / "scenario.jsonl").read_text().splitlines())
-        (page,) = (one for one in observations if one["event"] == "page")
+        (page,) = (observation for observation in observations if observation["event"] == "page")
         assert (page["by_proxy"], page["dns_s"]) == (True, None)
         scored = {value["metric"] for value in json.loads((path / "scores.json").read_text())["values"]}
         assert "page_load_time" in scored
@@ -110,21 +114,21 @@ def test_pages_came_by_the_agent_alone(run: Path, scenario: str) -> None:
 
 def test_the_bytes_came_by_agent_and_proxy(run: Path) -> None:
     for name, (path, _) in cells(run).items():
-        (given,) = carried(path / "logs" / "agent.jsonl")
-        assert (given["process"], given["domain"]) == ("curl", "dl.lab"), "by name, to the SOCKS listener"
-        (taken,) = carried(path / "logs" / "proxy.jsonl")
-        assert taken["src"] == given["src"]
+        (agent,) = carried(path / "logs" / "agent.jsonl")
+        assert (agent["process"], agent["domain"]) == ("curl", "dl.lab"), "by name, to the SOCKS listener"
+        (proxy,) = carried(path / "logs" / "proxy.jsonl")
+        assert proxy["src"] == agent["src"]
         if name == "mpflex":
-            assert {one["interface"] for one in given["paths"] if one["bytes_in"]} == {"wlan0", "rmnet0"}
+            assert {entry["interface"] for entry in agent["paths"] if entry["bytes_in"]} == {"wlan0", "rmnet0"}
         else:
-            assert given["local"].partition(":")[0] == ("10.64.2.2" if name == "sptcp-lte" else "10.64.1.2")
+            assert agent["local"].partition(":")[0] == ("10.64.2.2" if name == "sptcp-lte" else "10.64.1.2")
 
 
 @pytest.mark.skipif(not shutil.which("ffprobe"), reason="no ffmpeg: the emulated device makes no films")
 def test_there_is_a_film_of_each_cell(run: Path) -> None:
-    for path, cell in (found for name in ("download", "web") for found in cells(run, name).values()):
+    for path, cell in (item for name in ("download", "web") for item in cells(run, name).values()):
         observations = map(json.loads, (path / "scenario.jsonl").read_text().splitlines())
-        parts = [one for one in observations if one["event"] == "film"]
+        parts = [observation for observation in observations if observation["event"] == "film"]
         assert [part["file"] for part in parts] == ["film/1.mp4"], cell["warnings"]
         assert all((path / part["file"]).read_bytes()[4:8] == b"ftyp" for part in parts)
 
@@ -138,7 +142,7 @@ def test_a_lookup_that_the_agent_made_is_no_result(run: Path) -> None:
 def test_what_was_not_controlled_is_said_and_the_proxy_alone_has_captured(run: Path) -> None:
     for _, cell in cells(run).values():
         assert cell["phone"]["root"] == "none"
-        assert any("default route" in what for what in cell["phone"]["uncontrolled"])
+        assert any("default route" in item for item in cell["phone"]["uncontrolled"])
         assert [capture["file"] for capture in cell["captures"]] == ["proxy.pcapng"]
         assert not any("QUIC" in warning for warning in cell["warnings"])
     summary = json.loads((run / "report" / "summary.json").read_text())

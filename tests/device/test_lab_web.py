@@ -46,8 +46,8 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, runs = folder / "web-by-adb.yaml", folder / "runs"
     file.write_text(EXPERIMENT)
     command = [sys.executable, "-m", "mplab", "run", str(file), "--runs", str(runs)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     (path,) = runs.glob("*/cells/*")
     return path
 

@@ -19,8 +19,8 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    with Device(DeviceSettings(phone=request.param, apps=False)) as found:
-        yield found
+    with Device(DeviceSettings(phone=request.param, apps=False)) as device:
+        yield device
 
 
 def lab(tmp_path: Path, device: Device, more: str = "") -> LabUse:
@@ -35,9 +35,9 @@ def lab(tmp_path: Path, device: Device, more: str = "") -> LabUse:
 @pytest.mark.parametrize("device", ["android-13"], indirect=True)
 def test_a_rooted_phone_says_what_it_is_unless_a_run_has_it(tmp_path: Path, device: Device) -> None:
     use = lab(tmp_path, device)
-    found = look_at_phone(use)
-    assert (found["name"], found["model"], found["root"]) == ("one", "Google Pixel 7", "su -c")
-    assert found["serial"] == device.address
+    facts = look_at_phone(use)
+    assert (facts["name"], facts["model"], facts["root"]) == ("one", "Google Pixel 7", "su -c")
+    assert facts["serial"] == device.address
     with phone_lock(use, run_id="other"), pytest.raises(LabNotReadyError, match=r"is in use by run other"):
         look_at_phone(use)
 
@@ -51,6 +51,6 @@ def test_a_phone_that_is_not_rooted_is_refused(tmp_path: Path, device: Device) -
 
 @pytest.mark.parametrize("device", ["android-16", "android-13"], indirect=True)
 def test_a_phone_that_is_used_without_root_says_what_is_not_controlled(tmp_path: Path, device: Device) -> None:
-    found = look_at_phone(lab(tmp_path, device, ", root: none"))
-    assert found["root"] == "none"
-    assert any("default route" in what for what in found["uncontrolled"])
+    facts = look_at_phone(lab(tmp_path, device, ", root: none"))
+    assert facts["root"] == "none"
+    assert any("default route" in item for item in facts["uncontrolled"])

@@ -43,8 +43,8 @@ class Cell:
         return [item for item in self.observed if item["event"] == event]
 
     def one(self, event: str) -> Mapping[str, Any]:
-        (found,) = self.all(event)
-        return found
+        (observation,) = self.all(event)
+        return observation
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def needed() -> Iterator[Program]:
 
 
 def read(path: Path) -> Cell:
-    found = json.loads(path.read_text())
-    scores = {value["metric"]: value["value"] for value in found["scores"]}
-    return Cell(tuple(found["observed"]), scores, found["error"], tuple(found["files"]), found["har"])
+    result = json.loads(path.read_text())
+    scores = {value["metric"]: value["value"] for value in result["scores"]}
+    return Cell(tuple(result["observed"]), scores, result["error"], tuple(result["files"]), result["har"])
 
 
 def test_whoever_has_an_app_has_its_android_side() -> None:
@@ -96,12 +96,15 @@ def test_nothing_went_wrong_and_nothing_is_left(cells: Mapping[str, Cell]) -> No
 def test_uploads_arrive_whole(cells: Mapping[str, Cell]) -> None:
     cell = cells["dropbox"]
     uploads = cell.all("upload")
-    assert [(one["file"], one["state"], one["size_bytes"]) for one in uploads] == [
+    assert [(upload["file"], upload["state"], upload["size_bytes"]) for upload in uploads] == [
         (1, "done", 2_000_000),
         (2, "done", 2_000_000),
     ]
-    assert {one["file"]: one["timeline"][-1][1] for one in cell.all("arrived")} == {1: 2_000_000, 2: 2_000_000}
-    assert all(one["resolution_s"] >= 0.25 and one["duration_s"] >= 0 for one in uploads)
+    assert {arrival["file"]: arrival["timeline"][-1][1] for arrival in cell.all("arrived")} == {
+        1: 2_000_000,
+        2: 2_000_000,
+    }
+    assert all(upload["resolution_s"] >= 0.25 and upload["duration_s"] >= 0 for upload in uploads)
     assert {"upload_time", "goodput", "uploaded_share", "look_resolution"} <= set(cell.scores)
     assert cell.scores["uploaded_share"] == 100
 
@@ -186,8 +189,8 @@ def test_chrome_tells_what_it_loads(cells: Mapping[str, Cell]) -> None:
     assert {"page_load_time", "dom_content_loaded", "page_first_byte", "dns_time", "page_bytes"} < set(cell.scores)
     assert "look_resolution" not in cell.scores, "nothing was read from the screen"
     entries = {name: har["log"]["entries"] for name, har in cell.har.items()}
-    assert {name: len(found) for name, found in entries.items()} == objects
-    assert all(entry["response"]["status"] == 200 for found in entries.values() for entry in found)
+    assert {name: len(page_entries) for name, page_entries in entries.items()} == objects
+    assert all(entry["response"]["status"] == 200 for page_entries in entries.values() for entry in page_entries)
 
 
 @pytest.mark.parametrize(("name", "loads"), [("web", 2), ("web-seen", 1)])

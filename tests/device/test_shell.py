@@ -20,8 +20,8 @@ def test_a_killed_program_is_told_as_a_shell_tells_it(shell: Shell) -> None:
 
 
 def test_the_three_streams_are_apart(shell: Shell) -> None:
-    done = shell("cat; echo wrong >&2", stdin=b"hello")
-    assert (done.stdout, done.stderr) == (b"hello", b"wrong\n")
+    result = shell("cat; echo wrong >&2", stdin=b"hello")
+    assert (result.stdout, result.stderr) == (b"hello", b"wrong\n")
 
 
 def test_much_standard_input_arrives_whole(shell: Shell) -> None:
@@ -30,8 +30,8 @@ def test_much_standard_input_arrives_whole(shell: Shell) -> None:
 
 
 def test_exec_out_is_binary(adb: Adb, phone: Device) -> None:
-    done = adb("exec-out", "printf '\\r\\n\\000\\377'; head -c 3000000 /dev/zero", serial=phone.address)
-    assert done.stdout == b"\r\n\0\xff" + bytes(3_000_000)
+    result = adb("exec-out", "printf '\\r\\n\\000\\377'; head -c 3000000 /dev/zero", serial=phone.address)
+    assert result.stdout == b"\r\n\0\xff" + bytes(3_000_000)
 
 
 def test_exec_in_ends_at_the_end_of_what_is_sent(adb: Adb, phone: Device, shell: Shell) -> None:
@@ -58,13 +58,13 @@ def test_the_shell_is_one(shell: Shell, line: str, printed: str) -> None:
 
 
 def test_a_terminal_on_request(adb: Adb, phone: Device) -> None:
-    done = adb("shell", "-t", "-t", "tty; test -t 0 && echo terminal", serial=phone.address)
-    assert done.stdout == b"/dev/pts/0\r\nterminal\r\n" or b"terminal\r\n" in done.stdout
+    result = adb("shell", "-t", "-t", "tty; test -t 0 && echo terminal", serial=phone.address)
+    assert result.stdout == b"/dev/pts/0\r\nterminal\r\n" or b"terminal\r\n" in result.stdout
 
 
 def test_an_interactive_shell(adb: Adb, phone: Device) -> None:
-    done = adb("shell", stdin=b"echo one\nexit 3\n", serial=phone.address)
-    assert (done.stdout, done.returncode) == (b"one\n", 3)
+    result = adb("shell", stdin=b"echo one\nexit 3\n", serial=phone.address)
+    assert (result.stdout, result.returncode) == (b"one\n", 3)
 
 
 def test_who_is_cut_off_ends(adb: Adb, phone: Device, shell: Shell) -> None:
@@ -103,8 +103,8 @@ def test_dialects_of_su(shell: Shell, line: str) -> None:
 
 
 def test_su_passes_streams_and_codes(shell: Shell) -> None:
-    done = shell("su -c 'cat; exit 9'", stdin=b"\0\1\2")
-    assert (done.stdout, done.returncode) == (b"\0\1\2", 9)
+    result = shell("su -c 'cat; exit 9'", stdin=b"\0\1\2")
+    assert (result.stdout, result.returncode) == (b"\0\1\2", 9)
 
 
 def test_many_shells_at_once(phone: Device, adb: Adb) -> None:

@@ -84,8 +84,8 @@ def test_reverse_reaches_a_port_of_this_machine(adb: Adb, phone: Device, shell: 
         assert adb("reverse", "tcp:7171", f"tcp:{port}", serial=phone.address).returncode == 0
         assert f"tcp:7171 tcp:{port}" in adb.text("reverse", "--list", serial=phone.address)
         assert adb("reverse", "--no-rebind", "tcp:7171", "tcp:1", serial=phone.address).returncode != 0
-        done = shell("(cat; sleep 1) | nc 127.0.0.1 7171 | head -c 5", stdin=b"hello")
-        assert done.stdout == b"hello"
+        result = shell("(cat; sleep 1) | nc 127.0.0.1 7171 | head -c 5", stdin=b"hello")
+        assert result.stdout == b"hello"
         assert adb("reverse", "--remove", "tcp:7171", serial=phone.address).returncode == 0
         assert shell("nc -w2 127.0.0.1 7171 </dev/null").returncode != 0
         assert adb("reverse", "--remove", "tcp:7171", serial=phone.address).returncode != 0

@@ -22,8 +22,8 @@ def tools(request: pytest.FixtureRequest, adb: Adb) -> Iterator[tuple[str, Devic
 
 def test_the_commands_that_toybox_names_are_there(adb: Adb, tools: tuple[str, Device]) -> None:
     _kind, device = tools
-    done = adb.text("shell", "for c in $(toybox); do which $c >/dev/null || echo $c; done", serial=device.address)
-    assert done == ""
+    missing = adb.text("shell", "for c in $(toybox); do which $c >/dev/null || echo $c; done", serial=device.address)
+    assert missing == ""
     names = adb.text("shell", "toybox", serial=device.address).split()
     assert {"cat", "dd", "grep", "id", "ls", "md5sum", "ps", "tr", "uname"} <= set(names)
 

@@ -50,9 +50,9 @@ http.server.ThreadingHTTPServer(("127.0.0.1", 8099), Store).serve_forever()
 def device(adb: Adb) -> Iterator[Device]:
     server = "http://127.0.0.1:8099"
     variables = (("dropbox", server), ("video", server), ("rate", "800"), ("ahead", "0.5"))
-    with Device(DeviceSettings(app_files=(str(APP),), app_variables=variables)) as found:
-        adb.connect(found)
-        yield found
+    with Device(DeviceSettings(app_files=(str(APP),), app_variables=variables)) as device:
+        adb.connect(device)
+        yield device
 
 
 @pytest.fixture(scope="module", params=["uiautomator2", "appium"])
@@ -196,8 +196,8 @@ def test_dialog_that_nobody_knew_fails_the_step_and_is_kept(ui: AndroidUi, scree
     message = r"in front is com\.vendor\.assistant: 'Meet your assistant' \(see"
     with pytest.raises(StepError, match=message) as caught:
         ui.tap(Selector("id", "go"), timeout_s=0.5)
-    kept = screenshots / str(caught.value).rpartition("/")[2].rstrip(")")
-    assert "Meet your assistant" in kept.with_suffix(".xml").read_text()
+    screenshot = screenshots / str(caught.value).rpartition("/")[2].rstrip(")")
+    assert "Meet your assistant" in screenshot.with_suffix(".xml").read_text()
     ui.back()
     ui.wait(Selector("id", "go"))
 
@@ -261,7 +261,7 @@ def test_rebuffering_is_seen_by_looking(
 
     def consented() -> bool:
         session.wait(Selector("id", "results"))
-        return any(one["name"] == "consent-google" for one in observed)
+        return any(event["name"] == "consent-google" for event in observed)
 
     observed.clear()
     adb("shell", "pm", "clear", "com.google.android.youtube", serial=device.address)

@@ -19,20 +19,20 @@ def test_a_cell_is_told_what_is_open_and_the_phone_is_put_right(server: AdbServe
         side = AndroidSide(phone, FILE, appium=unused, install=False)
         side.take_over("203.0.113.5")
         phone.script("ip -6 addr add 2001:db8::2/64 dev wlan0 nodad")
-        found = side.look(None)
-        assert (found.facts["quic_open"], found.facts["ipv6_open"], found.ways_past) == ("false", "false", [])
+        state = side.look(None)
+        assert (state.facts["quic_open"], state.facts["ipv6_open"], state.ways_past) == ("false", "false", [])
         assert side.recover("the app was slow") == "", "nothing was needed"
 
         phone.script("iptables -F OUTPUT; iptables -t nat -F OUTPUT; ip6tables -F OUTPUT")
-        found = side.look(None)
-        assert (found.facts["quic_open"], found.facts["ipv6_open"]) == ("true", "true")
-        assert found.ways_past == [
+        state = side.look(None)
+        assert (state.facts["quic_open"], state.facts["ipv6_open"]) == ("true", "true")
+        assert state.ways_past == [
             "one: TCP and names are not redirected to the agent: its iptables rules are gone; "
             "apps may go past the transport",
             "one: QUIC is open: its iptables rules are gone; apps may go past the transport",
             "one: IPv6 is open: its ip6tables rules are gone; apps may go past the transport",
         ]
-        assert side.recover(found.ways_past[0])
+        assert side.recover(state.ways_past[0])
         assert side.ways_past() == []
     with AdbPhone("one", server, AdbSettings(serial=device.address)) as phone:
         assert "mplab" not in phone.script("iptables-save; ip6tables-save").stdout
@@ -56,6 +56,6 @@ def test_an_unrooted_phone_has_no_such_control(server: AdbServer, device: Device
     with AdbPhone("one", server, AdbSettings(serial=device.address, root="none")) as phone:
         side = AndroidSide(phone, file, appium=unused, install=False)
         side.take_over("203.0.113.5")
-        found = side.look(None)
-        assert (found.facts["quic_open"], found.ways_past) == ("true", [])
+        state = side.look(None)
+        assert (state.facts["quic_open"], state.ways_past) == ("true", [])
         assert Routing(phone).quic_open()

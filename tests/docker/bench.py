@@ -170,7 +170,7 @@ class Bench:
     def lab(self, **phone: object) -> dict[str, Any]:
         """Return the content of the lab file; `phone` overrides keys of the phone's entry."""
         entry: dict[str, Any] = {"driver": "adb", "serial": self.device.address, "ready": {"idle_for": "0 s"}}
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "mplab": 1,
             "name": "bench",
             "phones": {"bench-1": entry},
@@ -178,11 +178,11 @@ class Bench:
         }
         if self._router is not None:
             router = self._router.machine.settings.model_dump(mode="json", exclude_defaults=True)
-            found["routers"] = {"wifi": {**router, "dead_man": "60 s"}}
+            content["routers"] = {"wifi": {**router, "dead_man": "60 s"}}
             entry["wifi"] = {"router": "wifi", "ip": topology.PHONE_WLAN}
             entry["lte"] = {"router": "wifi", "interface": "rmnet"}
         entry.update(phone)
-        return found
+        return content
 
 
 def _phone_commands() -> list[str]:

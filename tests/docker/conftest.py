@@ -44,9 +44,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def client(engine: Engine) -> Iterator[DockerClient]:
-    found = DockerClient(base_url=engine.url)
-    yield found
-    found.close()
+    client = DockerClient(base_url=engine.url)
+    yield client
+    client.close()
 
 
 @pytest.fixture(scope="session")
@@ -66,9 +66,9 @@ def states(bridge_stack: DockerStack) -> list[ServiceState]:
 @pytest.fixture(scope="session")
 def made(states: list[ServiceState], bridge_stack: DockerStack) -> Rendered:
     assert states
-    found = bridge_stack.last_rendered()
-    assert found is not None
-    return found
+    rendered = bridge_stack.last_rendered()
+    assert rendered is not None
+    return rendered
 
 
 def attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) -> None:
@@ -77,8 +77,8 @@ def attach_to_bridges(phone: PhoneNode, engine: Engine, client: DockerClient) ->
         ("wlan0", "mplab_front1", "172.31.251.10"),
         ("rmnet0", "mplab_front2", "172.31.252.10"),
     ):
-        (found,) = client.networks.list(names=[network])
-        phone.wire(engine.node, interface, address, bridge=f"br-{str(found.id)[:12]}")
+        (docker_network,) = client.networks.list(names=[network])
+        phone.wire(engine.node, interface, address, bridge=f"br-{str(docker_network.id)[:12]}")
     phone.use_both_paths("172.31.252.10")
 
 

@@ -96,8 +96,8 @@ def _why_not_here() -> str:
             check=False,
             env={**os.environ, "PATH": _PATH},
         )
-    said = tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"]
-    return f"this machine lets no Docker engine run: {said[-1]}" if tried.returncode != 0 else ""
+    errors = tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"]
+    return f"this machine lets no Docker engine run: {errors[-1]}" if tried.returncode != 0 else ""
 
 
 class Engine:
@@ -190,8 +190,8 @@ class Engine:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         deadline = time.monotonic() + _READY_TIMEOUT_S
         while time.monotonic() < deadline and process.poll() is None:
-            if found := children.read_text().split():
-                return int(found[0])
+            if pids := children.read_text().split():
+                return int(pids[0])
             time.sleep(0.02)
         raise RuntimeError(f"no engine: {self.log.read_text()[-500:]}")
 

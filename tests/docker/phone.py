@@ -90,10 +90,10 @@ class PhoneNode:
     def check(self, config: Path, *arguments: str) -> Mapping[str, Any]:
         """Return the result of `mpflex check`."""
         argv = [str(MPFLEX.path()), "check", "--config", str(config), "--timeout", "10s", *arguments]
-        done = self.node.run(argv, check=False)
-        assert done.exit_code == 0, done.stderr + done.stdout
-        found: Mapping[str, Any] = json.loads(done.stdout)
-        return found
+        completed = self.node.run(argv, check=False)
+        assert completed.exit_code == 0, completed.stderr + completed.stdout
+        result: Mapping[str, Any] = json.loads(completed.stdout)
+        return result
 
     def start_agent(self, config: Path) -> NodeProcess:
         """Start the agent, which runs until the phone ends."""
@@ -129,8 +129,8 @@ class PhoneNode:
     def bytes_received(self) -> dict[str, int]:
         """Return the bytes that each path has carried to the phone."""
         lines = self.node.run(["cat", "/proc/net/dev"]).stdout.splitlines()
-        found = {line.split(":")[0].strip(): int(line.split(":")[1].split()[0]) for line in lines if ":" in line}
-        return {name: found[name] for name in _TABLES}
+        received = {line.split(":")[0].strip(): int(line.split(":")[1].split()[0]) for line in lines if ":" in line}
+        return {name: received[name] for name in _TABLES}
 
     def counters(self) -> Mapping[str, int]:
         """Return the counters of the kernel."""

@@ -51,8 +51,8 @@ class SshServer:
         key, host = self._directory / "key", self._directory / "host"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
         make = [_program("dropbearkey"), "-t", "ed25519", "-f", str(host)]
-        said = subprocess.run(make, check=True, capture_output=True, text=True).stdout
-        (public,) = (line for line in said.splitlines() if line.startswith("ssh-ed25519 "))
+        output = subprocess.run(make, check=True, capture_output=True, text=True).stdout
+        (public,) = (line for line in output.splitlines() if line.startswith("ssh-ed25519 "))
         self.known_hosts.write_text(f"[127.0.0.1]:{self._port} {public}\n")
         allowed = ssh / "authorized_keys"
         allowed.write_text(f'command="{self._command}" {key.with_suffix(".pub").read_text()}')
@@ -120,6 +120,6 @@ class SshServer:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=_PATH)
-    assert found is not None
-    return found
+    path = shutil.which(name, path=_PATH)
+    assert path is not None
+    return path

@@ -81,11 +81,11 @@ def test_a_run_by_adb_with_containers(
 ) -> None:
     routed = "routed" in request.node.name
     before = bench.seen()
-    done = mplab(tmp_path, run_argv(tmp_path, write_lab(tmp_path, bench), link=SLOW if routed else AS_IT_IS))
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = cells(tmp_path / "runs")
-    assert len(found) == 2
-    for path, cell in found.items():
+    result = mplab(tmp_path, run_argv(tmp_path, write_lab(tmp_path, bench), link=SLOW if routed else AS_IT_IS))
+    assert result.returncode == 0, result.stdout + result.stderr
+    by_folder = cells(tmp_path / "runs")
+    assert len(by_folder) == 2
+    for path, cell in by_folder.items():
         assert cell["outcome"] == "ok", cell["reasons"]
         check_cell(path, cell)
         (check_shaped if routed else check_unshaped)(path, cell)
@@ -107,13 +107,13 @@ def test_a_run_whose_engine_is_reached_over_ssh(
         lab["proxy"]["engine"] = server.url
         path = tmp_path / "lab.yaml"
         path.write_text(json.dumps(lab))
-        done = mplab(tmp_path, run_argv(tmp_path, path))
-    if done.returncode == 3 and "Connection aborted" in done.stderr:
+        result = mplab(tmp_path, run_argv(tmp_path, path))
+    if result.returncode == 3 and "Connection aborted" in result.stderr:
         pytest.skip("compose 1.29 has lost its connections five times: install compose v2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = cells(tmp_path / "runs")
-    assert len(found) == 2
-    for folder, cell in found.items():
+    assert result.returncode == 0, result.stdout + result.stderr
+    by_folder = cells(tmp_path / "runs")
+    assert len(by_folder) == 2
+    for folder, cell in by_folder.items():
         assert cell["outcome"] == "ok", cell["reasons"]
         check_cell(folder, cell)
     (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
@@ -158,12 +158,12 @@ def differences(before: list[str], after: list[str]) -> list[str]:
 
 
 def test_doctor_looks_at_phone_and_engine(tmp_path: Path, bench: Bench) -> None:
-    done = mplab(tmp_path, mplab_argv("doctor", "--lab", str(write_lab(tmp_path, bench)), "--json"))
-    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    result = mplab(tmp_path, mplab_argv("doctor", "--lab", str(write_lab(tmp_path, bench)), "--json"))
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert checks["phone bench-1"]["found"].startswith("127.0.0.1:")
     assert "Google Pixel 7, Android 13" in checks["phone bench-1"]["found"]
     assert checks["phone bench-1: root"]["found"] == "by 'su -c'"
-    assert {check["level"] for what, check in checks.items() if what.startswith("phone bench-1")} == {"ok"}, checks
+    assert {check["level"] for name, check in checks.items() if name.startswith("phone bench-1")} == {"ok"}, checks
     assert checks["proxy: engine"]["level"] == "ok"
     lost = mplab(tmp_path, mplab_argv("doctor", "--lab", str(write_lab(tmp_path, bench, serial="0A1B2C3D")), "--json"))
     assert lost.returncode == 3
@@ -173,9 +173,9 @@ def test_doctor_looks_at_phone_and_engine(tmp_path: Path, bench: Bench) -> None:
 
 def test_a_phone_that_is_not_there_is_one_clear_error(tmp_path: Path, bench: Bench, client: DockerClient) -> None:
     lab_file = write_lab(tmp_path, bench, serial="0A1B2C3D")
-    done = mplab(tmp_path, run_argv(tmp_path, lab_file))
-    assert done.returncode == 3
-    (line,) = done.stderr.strip().splitlines()
+    result = mplab(tmp_path, run_argv(tmp_path, lab_file))
+    assert result.returncode == 3
+    (line,) = result.stderr.strip().splitlines()
     assert line.startswith("mplab: bench-1 (0A1B2C3D): not there after"), line
     assert "is it plugged in" in line
     assert not list((tmp_path / "runs").glob("*")), "nothing was begun"
@@ -209,9 +209,9 @@ def test_a_run_whose_outside_is_killed_gives_the_phone_back_itself(
     wait_until(lambda: not lab_processes(lab), "everything of it has ended")
     assert differences(before, bench.seen()) == []
     assert client.containers.list() != [], "what is outside of the lab waits for the next run"
-    done = mplab(tmp_path, mplab_argv("resume", "--json"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["outcomes"] == {"ok": 2, "invalid": 0, "failed": 0}
+    result = mplab(tmp_path, mplab_argv("resume", "--json"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert json.loads(result.stdout)["outcomes"] == {"ok": 2, "invalid": 0, "failed": 0}
     assert differences(before, bench.seen()) == []
     assert client.containers.list(all=True) == []
 
@@ -227,8 +227,8 @@ def test_what_a_killed_run_left_is_given_back_at_the_next_start(
     wait_until(lambda: not lab_processes(lab), "everything of it has ended")
     assert differences(before, bench.seen()), "there is something to give back"
     assert client.containers.list() != []
-    done = mplab(tmp_path, run_argv(tmp_path, lab_file))
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab(tmp_path, run_argv(tmp_path, lab_file))
+    assert result.returncode == 0, result.stdout + result.stderr
     assert differences(before, bench.seen()) == []
     assert client.containers.list(all=True) == []
 

@@ -90,22 +90,22 @@ def _cells(run: Path) -> list[dict[str, Any]]:
 
 def _times(run: Path) -> dict[tuple[str, str], dict[str, float]]:
     """Return (transport, metric) → seconds by labels, which are size or page."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    times: dict[tuple[str, str], dict[str, float]] = {}
     for path in run.glob("cells/*/scores.json"):
         transport = json.loads((path.parent / "cell.json").read_text())["spec"]["transport"]
         for value in json.loads(path.read_text())["values"]:
             if value["metric"] in NOISE:
-                found.setdefault((transport, value["metric"]), {})[str(value["labels"])] = value["value"]
-    return found
+                times.setdefault((transport, value["metric"]), {})[str(value["labels"])] = value["value"]
+    return times
 
 
 def test_the_demo_runs_in_containers_as_it_does_in_processes(
     mplab: Mplab, tmp_path: Path, lab_file: Path, client: DockerClient
 ) -> None:
     experiment = _experiment(tmp_path, DEMO)
-    done = mplab("run", experiment, "--lab", str(lab_file), "--json")
-    assert done.returncode == 0, done.stderr
-    run = Path(json.loads(done.stdout)["run"])
+    result = mplab("run", experiment, "--lab", str(lab_file), "--json")
+    assert result.returncode == 0, result.stderr
+    run = Path(json.loads(result.stdout)["run"])
     assert (run / "report" / "index.html").stat().st_size > 10_000
     _check_evidence(run)
     assert client.containers.list(all=True) == [], "the engine is as it was"
@@ -177,16 +177,16 @@ def test_a_container_that_is_killed_costs_an_attempt_and_no_cell(
 ) -> None:
     process, run = long_run()
     _kill(_container(client, "proxy"))
-    said, _ = process.communicate(timeout=240)
-    assert process.returncode == 0, said
-    assert "attempt 1 failed: engine: the container of proxy ended by itself (killed)" in said
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    assert "attempt 1 failed: engine: the container of proxy ended by itself (killed)" in output
     assert [cell["outcome"] for cell in _cells(run)] == ["ok", "ok"]
     assert client.containers.list(all=True) == []
 
 
 def _container(client: DockerClient, service: str) -> Container:
-    (found,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
-    return found
+    (container,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
+    return container
 
 
 def _kill(container: Container) -> None:

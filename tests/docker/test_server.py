@@ -35,14 +35,14 @@ def test_both_paths_reach_the_proxy_through_the_servers_addresses(
 ) -> None:
     states = server_stack.up(build=False)
     assert {port.rpartition(":")[0] for state in states for port in state.ports} == set(SERVER_ADDRESSES)
-    made = server_stack.last_rendered()
-    assert made is not None
+    rendered = server_stack.last_rendered()
+    assert rendered is not None
     proxy = f"{SERVER_ADDRESSES[0]}:7002"
-    said = far_phone.check(far_phone.agent_config(proxy, made.secret_file, "mptcp"), "--wait-subflows", "2")
-    assert said["mptcp"]
-    assert {address.rpartition(".")[0] for address in said["local"]} == {"198.51.100", "203.0.113"}
+    result = far_phone.check(far_phone.agent_config(proxy, rendered.secret_file, "mptcp"), "--wait-subflows", "2")
+    assert result["mptcp"]
+    assert {address.rpartition(".")[0] for address in result["local"]} == {"198.51.100", "203.0.113"}
     paths = [{"device": "wlan0"}, {"device": "rmnet0"}]
-    config = far_phone.agent_config(f"{SERVER_ADDRESSES[0]}:7003", made.secret_file, "mpflex", paths=paths)
+    config = far_phone.agent_config(f"{SERVER_ADDRESSES[0]}:7003", rendered.secret_file, "mpflex", paths=paths)
     assert set(far_phone.check(config, "--wait-subflows", "2")["paths"]) == {"wlan0", "rmnet0"}
     far_phone.start_agent(config)
     carried = download_over_both(far_phone)
@@ -66,8 +66,8 @@ def test_a_stack_that_was_lent_is_given_back_after_kill_9(engine: Engine, client
     by_hand.down()
     DockerStack(StackSettings(engine.url, profiles=("iperf",), congestion_control=congestion_control())).prepare()
     before = {state.service for state in by_hand.up(build=False)}
-    done = subprocess.run([sys.executable, "-c", LEND, engine.url, congestion_control()], check=False, timeout=120)
-    assert done.returncode == -signal.SIGKILL
+    result = subprocess.run([sys.executable, "-c", LEND, engine.url, congestion_control()], check=False, timeout=120)
+    assert result.returncode == -signal.SIGKILL
     assert "iperf" in {state.service for state in by_hand.status()}
     with exclusive(by_hand):
         assert restore_state(by_hand)
@@ -84,9 +84,9 @@ def test_an_image_that_is_missing_and_that_no_registry_gives_is_named(engine: En
     gone = DockerStack(replace(settings, variables={"MPLAB_TAG": "gone"}))
     with pytest.raises(LabNotReadyError, match="mplab/net:gone is not in the engine; 'mplab proxy prepare' builds it"):
         gone.up(build=False)
-    found = {finding.what: finding.found for finding in examine(gone) if not finding.ok}
-    assert found["kernel"] == "not checked: the image mplab/net:gone is missing"
-    assert "mplab/net:gone is missing" in found["images"]
+    problems = {finding.what: finding.found for finding in examine(gone) if not finding.ok}
+    assert problems["kernel"] == "not checked: the image mplab/net:gone is missing"
+    assert "mplab/net:gone is missing" in problems["images"]
     pinned = f"registry.invalid/debian@sha256:{'0' * 64}"
     with pytest.raises(LabNotReadyError, match=r"no registry gave it \(.*an image with a digest cannot be made from"):
         DockerStack(replace(settings, variables={"MPLAB_BASE": pinned})).up()

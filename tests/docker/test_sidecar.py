@@ -32,8 +32,8 @@ SIZE = 2_000_000
 
 
 def _container(client: DockerClient, service: str) -> Container:
-    (found,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
-    return found
+    (container,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
+    return container
 
 
 def _sidecar(client: DockerClient, stack: DockerStack, *, free_mb: int = 10, tmpfs: str = "") -> Sidecar:
@@ -62,10 +62,10 @@ def _driver(client: DockerClient, stack: DockerStack, sidecar: Sidecar | None = 
 @pytest.fixture
 def proxy(states: list[ServiceState], client: DockerClient, bridge_stack: DockerStack) -> Iterator[DockerProxy]:
     assert states
-    found = _driver(client, bridge_stack)
-    found.use({})
-    yield found
-    found.use({})
+    proxy = _driver(client, bridge_stack)
+    proxy.use({})
+    yield proxy
+    proxy.use({})
 
 
 @pytest.fixture
@@ -107,10 +107,10 @@ def test_a_capture_of_one_cell_is_fetched_whole(
     (result,) = captures.stop()
     assert (result.node, result.dropped, result.headers_only) == ("proxy", 0, True)
     assert result.packets > 100
-    said = subprocess.run(
+    completed = subprocess.run(
         [str(MPTRACE.path()), str(tmp_path / "proxy.pcapng"), "--json"], capture_output=True, text=True, check=True
     )
-    assert max(row["bytes_down"] for row in json.loads(said.stdout)["connections"]) >= SIZE
+    assert max(row["bytes_down"] for row in json.loads(completed.stdout)["connections"]) >= SIZE
     assert client.containers.list(all=True, filters={"label": LABEL}) == [], "it goes with its cell"
 
 

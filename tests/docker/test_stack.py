@@ -28,14 +28,14 @@ HOLDERS, CAPTURES = {"NET_ADMIN"}, {"NET_RAW", "SETUID", "SETGID", "KILL"}
 
 
 def _container(client: DockerClient, service: str) -> Container:
-    (found,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
-    return found
+    (container,) = client.containers.list(filters={"label": f"com.docker.compose.service={service}"})
+    return container
 
 
 def test_every_service_answers(states: list[ServiceState]) -> None:
     assert {state.service: state.health for state in states if not state.well} == {}
-    asked = {state.service for state in states if state.health == "healthy"}
-    assert {"proxy", "web", "feed", "upload", "dns", "icecast", "xmpp", "turn", "iperf", "shadowsocks"} <= asked
+    healthy = {state.service for state in states if state.health == "healthy"}
+    assert {"proxy", "web", "feed", "upload", "dns", "icecast", "xmpp", "turn", "iperf", "shadowsocks"} <= healthy
     assert {state.service: state.restarts for state in states if state.restarts or state.out_of_memory} == {}
 
 
@@ -76,9 +76,9 @@ def test_a_phone_on_two_networks_gets_files_over_both_and_all_is_captured(
 ) -> None:
     attach_to_bridges(phone, engine, client)
     config = phone.agent_config("172.31.251.2:7002", made.secret_file, "mptcp")
-    said = phone.check(config, "--wait-subflows", "2", "--target", "10.65.0.2:80")
-    assert said["mptcp"]
-    assert set(said["local"]) == {"172.31.251.10", "172.31.252.10"}
+    result = phone.check(config, "--wait-subflows", "2", "--target", "10.65.0.2:80")
+    assert result["mptcp"]
+    assert set(result["local"]) == {"172.31.251.10", "172.31.252.10"}
     phone.start_agent(config)
     carried = download_over_both(phone)
     assert min(carried.values()) > 0.01 * SIZE, carried
@@ -108,9 +108,9 @@ def _check_captures(client: DockerClient, folder: Path) -> None:
         time.sleep(1)
     sidecar.kill("SIGTERM")
     deadline = time.monotonic() + 20
-    while b"dropped by kernel" not in (said := sidecar.logs()) and time.monotonic() < deadline:
+    while b"dropped by kernel" not in (logs := sidecar.logs()) and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert said.count(b"dropped by kernel") >= 3
+    assert logs.count(b"dropped by kernel") >= 3
 
 
 def _connections(sidecar: Container, folder: Path) -> list[dict[str, Any]]:
@@ -129,10 +129,10 @@ def _over_both(connections: list[dict[str, Any]]) -> bool:
 
 
 def _run_json(argv: list[str]) -> dict[str, list[dict[str, Any]]]:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, list[dict[str, Any]]] = json.loads(done.stdout)
-    return found
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 0, result.stderr
+    content: dict[str, list[dict[str, Any]]] = json.loads(result.stdout)
+    return content
 
 
 def test_rings_of_captures_do_not_fill_the_disk(
@@ -158,11 +158,11 @@ def test_rings_of_captures_do_not_fill_the_disk(
             time.sleep(0.1)
         for _ in range(2):
             assert phone.get(f"http://dl.lab/{SIZE}").stat().st_size == SIZE
-        _, said = small.exec_run(["sh", "-c", "stat -c '%s %n' /captures/small-eth0.pcap*"], user="tcpdump")
-        assert isinstance(said, bytes)
-        sizes = [int(line.split()[0]) for line in said.decode().splitlines()]
-        assert len(sizes) == 2, said
-        assert max(sizes) < 1_100_000, said
+        _, output = small.exec_run(["sh", "-c", "stat -c '%s %n' /captures/small-eth0.pcap*"], user="tcpdump")
+        assert isinstance(output, bytes)
+        sizes = [int(line.split()[0]) for line in output.decode().splitlines()]
+        assert len(sizes) == 2, output
+        assert max(sizes) < 1_100_000, output
     finally:
         small.remove(force=True, v=True)
 
@@ -188,7 +188,7 @@ def test_what_phones_send_is_kept_when_the_stack_goes(
     token = (made.directory / "collector/tokens").read_text().strip().partition(":")[2]
     header = phone.directory / "header"
     header.write_text(f"Authorization: Bearer {token}")
-    asked = [
+    curl = [
         "curl",
         "-q",
         "-sS",
@@ -198,9 +198,9 @@ def test_what_phones_send_is_kept_when_the_stack_goes(
         "--resolve",
         "collector.lab:8443:172.31.251.4",
     ]
-    answer = phone.node.run([*asked, "--header", f"@{header}", "https://collector.lab:8443/myip"])
+    answer = phone.node.run([*curl, "--header", f"@{header}", "https://collector.lab:8443/myip"])
     assert answer.stdout.strip() == "172.31.251.10"
-    assert phone.node.run([*asked, "https://collector.lab:8443/myip"], check=False).exit_code != 0
+    assert phone.node.run([*curl, "https://collector.lab:8443/myip"], check=False).exit_code != 0
     before = _store(client)
     assert before
     assert bridge_stack.prepare(renew=False, build=False).key == made.key
@@ -218,7 +218,7 @@ def test_the_doctor_finds_a_working_lab(states: list[ServiceState], bridge_stack
     findings = {finding.what: finding for finding in examine(bridge_stack)}
     checked = {"compose", "engine", "images", "MPTCP", "congestion control", "clock", "disk", "certificates"}
     assert checked <= set(findings)
-    bad = {what: finding.found for what, finding in findings.items() if not finding.ok and what != "services"}
+    bad = {name: finding.found for name, finding in findings.items() if not finding.ok and name != "services"}
     assert bad == {}
 
 
@@ -230,9 +230,9 @@ def test_what_is_up_to_date_is_left_alone(states: list[ServiceState], bridge_sta
 
 def test_logs_are_those_of_the_services(states: list[ServiceState], bridge_stack: DockerStack) -> None:
     assert states
-    found = list(bridge_stack.logs("proxy"))
-    assert {name for name, _ in found} == {"proxy"}
-    records = [json.loads(line) for _, line in found if line.startswith("{")]
+    lines = list(bridge_stack.logs("proxy"))
+    assert {name for name, _ in lines} == {"proxy"}
+    records = [json.loads(line) for _, line in lines if line.startswith("{")]
     assert any(record["event"] == "connection" and record["mptcp"] for record in records)
 
 
@@ -254,7 +254,7 @@ def test_down_leaves_nothing(states: list[ServiceState], bridge_stack: DockerSta
     bridge_stack.down()
     assert client.containers.list(all=True) == []
     assert [network.name for network in client.networks.list() if str(network.name).startswith("mplab")] == []
-    kept = {volume.name for volume in client.volumes.list()}
-    assert {"mplab_content", "mplab_captures"} <= kept
+    volumes = {volume.name for volume in client.volumes.list()}
+    assert {"mplab_content", "mplab_captures"} <= volumes
     bridge_stack.down(volumes=True)
     assert [volume.name for volume in client.volumes.list() if volume.name.startswith("mplab")] == []

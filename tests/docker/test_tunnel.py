@@ -23,17 +23,17 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshServe
         pytest.skip("the SSH server of the tests needs root")
     if reason := SshServer.why_not():
         pytest.skip(reason)
-    with SshServer(tmp_path / "ssh", "cat") as made:
-        made.use(monkeypatch)
-        yield made
+    with SshServer(tmp_path / "ssh", "cat") as server:
+        server.use(monkeypatch)
+        yield server
 
 
 def ask(connection: socket.socket, word: bytes) -> bytes:
     connection.sendall(word)
-    said = b""
-    while len(said) < len(word) and (more := connection.recv(4096)):
-        said += more
-    return said
+    received = b""
+    while len(received) < len(word) and (more := connection.recv(4096)):
+        received += more
+    return received
 
 
 def test_many_at_once(server: SshServer) -> None:

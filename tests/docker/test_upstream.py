@@ -63,9 +63,9 @@ def test_phones_reach_what_the_lab_file_allows_of_the_internet(far_phone: PhoneN
 
 
 def _check(phone: PhoneNode, stack: DockerStack, proxy: str, *, reached: bool) -> None:
-    made = stack.last_rendered()
-    assert made is not None
-    agent = phone.start_agent(phone.agent_config(proxy, made.secret_file, "tcp"))
+    rendered = stack.last_rendered()
+    assert rendered is not None
+    agent = phone.start_agent(phone.agent_config(proxy, rendered.secret_file, "tcp"))
     assert phone.get("http://dl.lab/10000").stat().st_size == 10000, "the lab's own names"
     answers = [phone.curl(f"http://{host}/").exit_code for host in ("shop.example", OUTSIDE)]
     if reached:

@@ -151,9 +151,9 @@ class RunBench:
     def planned(cls, folder: Path, text: str, scenario: type[FakeScenario] = FakeScenario) -> "RunBench":
         """Return a run that is planned but not started."""
         lab = FakeLab(folder / "lab")
-        made = scenario(lab.script)
+        fake_scenario = scenario(lab.script)
         directory = RunDirectory.create(folder / "runs", "fake", text.encode())
-        experiment = _read(directory, made)
+        experiment = _read(directory, fake_scenario)
         plan = make_plan(experiment)
         with EventLog(directory.events_file) as events:
             events.append(planned_event(plan))
@@ -169,7 +169,7 @@ class RunBench:
                 started=utc_now(),
             )
         )
-        return cls(directory, lab, made, FakeOutside())
+        return cls(directory, lab, fake_scenario, FakeOutside())
 
     def execute(self) -> Mapping[str, CellRecord]:
         """Run the incomplete cells and return all complete ones. An error of the run is raised unchanged."""

@@ -79,9 +79,9 @@ class FakeShaper:
     def counters(self) -> Mapping[str, int]:
         """Return packet counters."""
         self._script("shaper.counters")
-        found = {name: grown * self._readings for name, grown in self.moved.items()}
+        counts = {name: grown * self._readings for name, grown in self.moved.items()}
         self._readings += 1
-        return found
+        return counts
 
     def check_alive(self) -> None:
         """Do nothing: the shaper lives as long as its lab."""

@@ -107,10 +107,10 @@ class FakePhone(FakeMachine):
         self.config: dict[str, Any] = {}
         self._counters = dict.fromkeys(
             (
-                f"{name}.{way}_{what}"
+                f"{name}.{direction}_{unit}"
                 for name in self.interfaces
-                for way in ("rx", "tx")
-                for what in ("bytes", "packets")
+                for direction in ("rx", "tx")
+                for unit in ("bytes", "packets")
             ),
             0,
         )
@@ -155,13 +155,13 @@ class FakePhone(FakeMachine):
     def _checked(self) -> dict[str, Any]:
         multipath = self.config["transport"] != "tcp"
         bound = self.config["device"] or self.default
-        found = {
+        result = {
             "ok": True,
             "mptcp": multipath,
             "local": list(self.interfaces.values()) if multipath else [self.interfaces[bound]],
             "congestion_control": self.config["congestion_control"],
         }
-        return found | self.active
+        return result | self.active
 
     def _ip(self, words: list[str]) -> str:
         device = words[words.index("dev") + 1] if "dev" in words else "wlan0"
@@ -211,7 +211,7 @@ class FakePhone(FakeMachine):
     def counters(self) -> Mapping[str, int]:
         """Return kernel counters."""
         self.script("phone.counters")
-        found = dict(self._counters)
+        counts = dict(self._counters)
         for name, grown in self.moved.items():
             self._counters[name] = self._counters.get(name, 0) + grown
-        return found
+        return counts

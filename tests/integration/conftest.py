@@ -91,15 +91,15 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def lab_processes(lab: str | None = None) -> list[psutil.Process]:
     """Return every process that belongs to the lab `lab`, or to any lab."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             value = process.environ().get(IN_LAB_VARIABLE)
         except psutil.Error:
             continue
         if value and lab in (None, value):
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:

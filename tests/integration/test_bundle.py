@@ -23,8 +23,8 @@ def test_a_run_is_bundled_and_reproduced(mplab: Mplab, tmp_path: Path) -> None:
     (run,) = (tmp_path / "runs").iterdir()
     bundle = tmp_path / "whole.tar.gz"
     for name, options in ((bundle, ()), (tmp_path / "small.tar.gz", ("--no-tables",))):
-        done = mplab("bundle", str(run), "-o", str(name), *options)
-        assert done.returncode == 0, done.stderr
+        result = mplab("bundle", str(run), "-o", str(name), *options)
+        assert result.returncode == 0, result.stderr
 
     gone = tmp_path / "gone"
     shutil.move(run, gone)
@@ -60,16 +60,16 @@ def _refused_where_the_plan_is_another(bundle: Path, tmp_path: Path) -> None:
         "MptcpDriver.missing_reason = lambda _: 'this kernel has none';"
         "from mplab.cli.main import main; sys.argv = ['mplab', 'reproduce', sys.argv[1]]; main()"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, str(bundle)],
         capture_output=True,
         text=True,
         check=False,
         env=environment(tmp_path),
     )
-    assert done.returncode == 2, done.stderr
-    assert "of its 2 cells are not planned here" in done.stderr
-    assert "mptcp: this kernel has none" in done.stderr
+    assert result.returncode == 2, result.stderr
+    assert "of its 2 cells are not planned here" in result.stderr
+    assert "mptcp: this kernel has none" in result.stderr
     assert list((tmp_path / "runs").iterdir()) == []
 
 

@@ -30,11 +30,11 @@ retries: 2
 
 def test_a_call_is_made_recorded_and_scored(mplab: Mplab, tmp_path: Path) -> None:
     (tmp_path / "calls.yaml").write_text(EXPERIMENT)
-    done = mplab("run", str(tmp_path / "calls.yaml"), "--json")
+    result = mplab("run", str(tmp_path / "calls.yaml"), "--json")
     run = only_run(tmp_path)
     ((name, record),) = cells(run).items()
     skip_when_busy(record)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     folder = run / "cells" / name
     steps = list(record["timings_s"])
     assert steps.index("check") < steps.index("prepare") < steps.index("shape")
@@ -62,8 +62,8 @@ def test_a_call_is_made_recorded_and_scored(mplab: Mplab, tmp_path: Path) -> Non
 
 def _only(observations: list[dict[str, Any]], event: str) -> dict[str, Any]:
     """Return the observation `event` of the measured call."""
-    (found,) = [item for item in observations if item["event"] == event and item["call"] == "1"]
-    return found
+    (observation,) = [item for item in observations if item["event"] == event and item["call"] == "1"]
+    return observation
 
 
 def _pairs(observations: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -40,23 +40,23 @@ links:
 
 def observed(run: Path, record: dict[str, Any], event: str) -> dict[str, Any]:
     lines = (run / "cells" / record["id"] / "scenario.jsonl").read_text().splitlines()
-    (found,) = (observation for observation in map(json.loads, lines) if observation["event"] == event)
-    return dict(found)
+    (fields,) = (observation for observation in map(json.loads, lines) if observation["event"] == event)
+    return dict(fields)
 
 
 def test_datagrams_take_the_default_route_or_the_paths_of_a_session(mplab: Mplab, tmp_path: Path) -> None:
     (tmp_path / "datagrams.yaml").write_text(DATAGRAMS)
-    done = mplab("run", str(tmp_path / "datagrams.yaml"), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(tmp_path / "datagrams.yaml"), "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = {cell["spec"]["transport"]: cell for cell in cells(run).values()}
-    plain, spread = (observed(run, found[label], "datagrams") for label in ("sptcp-lte", "mpflex-roundrobin"))
+    by_transport = {cell["spec"]["transport"]: cell for cell in cells(run).values()}
+    plain, spread = (observed(run, by_transport[label], "datagrams") for label in ("sptcp-lte", "mpflex-roundrobin"))
     assert (plain["carried_by"], spread["carried_by"]) == ("default route", "session")
     assert plain["sent"] == spread["sent"] == 200
     assert plain["rtt_ms"]["min"] >= 60, "over LTE, and 4 ms on to the server"
-    assert observed(run, found["sptcp-lte"], "traffic")["interfaces"]["wlan0"]["packets_up"] == 0
+    assert observed(run, by_transport["sptcp-lte"], "traffic")["interfaces"]["wlan0"]["packets_up"] == 0
     assert spread["rtt_ms"]["min"] >= 20
-    carried = observed(run, found["mpflex-roundrobin"], "traffic")["interfaces"]
+    carried = observed(run, by_transport["mpflex-roundrobin"], "traffic")["interfaces"]
     assert all(interface["bytes_up"] > 50 * 100 for interface in carried.values()), carried
     assert spread["up"]["reordered"] > 50, "every second one takes a way that is two periods longer"
     assert spread["up"]["reordering_delay_ms"]["max"] > 10
@@ -64,15 +64,15 @@ def test_datagrams_take_the_default_route_or_the_paths_of_a_session(mplab: Mplab
 
 def test_apps_keep_to_the_policy_and_servers_are_as_far_as_asked(mplab: Mplab, tmp_path: Path) -> None:
     (tmp_path / "apps.yaml").write_text(APPS)
-    done = mplab("run", str(tmp_path / "apps.yaml"), "--no-report")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(tmp_path / "apps.yaml"), "--no-report")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = {cell["spec"]["scenario"]: cell for cell in cells(run).values()}
-    paths = {label: cell["proof"]["session"]["paths"] for label, cell in found.items()}
+    by_scenario = {cell["spec"]["scenario"]: cell for cell in cells(run).values()}
+    paths = {label: cell["proof"]["session"]["paths"] for label, cell in by_scenario.items()}
     assert all(path["bytes_down"] > 50_000 for path in paths["store"].values()), paths
     assert paths["messages"].get("rmnet0", {"bytes_down": 0})["bytes_down"] < 1000, "the lookup, at most"
-    for label, cell in found.items():
+    for label, cell in by_scenario.items():
         download = observed(run, cell, "download")
         assert download["first_byte_s"] - download["namelookup_s"] >= 2 * 0.154, label
         assert (run / "cells" / cell["id"] / "logs" / "policy.yaml").is_file()
-    assert found["store"]["outcome"] == found["messages"]["outcome"] == "ok"
+    assert by_scenario["store"]["outcome"] == by_scenario["messages"]["outcome"] == "ok"

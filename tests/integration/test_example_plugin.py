@@ -24,11 +24,11 @@ def test_the_example_runs_and_is_reported(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(install(tmp_path / "site"))}
     (tmp_path / "x.yaml").write_text(EXPERIMENT)
     argv = [sys.executable, "-m", "mplab", "run", str(tmp_path / "x.yaml"), "--runs", str(tmp_path / "runs"), "--json"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=environment)
-    assert done.returncode == 0, done.stderr
-    run = Path(json.loads(done.stdout)["run"])
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=CHECKOUT, env=environment)
+    assert result.returncode == 0, result.stderr
+    run = Path(json.loads(result.stdout)["run"])
     (cell,) = (run / "cells").iterdir()
-    values = {one["metric"]: one["value"] for one in json.loads((cell / "scores.json").read_text())["values"]}
+    values = {value["metric"]: value["value"] for value in json.loads((cell / "scores.json").read_text())["values"]}
     assert 0 < values["first_byte"] < 10
     assert (run / "report" / "figures" / "first-bytes.svg").is_file()
     fields = ["-T", "fields", "-e", "tcp.len", "-Y", "ip.src==10.0.0.0/8 && tcp"]

@@ -55,8 +55,8 @@ def test_a_run_has_all_that_its_experiment_was_made_of(mplab: Mplab, tmp_path: P
     folder.mkdir()
     (folder / "base.yaml").write_text(BASE)
     (folder / "own.yaml").write_text(OWN)
-    done = mplab("run", str(folder / "own.yaml"), "--set", "often=1", "--set", "size=10 kB")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(folder / "own.yaml"), "--set", "often=1", "--set", "size=10 kB")
+    assert result.returncode == 0, result.stdout + result.stderr
     shutil.rmtree(folder)
     run = only_run(tmp_path)
     (cell,) = cells(run).values()
@@ -84,8 +84,8 @@ def test_a_run_has_all_that_its_experiment_was_made_of(mplab: Mplab, tmp_path: P
     moved = second.rename(tmp_path / "moved")
     (unfinished,) = (moved / "cells").iterdir()
     shutil.rmtree(unfinished)
-    done = mplab("resume", str(moved), "--no-report")
-    assert done.returncode == 0, done.stderr
+    result = mplab("resume", str(moved), "--no-report")
+    assert result.returncode == 0, result.stderr
     assert len(cells(moved)) == 1
 
 
@@ -116,8 +116,8 @@ def test_a_run_that_has_told_enough_ends(mplab: Mplab, tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(BASE)
     file = tmp_path / "told.yaml"
     file.write_text(STOPS)
-    done = mplab("run", str(file))
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(file))
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     looks = [event for event in events if event["event"] == "interval_checked"]
@@ -130,15 +130,15 @@ def test_a_run_that_has_told_enough_ends(mplab: Mplab, tmp_path: Path) -> None:
     assert width["what"].startswith("download · fast · 10 kB: sptcp-")
     assert (width["n"], width["percent"] <= 100) == (blocks, True)
     summary = json.loads((run / "report" / "summary.json").read_text())
-    (group,) = [one for one in summary["metrics"] if one["metric"] == "download_time"]
+    (group,) = [metric for metric in summary["metrics"] if metric["metric"] == "download_time"]
     (contrast,) = group["contrasts"]
     assert contrast["interval"] == pytest.approx([width["low"], width["high"]]), "as the report has it"
-    assert "ended before" in done.stderr
+    assert "ended before" in result.stderr
     report = (run / "report" / "index.html").read_text()
     assert f"The run ended before {len(cut['cells'])} cells of 10 planned, by its own rules: " in report
 
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(STOPS.replace("download_time", "download_tim"))
-    done = mplab("plan", str(wrong))
-    assert done.returncode == 2
-    assert "wrong.yaml:10: stop.interval: unknown metric 'download_tim'" in done.stderr
+    result = mplab("plan", str(wrong))
+    assert result.returncode == 2
+    assert "wrong.yaml:10: stop.interval: unknown metric 'download_tim'" in result.stderr

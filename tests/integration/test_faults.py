@@ -58,14 +58,14 @@ def write(tmp_path: Path, *scenarios: str, changes: str = "", rate: str = "20 Mb
 @contextmanager
 def stopped(run: subprocess.Popen[str], name: str) -> Iterator[None]:
     """Stop the lab's programs called `name` until the end of the context."""
-    found = [one for one in psutil.Process(run.pid).children(recursive=True) if one.name() == name]
-    assert found, name
-    for process in found:
+    processes = [process for process in psutil.Process(run.pid).children(recursive=True) if process.name() == name]
+    assert processes, name
+    for process in processes:
         process.send_signal(signal.SIGSTOP)
     try:
         yield
     finally:
-        for process in found:
+        for process in processes:
             process.send_signal(signal.SIGCONT)
 
 
@@ -96,29 +96,31 @@ def test_servers_that_accept_and_never_answer(start_mplab: Start, tmp_path: Path
         "call: {duration: 10 s}",
         "download: {sizes: [1 MB]}",
     )
-    run = start_mplab("run", write(tmp_path, *(f"{{{one}}}" for one in scenarios), seed=DOWNLOAD_LAST), "--no-report")
+    run = start_mplab(
+        "run", write(tmp_path, *(f"{{{scenario}}}" for scenario in scenarios), seed=DOWNLOAD_LAST), "--no-report"
+    )
     stop_servers(run, tmp_path, SERVERS)
     assert run.returncode == 1
-    found = {cell["spec"]["scenario"]: cell for cell in cells(only_run(tmp_path)).values()}
-    assert list(found)[-1] == "download"
-    assert found["download"]["outcome"] == "ok", "after all that"
+    by_scenario = {cell["spec"]["scenario"]: cell for cell in cells(only_run(tmp_path)).values()}
+    assert list(by_scenario)[-1] == "download"
+    assert by_scenario["download"]["outcome"] == "ok", "after all that"
     expected = {
         "spotify": "browser: opening http://music.lab",
         "radio": "radio: no sound in ",
         "call": "call 1: the phone did not ring within 15 s, the desktop is ",
     }
     for name, reason in expected.items():
-        skip_when_busy(found[name])
-        assert found[name]["outcome"] == "failed", found[name]
-        (said,) = found[name]["reasons"]
-        assert said.startswith(reason)
+        skip_when_busy(by_scenario[name])
+        assert by_scenario[name]["outcome"] == "failed", by_scenario[name]
+        (message,) = by_scenario[name]["reasons"]
+        assert message.startswith(reason)
         limit_s = load_scenario(name).time_limit_s(load_scenario(name).parameters())
-        assert found[name]["timings_s"]["scenario"] < limit_s
-        kept = files(only_run(tmp_path) / "cells" / found[name]["id"])
-        assert {"screenshots/end.png", "screenshots/end.html", "logs/console-phone.jsonl"} <= kept
-        assert {"logs/access.jsonl", "logs/nginx-error.log", "scenario.jsonl"} <= kept
+        assert by_scenario[name]["timings_s"]["scenario"] < limit_s
+        evidence = files(only_run(tmp_path) / "cells" / by_scenario[name]["id"])
+        assert {"screenshots/end.png", "screenshots/end.html", "logs/console-phone.jsonl"} <= evidence
+        assert {"logs/access.jsonl", "logs/nginx-error.log", "scenario.jsonl"} <= evidence
         own = {"logs/turn.log", "logs/console-peer.jsonl", "screenshots-peer/end.png"}
-        assert (own if name == "call" else {"logs/icecast.log"}) <= kept
+        assert (own if name == "call" else {"logs/icecast.log"}) <= evidence
 
 
 def kill_once_each(run: subprocess.Popen[str], tmp_path: Path, programs: Sequence[str]) -> list[str]:
@@ -133,7 +135,7 @@ def kill_once_each(run: subprocess.Popen[str], tmp_path: Path, programs: Sequenc
             for process in psutil.Process(run.pid).children(recursive=True):
                 with suppress(psutil.Error):
                     line = process.cmdline()
-                    if Path(line[0]).name.startswith(words[0]) and all(any(w in one for one in line) for w in words):
+                    if Path(line[0]).name.startswith(words[0]) and all(any(w in arg for arg in line) for w in words):
                         process.kill()
                         killed.append(" ".join(words))
                         hit.add(cell)
@@ -163,14 +165,14 @@ def test_a_program_of_the_lab_that_dies_once_costs_no_cell(start_mplab: Start, t
     assert killed == list(DIES)
     output, errors = run.communicate()
     assert run.returncode == 0, output + errors
-    found = list(cells(only_run(tmp_path)).values())
-    assert [cell["outcome"] for cell in found] == ["ok"] * (len(DIES) + 1)
-    for cell, (program, begin) in zip(found, DIES.items(), strict=False):
+    all_cells = list(cells(only_run(tmp_path)).values())
+    assert [cell["outcome"] for cell in all_cells] == ["ok"] * (len(DIES) + 1)
+    for cell, (program, begin) in zip(all_cells, DIES.items(), strict=False):
         first = cell["attempts"][0]
         assert (first["outcome"], first["reason"].startswith(begin)) == ("failed", True), (program, first)
     events = map(json.loads, whole_lines(only_run(tmp_path) / "events.jsonl"))
     restored = [event["programs"] for event in events if event["event"] == "lab_restored"]
-    assert [one for programs in restored for one in programs] == [
+    assert [message for programs in restored for message in programs] == [
         "linkem: linkem had ended and was started again",
         "origin: nginx had ended and was started again",
         "origin: dnsmasq had ended and was started again",
@@ -190,8 +192,8 @@ def test_a_network_that_never_comes_back_is_scored(mplab: Mplab, tmp_path: Path)
         "{drive: {size: 5 MB, limit: 15 s, think: 0 s}}",
     )
     path = write(tmp_path, *scenarios, changes="{at: 5 s, path: wifi, radio: off}", rate="4 Mbit/s")
-    done = mplab("run", path, "--no-report")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", path, "--no-report")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
     score(run)
     scores = {cell["spec"]["scenario"]: values(run / "cells" / identity) for identity, cell in cells(run).items()}
@@ -201,4 +203,4 @@ def test_a_network_that_never_comes_back_is_scored(mplab: Mplab, tmp_path: Path)
 
 
 def values(folder: Path) -> dict[str, Any]:
-    return {one["metric"]: one["value"] for one in json.loads((folder / "scores.json").read_text())["values"]}
+    return {value["metric"]: value["value"] for value in json.loads((folder / "scores.json").read_text())["values"]}

@@ -43,14 +43,14 @@ def run_cells(
     path = tmp_path / "handover.yaml"
     scenarios = f"scenarios: [{{download: {download}}}]"
     path.write_text(f"{HEAD}{changes}{TAIL}{scenarios}\ntransports: [{transports}]\nretries: {retries}\n")
-    done = mplab("run", str(path), "--no-report")
-    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    result = mplab("run", str(path), "--no-report")
+    assert result.returncode in {0, 1}, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = cells(run)
-    for identity, cell in found.items():
+    by_id = cells(run)
+    for identity, cell in by_id.items():
         lines = (run / "cells" / identity / "scenario.jsonl").read_text().splitlines()
         cell["observed"] = [json.loads(line) for line in lines]
-    return {cell["spec"]["transport"]: cell for cell in found.values()}
+    return {cell["spec"]["transport"]: cell for cell in by_id.values()}
 
 
 def changes_of(cell: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,8 +58,8 @@ def changes_of(cell: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_a_download_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
-    found = run_cells(mplab, tmp_path, DOWN_AND_UP, "mptcp, mpflex", retries=2)
-    for name, cell in found.items():
+    by_transport = run_cells(mplab, tmp_path, DOWN_AND_UP, "mptcp, mpflex", retries=2)
+    for name, cell in by_transport.items():
         assert cell["outcome"] == "ok", (name, cell["reasons"])
         assert [(c["what"], c["outage"]) for c in changes_of(cell)] == [
             ("interface down", "begins"),
@@ -68,9 +68,9 @@ def test_a_download_while_wifi_is_gone(mplab: Mplab, tmp_path: Path) -> None:
         flows = cell["proof"]["subflows"]
         assert all(flows[device]["bytes_down"] > 100_000 for device in ("wlan0", "rmnet0"))
         assert flows["wlan0"]["established"] > flows["rmnet0"]["established"] > 0, "WiFi was used again"
-    events = [e["what"] for e in found["mpflex"]["proof"]["session"]["events"] if e["interface"] == "wlan0"]
+    events = [e["what"] for e in by_transport["mpflex"]["proof"]["session"]["events"] if e["interface"] == "wlan0"]
     # An attempt can fail while the interface is up but its route is not there yet.
-    assert [what for what in events if what != "failed"] == ["attached", "ended", "attached"]
+    assert [event for event in events if event != "failed"] == ["attached", "ended", "attached"]
 
 
 def test_a_single_path_ends_with_its_interface(mplab: Mplab, tmp_path: Path) -> None:
@@ -89,21 +89,21 @@ def test_the_default_route_is_cellular_while_wifi_is_gone(mplab: Mplab, tmp_path
     gone, back = (change["begun"] for change in changes_of(cell))
     (agent,) = only_run(tmp_path).glob("cells/*/logs/agent.jsonl")
     flows = [record for line in agent.read_text().splitlines() if (record := json.loads(line))["event"] == "connection"]
-    found = {
+    addresses = {
         when: {flow["local"].partition(":")[0] for flow in flows if begin < flow["opened"] < end}
         for when, begin, end in (("before", 0, gone), ("gone", gone + 0.1, back), ("after", back + 0.1, float("inf")))
     }
-    assert found == {"before": {"10.64.1.2"}, "gone": {"10.64.2.2"}, "after": {"10.64.1.2"}}
+    assert addresses == {"before": {"10.64.1.2"}, "gone": {"10.64.2.2"}, "after": {"10.64.1.2"}}
 
 
 def test_after_a_cell_the_phone_is_as_before(mplab: Mplab, tmp_path: Path) -> None:
     """Run three cells, MPFlex first. If a cell left the phone changed, the link probe of the next cell would fail."""
     transports = "mptcp, mpflex, {mptcp: {label: again}}"
-    found = run_cells(mplab, tmp_path, EVERYTHING, transports, retries=2)
-    assert next(iter(found)) == "mpflex", "choose another seed"
-    assert {name: cell["outcome"] for name, cell in found.items()} == dict.fromkeys(found, "ok")
-    assert len(found) == 3
-    for transport, cell in found.items():
+    by_transport = run_cells(mplab, tmp_path, EVERYTHING, transports, retries=2)
+    assert next(iter(by_transport)) == "mpflex", "choose another seed"
+    assert {name: cell["outcome"] for name, cell in by_transport.items()} == dict.fromkeys(by_transport, "ok")
+    assert len(by_transport) == 3
+    for transport, cell in by_transport.items():
         outages = [(c["interface"], c["what"], c["outage"]) for c in changes_of(cell) if "outage" in c]
         assert outages == [
             ("wlan0", "radio off", "begins"),

@@ -41,24 +41,24 @@ def facts(process: subprocess.Popen[str]) -> dict[str, Any]:
         line = process.stdout.readline()
         assert line, process.stderr.read() if process.stderr else ""
         text += line
-    found: dict[str, Any] = json.loads(text)
-    return found
+    report: dict[str, Any] = json.loads(text)
+    return report
 
 
 @pytest.mark.parametrize("transport", ["sptcp-lte", "mptcp", "mpflex:txdelay"])
 def test_every_transport_is_what_was_asked(mplab: Mplab, before: Traces, transport: str) -> None:
-    done = mplab("lab", "up", "--transport", transport, "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["problems"] == []
-    assert found["active"]["mptcp"] is (transport == "mptcp")
-    assert found["active"]["congestion_control"] == "cubic"
-    gone(before, found["lab"])
+    result = mplab("lab", "up", "--transport", transport, "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert report["problems"] == []
+    assert report["active"]["mptcp"] is (transport == "mptcp")
+    assert report["active"]["congestion_control"] == "cubic"
+    gone(before, report["lab"])
 
 
 def test_links_are_near_what_was_asked_for_a_user_without_root_too(tmp_path: Path) -> None:
     other_user = [] if os.geteuid() else ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*other_user, *mplab_argv("lab", "up", "--json")],
         capture_output=True,
         text=True,
@@ -66,8 +66,8 @@ def test_links_are_near_what_was_asked_for_a_user_without_root_too(tmp_path: Pat
         check=False,
         env=environment(tmp_path) | {"HOME": str(tmp_path)},
     )
-    assert done.returncode == 0, done.stderr
-    measured = json.loads(done.stdout)["measured"]
+    assert result.returncode == 0, result.stderr
+    measured = json.loads(result.stdout)["measured"]
     assert measured["wlan0"]["rtt_ms_median"] == pytest.approx(50, rel=0.2)
     assert measured["rmnet0"]["rtt_ms_median"] == pytest.approx(70, rel=0.2)
     assert measured["wlan0"]["down_kbps"] == pytest.approx(7040, rel=0.2)
@@ -77,9 +77,9 @@ def test_links_are_near_what_was_asked_for_a_user_without_root_too(tmp_path: Pat
 def test_a_link_may_be_a_file(mplab: Mplab, tmp_path: Path) -> None:
     file = tmp_path / "far.yaml"
     file.write_text("extends: baseline\nwifi: {rtt: 150 ms}\n")
-    found = json.loads(mplab("lab", "up", "--link", str(file), "--json").stdout)
-    assert found["link"] == "far"
-    assert found["measured"]["wlan0"]["rtt_ms_median"] == pytest.approx(150, rel=0.2)
+    report = json.loads(mplab("lab", "up", "--link", str(file), "--json").stdout)
+    assert report["link"] == "far"
+    assert report["measured"]["wlan0"]["rtt_ms_median"] == pytest.approx(150, rel=0.2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -130,13 +130,13 @@ def _the_phone_reaches_the_lab_and_nothing_else(mplab: Mplab, lab: str) -> None:
 
 
 def test_no_lab_no_shell(mplab: Mplab) -> None:
-    done = mplab("lab", "shell", "phone", "--lab", "nosuchlab")
-    assert done.returncode == 3
-    assert "mplab lab up --keep" in done.stderr
+    result = mplab("lab", "shell", "phone", "--lab", "nosuchlab")
+    assert result.returncode == 3
+    assert "mplab lab up --keep" in result.stderr
 
 
 def test_unknown_names_are_refused_before_anything_is_touched(mplab: Mplab, before: Traces) -> None:
-    done = mplab("lab", "up", "--link", "basline")
-    assert done.returncode == 2
-    assert "baseline" in done.stderr
+    result = mplab("lab", "up", "--link", "basline")
+    assert result.returncode == 2
+    assert "baseline" in result.stderr
     assert Traces().left_since(before) == []

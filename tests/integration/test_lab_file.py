@@ -68,8 +68,8 @@ _TIMES = ("before", "after")
 
 def test_a_path_through_a_virtual_router(mplab: Mplab, tmp_path: Path) -> None:
     file = write(tmp_path, "sptcp-wifi, mptcp", "1 MB", retries=2, home="8 Mbit/s")
-    done = mplab("run", file, "--no-report")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", file, "--no-report")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
     assert (run / "lab.yaml").read_bytes() == LAB.read_bytes()
     lab = json.loads((run / "manifest.json").read_text())["lab"]
@@ -96,10 +96,10 @@ def test_a_router_that_reboots_costs_an_attempt(start_mplab: Start, tmp_path: Pa
     file = write(tmp_path, "sptcp-wifi", "1 MB", retries=2, slow="2 Mbit/s")
     process = start_mplab("run", file, "--no-report")
     wait_until(lambda: any(e.get("step") == "scenario" for e in events(tmp_path)), "the scenario has begun", 120)
-    for one in psutil.Process(process.pid).children(recursive=True):
+    for child in psutil.Process(process.pid).children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # Killing linux.uml ends the other programs of its machine too.
-            if one.name() == "linux.uml":
-                one.kill()  # A power cut does the same; the machine boots again.
+            if child.name() == "linux.uml":
+                child.kill()  # A power cut does the same; the machine boots again.
     assert process.wait(240) == 0
     (cell,) = cells(only_run(tmp_path)).values()
     first = cell["attempts"][0]
@@ -127,8 +127,8 @@ def test_a_path_that_cannot_give_what_is_asked(start_mplab: Start, tmp_path: Pat
     (cell,) = cells(only_run(tmp_path)).values()
     assert cell["outcome"] == "invalid", cell["reasons"]
     (reason,) = (reason for reason in cell["reasons"] if reason.startswith("wlan0: rate down "))
-    measured, asked = re.findall(r"([\d.e+]+) kbit/s", reason)
-    assert float(asked) == 40_000
+    measured, requested = re.findall(r"([\d.e+]+) kbit/s", reason)
+    assert float(requested) == 40_000
     assert float(measured) < 20_000
 
 

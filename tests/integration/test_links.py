@@ -33,9 +33,9 @@ def experiment(directory: Path, discipline: str) -> str:
 
 
 def test_every_key_of_a_link_reaches_the_emulator(mplab: Mplab, tmp_path: Path) -> None:
-    done = mplab("run", experiment(tmp_path, "codel"), "--no-report", "--json")
-    assert done.returncode == 0, done.stderr
-    run = Path(json.loads(done.stdout)["run"])
+    result = mplab("run", experiment(tmp_path, "codel"), "--no-report", "--json")
+    assert result.returncode == 0, result.stderr
+    run = Path(json.loads(result.stdout)["run"])
     (cell,) = (run / "cells").iterdir()
     before, after = (
         json.loads((cell / "counters" / f"links-{when}.json").read_text(encoding="utf-8"))
@@ -52,8 +52,8 @@ def test_every_key_of_a_link_reaches_the_emulator(mplab: Mplab, tmp_path: Path) 
 
 
 def test_what_the_emulator_cannot_do_is_refused_before_anything_is_touched(mplab: Mplab, tmp_path: Path) -> None:
-    done = mplab("run", experiment(tmp_path, "cake"))
-    assert done.returncode == 2
-    assert "links.yaml:5: links[0]: link 'everything': wifi, down: " in done.stderr
-    assert "it has: drop-tail, codel, fq_codel" in done.stderr
+    result = mplab("run", experiment(tmp_path, "cake"))
+    assert result.returncode == 2
+    assert "links.yaml:5: links[0]: link 'everything': wifi, down: " in result.stderr
+    assert "it has: drop-tail, codel, fq_codel" in result.stderr
     assert not (tmp_path / "runs").exists()

@@ -50,8 +50,8 @@ def observations(directory: Path, event: str) -> list[dict[str, Any]]:
 
 
 def test_messages_arrive_as_they_were_sent(mplab: Mplab, experiment: Callable[[str], str], tmp_path: Path) -> None:
-    done = mplab("run", experiment("rounds: 1, photo: 20 kB, periodic: 2, period: 2 s"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", experiment("rounds: 1, photo: 20 kB, periodic: 2, period: 2 s"))
+    assert result.returncode == 0, result.stdout + result.stderr
     directory = cell(tmp_path)
     (clean,) = observations(directory, "clean")
     assert {name: count for name, count in clean.items() if name not in {"t", "event"} and count} == {}
@@ -95,25 +95,25 @@ def test_a_server_that_dies_is_named_and_the_cell_made_again(
     assert process.wait(180) == 0
     assert len(set(passwords)) == 2
     assert left_in(tmp_path / "runs", passwords) == []
-    found = json.loads((cell(tmp_path) / "cell.json").read_text())
+    record = json.loads((cell(tmp_path) / "cell.json").read_text())
     directory = cell(tmp_path) / "attempts" / "1"
-    assert found["outcome"] == "ok"
-    reason = found["attempts"][0]["reason"]
+    assert record["outcome"] == "ok"
+    reason = record["attempts"][0]["reason"]
     assert reason.startswith("xmpp: prosody has ended (-9)")
     assert "was not delivered: the second phone lost its wired connection to the service" in reason
     for folder in ("screenshots", "screenshots-peer"):
         assert {"end.png", "end.html"} <= {path.name for path in (directory / folder).iterdir()}
     assert {"console-phone.jsonl", "console-peer.jsonl"} <= {path.name for path in (directory / "logs").iterdir()}
     assert "Authenticated as phone@chat.lab" in (directory / "logs" / "prosody.log").read_text()
-    told = json.loads((directory / "logs" / "messenger.json").read_text())
-    assert {"disconnect"} <= {item.get("status") for item in told["second phone"]["statuses"]}
+    log = json.loads((directory / "logs" / "messenger.json").read_text())
+    assert {"disconnect"} <= {item.get("status") for item in log["second phone"]["statuses"]}
 
 
 def left_in(folder: Path, secrets: Collection[str]) -> list[Path]:
     """Return the files that contain one of the secrets."""
-    found = [path for path in folder.rglob("*") if path.is_file()]
-    assert any(path.name == "appium.log" for path in found), "where typed text would be"
-    return [path for path in found if any(secret.encode() in path.read_bytes() for secret in secrets)]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.name == "appium.log" for path in files), "where typed text would be"
+    return [path for path in files if any(secret.encode() in path.read_bytes() for secret in secrets)]
 
 
 def test_messages_that_the_network_loses_are_scored(

@@ -32,16 +32,16 @@ retries: 2
 def test_cells_over_both_interfaces(mplab: Mplab, tmp_path: Path) -> None:
     path = tmp_path / "flex.yaml"
     path.write_text(EXPERIMENT)
-    done = mplab("run", str(path), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(path), "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = {cell["spec"]["transport"]: cell for cell in cells(run).values()}
+    by_transport = {cell["spec"]["transport"]: cell for cell in cells(run).values()}
     for label in ("mpflex", "mpflex-minrtt", "mpflex-backup"):
-        _check_paths(run / "cells" / found[label]["id"], found[label])
-    assert found["mpflex-minrtt"]["proof"]["active"]["plain"] is True
-    assert "plain" not in found["mpflex"]["proof"]["active"]
-    _check_carried(found)
-    assert found["sptcp-wifi"]["proof"]["session"] == {}
+        _check_paths(run / "cells" / by_transport[label]["id"], by_transport[label])
+    assert by_transport["mpflex-minrtt"]["proof"]["active"]["plain"] is True
+    assert "plain" not in by_transport["mpflex"]["proof"]["active"]
+    _check_carried(by_transport)
+    assert by_transport["sptcp-wifi"]["proof"]["session"] == {}
 
     options = {t["label"]: t for t in json.loads((run / "manifest.json").read_text())["experiment"]["transports"]}
     assert options["mpflex-minrtt"]["options"] == {

@@ -72,9 +72,9 @@ def campaign(tmp_path: Path) -> str:
 def small_disk(path: Path) -> Iterator[Path]:
     """Yield a folder on its own small disk."""
     path.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "mplab", str(path)], capture_output=True)  # noqa: PLW1510
-    if made.returncode != 0:
-        pytest.skip(f"no disk of its own: {made.stderr.decode().strip()}")
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "mplab", str(path)], capture_output=True)  # noqa: PLW1510
+    if mount.returncode != 0:
+        pytest.skip(f"no disk of its own: {mount.stderr.decode().strip()}")
     try:
         yield path
     finally:
@@ -121,7 +121,7 @@ class Night:
 
         def found() -> list[psutil.Process]:
             family = psutil.Process(self._process.pid).children(recursive=True)
-            return [one for one in family if _is(one, words)]
+            return [process for process in family if _is(process, words)]
 
         wait_until(lambda: bool(found()), f"{words} runs")
         min(found(), key=lambda one: one.create_time()).send_signal(signal.SIGKILL)
@@ -137,8 +137,8 @@ class Night:
 
     def end(self) -> CampaignState:
         """Wait until the campaign ends and return its state."""
-        out, said = self._process.communicate(timeout=PATIENCE_S)
-        assert self._process.returncode == 0, out + said
+        out, errors = self._process.communicate(timeout=PATIENCE_S)
+        assert self._process.returncode == 0, out + errors
         (events,) = self.folder.glob("campaigns/*/events.jsonl")
         return state_of(read_events(events, CampaignEvent))
 
@@ -153,13 +153,13 @@ def _is(process: psutil.Process, words: tuple[str, ...]) -> bool:
 
 def shape(folder: Path) -> dict[str, Any]:
     """Return the cells of each run in a folder, and the number of values behind each number of its report."""
-    found: dict[str, Any] = {}
+    runs: dict[str, Any] = {}
     for path in sorted(folder.glob("runs/*/manifest.json")):
         manifest = json.loads(path.read_text())
         name = manifest["experiment"]["name"]
-        assert name not in found, f"two runs of {name}"
+        assert name not in runs, f"two runs of {name}"
         summary = json.loads((path.parent / "report" / "summary.json").read_text())
-        found[name] = {
+        runs[name] = {
             "planned": [(cell["id"], cell["hash"]) for cell in manifest["plan"]["cells"]],
             "complete": sorted(cell.name for cell in (path.parent / "cells").iterdir()),
             "outcomes": summary["cells"],
@@ -177,7 +177,7 @@ def shape(folder: Path) -> dict[str, Any]:
             ),
             "figures": sorted(figure.name for figure in (path.parent / "report" / "figures").iterdir()),
         }
-    return found
+    return runs
 
 
 def test_a_night_with_everything_going_wrong(start_mplab: Start, campaign: str, tmp_path: Path) -> None:
@@ -188,10 +188,10 @@ def test_a_night_with_everything_going_wrong(start_mplab: Start, campaign: str, 
     proxy, disk, third = sorted(chance.sample(range(half, CELLS), 3))
     runner_of = runner(tmp_path, timeout_s=PATIENCE_S)
     calm = tmp_path / "calm"
-    done = runner_of("nightly", campaign, "--campaigns", str(calm / "campaigns"), "--runs", str(calm / "runs"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not done.stdout, "where nobody looks, nothing but errors is said"
-    assert not done.stderr
+    result = runner_of("nightly", campaign, "--campaigns", str(calm / "campaigns"), "--runs", str(calm / "runs"))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert not result.stdout, "where nobody looks, nothing but errors is said"
+    assert not result.stderr
     with small_disk(tmp_path / "disk") as disk_folder:
         night = Night(start_mplab, disk_folder, campaign)
         for cells, act in (
@@ -211,8 +211,8 @@ def test_a_night_with_everything_going_wrong(start_mplab: Start, campaign: str, 
         assert shape(disk_folder) == shape(calm)
         assert len(night.events("cell_retried")) >= 1
         assert len({event["cell"] for event in night.events("cell_finished")}) == CELLS
-        kept = [path for path in disk_folder.glob("runs/*/cells/*/attempts/*") if any(path.iterdir())]
+        attempts = [path for path in disk_folder.glob("runs/*/cells/*/attempts/*") if any(path.iterdir())]
         begun = night.events("cell_started")
-        assert len(begun) - CELLS == len(kept), "of every attempt, what there was of it is kept"
+        assert len(begun) - CELLS == len(attempts), "of every attempt, what there was of it is kept"
     assert len(state.jobs) == 2
     assert all(len(status.tries) >= 2 for status in state.jobs)

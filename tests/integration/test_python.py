@@ -52,11 +52,11 @@ write_bundle(Path(sys.argv[1]), Path(sys.argv[2]), Options())
 def python(code: str, *arguments: str, folder: Path) -> list[str]:
     """Run a program and return the lines that it prints. Fail if it prints to standard error."""
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, timeout=240, check=False, cwd=folder, env=environment(folder)
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr
-    return done.stdout.splitlines()
+    assert (result.returncode, result.stderr) == (0, ""), result.stderr
+    return result.stdout.splitlines()
 
 
 def test_the_example_of_the_manual_runs(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ def tree(directory: Path) -> dict[str, bytes]:
 
 def test_from_an_experiment_file_to_a_report(mplab: Mplab, experiment: Callable[..., str], tmp_path: Path) -> None:
     before = Traces()
-    done = mplab("run", experiment(), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", experiment(), "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    assert json.loads(done.stdout)["outcomes"] == {"ok": 2, "invalid": 0, "failed": 0}
+    assert json.loads(result.stdout)["outcomes"] == {"ok": 2, "invalid": 0, "failed": 0}
 
     planned = json.loads((run / "manifest.json").read_text())["plan"]["cells"]
     assert list(cells(run)) == [cell["id"] for cell in planned]
@@ -116,8 +116,8 @@ def test_primary_path_and_backup_mode_are_what_was_asked(mplab: Mplab, tmp_path:
         .replace("[sptcp-wifi, mptcp]", "[" + ", ".join(f"{{{mode}}}" for mode in modes) + "]")
         .replace("10 kB, ", "")
     )
-    done = mplab("run", str(path), "--no-report")
-    assert done.returncode == 0, done.stderr
+    result = mplab("run", str(path), "--no-report")
+    assert result.returncode == 0, result.stderr
     proofs = {c["spec"]["transport"]: c["proof"] for c in cells(only_run(tmp_path)).values()}
     assert all(path["bytes_down"] > 0 for path in proofs["lte-first"]["subflows"].values())
     backup = proofs["lte-backup"]["subflows"]
@@ -152,8 +152,8 @@ def test_a_browser_that_crashes_is_retried_and_both_attempts_are_kept(start_mpla
     assert [attempt["outcome"] for attempt in cell["attempts"]] == ["failed", "ok"]
     assert "browser" in cell["attempts"][0]["reason"]
     directory = only_run(tmp_path) / "cells" / cell["id"]
-    for kept in (directory, directory / "attempts" / "1"):
-        assert (kept / "phone-wlan0.pcapng").stat().st_size > 0
+    for folder in (directory, directory / "attempts" / "1"):
+        assert (folder / "phone-wlan0.pcapng").stat().st_size > 0
     assert list(directory.glob("har/*.har"))
 
 
@@ -214,9 +214,9 @@ def _check_as_planned(run: Path, kept: set[str]) -> None:
 def test_a_second_run_waits_for_nobody(start_mplab: Start, mplab: Mplab, experiment: Callable[..., str]) -> None:
     start_mplab("run", experiment(2), "--no-report")
     wait_until(lambda: bool(lab_processes()), "the first run's lab")
-    done = mplab("run", experiment(), "--no-report")
-    assert done.returncode == 3
-    assert "is in use" in done.stderr
+    result = mplab("run", experiment(), "--no-report")
+    assert result.returncode == 3
+    assert "is in use" in result.stderr
 
 
 def test_a_kernel_without_mptcp_runs_the_rest(experiment: Callable[..., str], tmp_path: Path) -> None:
@@ -225,14 +225,14 @@ def test_a_kernel_without_mptcp_runs_the_rest(experiment: Callable[..., str], tm
         "MptcpDriver.missing_reason = lambda _: 'this kernel has none';"
         "from mplab.cli.main import main; sys.argv = ['mplab', 'plan', sys.argv[1], '--json']; main()"
     )
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, experiment()],
         capture_output=True,
         text=True,
         check=True,
         env=environment(tmp_path),
     )
-    plan = json.loads(done.stdout)["plan"]
+    plan = json.loads(result.stdout)["plan"]
     assert {cell["transport"] for cell in plan["cells"]} == {"sptcp-wifi"}
     assert plan["skipped"] == [{"transport": "mptcp", "reason": "this kernel has none"}]
 
@@ -244,7 +244,7 @@ def test_a_full_disk_is_one_clear_error(experiment: Callable[..., str], tmp_path
     script = (
         f'mount -t tmpfs -o size=600k small "{small}" && "$@"; code=$?; cp -r "{small}" "{tmp_path}/kept"; exit $code'
     )
-    done = subprocess.run(
+    result = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, "sh", *mplab_argv("run", experiment(2), "--runs", str(small))],
         capture_output=True,
         text=True,
@@ -252,9 +252,9 @@ def test_a_full_disk_is_one_clear_error(experiment: Callable[..., str], tmp_path
         check=False,
         env=environment(tmp_path),
     )
-    assert done.returncode == 1, done.stderr
-    assert done.stderr.count("disk full") == 1, done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 1, result.stderr
+    assert result.stderr.count("disk full") == 1, result.stderr
+    assert "Traceback" not in result.stderr
     (run,) = (tmp_path / "kept").glob("*tiny*")
     json.loads((run / "manifest.json").read_text())
     for line in (run / "events.jsonl").read_text().splitlines():
@@ -265,10 +265,10 @@ def test_a_full_disk_is_one_clear_error(experiment: Callable[..., str], tmp_path
 def test_a_bad_experiment_touches_nothing(mplab: Mplab, tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text(EXPERIMENT.format(repetitions=1).replace("mptcp]", "mtcp]"))
-    done = mplab("run", str(bad))
-    assert done.returncode == 2
-    assert "bad.yaml:4" in done.stderr
-    assert "mptcp" in done.stderr
+    result = mplab("run", str(bad))
+    assert result.returncode == 2
+    assert "bad.yaml:4" in result.stderr
+    assert "mptcp" in result.stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -278,6 +278,6 @@ def test_a_run_is_found_by_a_part_of_its_name(mplab: Mplab, tmp_path: Path) -> N
     run.mkdir(parents=True)
     (run / "manifest.json").write_text("{}")
     shutil.copytree(run, run.with_name("20260102T000000Z-tiny-012345"))
-    done = mplab("status", "20260103")
-    assert done.returncode == 2
-    assert "20260102T000000Z-tiny-012345" in done.stderr
+    result = mplab("status", "20260103")
+    assert result.returncode == 2
+    assert "20260102T000000Z-tiny-012345" in result.stderr

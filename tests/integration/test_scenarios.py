@@ -13,14 +13,14 @@ from tests.integration.conftest import Mplab
 def test_a_scenario_is_checked_alone(mplab: Mplab, tmp_path: Path) -> None:
     folder = str(tmp_path / "checks")
     arguments = ("scenarios", "check", "download", "-p", "sizes=[10 kB]", "--transport", "mptcp", "--runs", folder)
-    done = mplab(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["outcome"], found["transport"], found["parameters"]["sizes"]) == ("ok", "mptcp", ["10 kB"])
-    scores = {row["metric"]: row for row in found["scores"]}
+    result = mplab(*arguments, "--json")
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
+    assert (report["outcome"], report["transport"], report["parameters"]["sizes"]) == ("ok", "mptcp", ["10 kB"])
+    scores = {row["metric"]: row for row in report["scores"]}
     assert scores["download_time"]["value"] > 0
     assert scores["download_time"]["labels"] == {"size": "10 kB"}
-    cell = Path(found["directory"])
+    cell = Path(report["directory"])
     assert (cell / "scenario.jsonl").is_file()
     assert list(cell.glob("*.pcapng")) == []
 
@@ -33,19 +33,19 @@ def test_a_scenario_that_fails_says_why_and_where(
     broken.chmod(0o755)
     monkeypatch.setenv("MPLAB_CHROMIUM", str(broken))
     folder = tmp_path / "checks"
-    done = mplab("scenarios", "check", "web", "-p", "sites=[search]", "--runs", str(folder))
-    assert done.returncode == 1, done.stdout
-    assert "failed: browser: no session" in done.stderr
-    evidence = Path(done.stdout.split("Evidence: ")[1].strip())
+    result = mplab("scenarios", "check", "web", "-p", "sites=[search]", "--runs", str(folder))
+    assert result.returncode == 1, result.stdout
+    assert "failed: browser: no session" in result.stderr
+    evidence = Path(result.stdout.split("Evidence: ")[1].strip())
     assert (evidence / "cell.json").is_file()
     assert (evidence / "logs").is_dir()
 
 
 def test_iperf_measures_what_the_link_gives(mplab: Mplab, tmp_path: Path) -> None:
     arguments = ("-p", "duration=2 s", "-p", "directions=[down]", "--runs", str(tmp_path / "checks"), "--json")
-    found = json.loads(mplab("scenarios", "check", "iperf", *arguments).stdout)
-    assert found["reasons"] == []
-    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    report = json.loads(mplab("scenarios", "check", "iperf", *arguments).stdout)
+    assert report["reasons"] == []
+    scores = {row["metric"]: row["value"] for row in report["scores"]}
     assert 0 < scores["goodput"] < 7.04 * 1.2
     assert scores["wifi_bytes"] > scores["cellular_bytes"]
 
@@ -54,19 +54,19 @@ def test_pages_in_firefox(mplab: Mplab, tmp_path: Path) -> None:
     if FIREFOX.find() is None:
         pytest.skip("firefox is not installed")
     check = ("scenarios", "check", "firefox", "--transport", "mptcp", "--runs", str(tmp_path / "checks"), "--json")
-    found = json.loads(mplab(*check, "-p", "sites=[movie]").stdout)  # This page has frames.
-    assert found["reasons"] == []
-    scores = {row["metric"]: row["value"] for row in found["scores"]}
+    report = json.loads(mplab(*check, "-p", "sites=[movie]").stdout)  # This page has frames.
+    assert report["reasons"] == []
+    scores = {row["metric"]: row["value"] for row in report["scores"]}
     assert 0 < scores["first_contentful_paint"] <= scores["largest_contentful_paint"]
     assert scores["page_load_time"] == scores["page_load_time_mean"] > 0
     assert scores["page_bytes"] > 845_700
     assert scores["page_connections"] >= 1
-    lines = (Path(found["directory"]) / "scenario.jsonl").read_text().splitlines()
+    lines = (Path(report["directory"]) / "scenario.jsonl").read_text().splitlines()
     states = [item for item in map(json.loads, lines) if item["event"] == "app_state"]
     assert [(item["device"], item["clean"]) for item in states] == [("phone", True)]
 
 
 def test_a_lab_with_all_services(mplab: Mplab) -> None:
-    done = mplab("lab", "up", "--services", "all", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["services"] == {name: dict(load_service(name).hosts) for name in service_names()}
+    result = mplab("lab", "up", "--services", "all", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["services"] == {name: dict(load_service(name).hosts) for name in service_names()}

@@ -49,32 +49,32 @@ def test_posts_and_files_arrive(mplab: Mplab, tmp_path: Path) -> None:
         "dropbox: {size: 3 MB, block: 1 MB, gap: 300 ms, files: 2, think: 100 ms}",
         "drive: {size: 3 MB, files: 1, think: 100 ms}",
     )
-    done = mplab("run", path, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", path, "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = {cell["spec"]["scenario"]: cell for cell in cells(run).values()}
+    by_scenario = {cell["spec"]["scenario"]: cell for cell in cells(run).values()}
 
-    feed = observations(run, found["facebook"])
+    feed = observations(run, by_scenario["facebook"])
     actions = [item["action"] for item in feed if item["event"] == "action"]
     assert actions == ["refresh", "status", "photo", "nearby", "check-in"]
     photo = next(item for item in feed if item.get("action") == "photo")
     assert photo["photo_bytes"] == 160_000
     assert photo["response_time_s"] > 0.16 * 8 / 40, "faster than both paths"
-    assert scores(run, found["facebook"])["actions_done"] == 100
-    assert "PUT /api/photos" in (run / "cells" / found["facebook"]["id"] / "logs" / "feed.log").read_text()
+    assert scores(run, by_scenario["facebook"])["actions_done"] == 100
+    assert "PUT /api/photos" in (run / "cells" / by_scenario["facebook"]["id"] / "logs" / "feed.log").read_text()
 
-    uploads = [item for item in observations(run, found["dropbox"]) if item["event"] == "upload"]
+    uploads = [item for item in observations(run, by_scenario["dropbox"]) if item["event"] == "upload"]
     assert [len(item["blocks"]) for item in uploads] == [3, 3]
     for item in uploads:
         first, second, third = item["blocks"]
         assert second["began_s"] - first["began_s"] - first["duration_s"] >= 0.29
         assert third["began_s"] - second["began_s"] - second["duration_s"] >= 0.29
     for name in ("dropbox", "drive"):
-        values = scores(run, found[name])
+        values = scores(run, by_scenario[name])
         assert values["uploaded_share"] == 100
         assert 0 < values["goodput"] < 40
         assert 0 < values["goodput_windows"] < 60
-        arrived = [item for item in observations(run, found[name]) if item["event"] == "arrived"]
+        arrived = [item for item in observations(run, by_scenario[name]) if item["event"] == "arrived"]
         assert all(item["timeline"][-1][1] == 3_000_000 for item in arrived)
 
 
@@ -82,8 +82,8 @@ def test_an_upload_that_does_not_fit_is_scored_by_what_the_server_has(mplab: Mpl
     path = write(
         tmp_path / "slow.yaml", "drive: {size: 5 MB, limit: 15 s, think: 0 s}", transport="sptcp-wifi", up="1 Mbit/s"
     )
-    done = mplab("run", path, "--no-report")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", path, "--no-report")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
     score(run)
     (cell,) = cells(run).values()

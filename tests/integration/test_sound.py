@@ -73,11 +73,11 @@ def test_what_is_played_is_recorded_with_its_time(card: SoundCard, melody: Any, 
         recorded = card.stop_recording()
     assert recorded.duration_s == pytest.approx(read_wav(recorded.file).duration_s)
     assert 0.2 < recorded.peak < 0.4
-    found = playback(read_wav(recorded.file), Melody.from_observation(melody.describe()))
-    assert found.first_sound_s >= first - recorded.began - EXACTNESS_S
-    silence = max(found.silences, key=lambda pause: pause.end_s - pause.start_s)  # A busy host adds short pauses.
+    result = playback(read_wav(recorded.file), Melody.from_observation(melody.describe()))
+    assert result.first_sound_s >= first - recorded.began - EXACTNESS_S
+    silence = max(result.silences, key=lambda pause: pause.end_s - pause.start_s)  # A busy host adds short pauses.
     assert silence.end_s >= second - recorded.began - EXACTNESS_S
-    assert [skip.jump_s for skip in found.skips] == [pytest.approx(8.0, abs=0.05)]
+    assert [skip.jump_s for skip in result.skips] == [pytest.approx(8.0, abs=0.05)]
 
 
 def test_silence_is_recorded_too(card: SoundCard, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def experiment(tmp_path: Path, scenarios: str) -> str:
 
 
 def test_radio_and_spotify_are_heard(mplab: Mplab, tmp_path: Path) -> None:
-    done = mplab("run", experiment(tmp_path, "radio: {listen: 6 s}, spotify: {listen: 6 s}"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", experiment(tmp_path, "radio: {listen: 6 s}, spotify: {listen: 6 s}"))
+    assert result.returncode == 0, result.stdout + result.stderr
     (run,) = (tmp_path / "runs").iterdir()
     for cell in run.glob("cells/*"):
         values = {v["metric"]: v["value"] for v in json.loads((cell / "scores.json").read_text())["values"]}

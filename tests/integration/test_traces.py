@@ -26,8 +26,8 @@ retries: 2
 def test_web_objects_are_those_that_the_browser_saw(mplab: Mplab, tmp_path: Path) -> None:
     path = tmp_path / "objects.yaml"
     path.write_text(EXPERIMENT)
-    done = mplab("run", str(path), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(path), "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     (cell,) = (tmp_path / "runs").glob("*/cells/0001-*")
     _objects(cell)
     _connections(cell)
@@ -48,7 +48,7 @@ def _objects(cell: Path) -> None:
         for entry in json.loads(har.read_text())["log"]["entries"]
     }
     objects = pl.read_parquet(cell / "tables" / "objects.parquet")
-    found = {
+    traced = {
         row["url"]: (
             row["status"],
             row["response_body"],
@@ -56,7 +56,7 @@ def _objects(cell: Path) -> None:
         )
         for row in objects.iter_rows(named=True)
     }
-    assert found == seen
+    assert traced == seen
     assert objects["complete"].all()
 
 

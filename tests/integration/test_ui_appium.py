@@ -96,21 +96,21 @@ class LocalHost:
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = 30.0, check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=check, input=stdin)
-        return CommandResult(done.returncode, done.stdout, done.stderr)
+        result = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=check, input=stdin)
+        return CommandResult(result.returncode, result.stdout, result.stderr)
 
 
 if INSIDE not in os.environ:
 
     def with_marker(marker: str) -> list[int]:
-        found = []
+        pids = []
         for process in psutil.process_iter():
             try:
                 if process.environ().get(MARKER) == marker:
-                    found.append(process.pid)
+                    pids.append(process.pid)
             except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
                 continue
-        return found
+        return pids
 
     def test_in_a_private_network(tmp_path: Path) -> None:
         missing = [program.name for program in NEEDED if program.find() is None]
@@ -118,7 +118,7 @@ if INSIDE not in os.environ:
             pytest.skip(f"missing: {', '.join(missing) or 'appium'}")
         inside = tmp_path / "inside"
         marker = str(tmp_path)
-        done = subprocess.run(
+        result = subprocess.run(
             private_network_argv(
                 tmp_path,
                 [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={inside}", __file__],
@@ -129,8 +129,8 @@ if INSIDE not in os.environ:
             timeout=240,
             check=False,
         )
-        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-        assert " passed" in done.stdout
+        assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-2000:]
+        assert " passed" in result.stdout
         assert with_marker(marker) == []
 
 else:
@@ -213,9 +213,9 @@ else:
 
     def test_downloads(run_scenario: Callable[..., list[dict[str, Any]]]) -> None:
         bundle = {"flows": 20, "concurrent": 4, "size": "10 kB"}
-        found = run_scenario("download", sizes=["10 kB", "1 MB", "12345 B"], bundles=[bundle], pause="0 s")
-        assert [item.get("bytes") for item in found[:3]] == [10_000, 1_000_000, 12_345]
-        assert len({result["local_port"] for result in found[3]["results"]}) == 20
+        observations = run_scenario("download", sizes=["10 kB", "1 MB", "12345 B"], bundles=[bundle], pause="0 s")
+        assert [item.get("bytes") for item in observations[:3]] == [10_000, 1_000_000, 12_345]
+        assert len({result["local_port"] for result in observations[3]["results"]}) == 20
 
     def test_steps(open_ui: ChromiumUiFactory, origin: Origin, tmp_path: Path) -> None:
         with open_ui() as ui:
@@ -247,13 +247,13 @@ else:
             assert ui.evaluate("return document.getElementById('i').value.length") == len("open-sesame")
             ui.type(Selector("id", "i"), "no-secret")
             ui.evaluate("console.warn('careful'); setTimeout(() => nowhere()); return fetch('/none').then(() => 1)")
-        told = [json.loads(line) for line in path.read_text().splitlines()]
-        assert {entry["browser"] for entry in told} == {1}
-        found = {(entry["level"], entry["source"]): entry["text"] for entry in told}
-        assert "careful" in found["warning", "console-api"]
-        assert "nowhere is not defined" in found["error", "javascript"]
-        assert "404" in found["error", "network"]
-        assert all(abs(entry["t"] - time.time()) < 60 for entry in told)
+        entries = [json.loads(line) for line in path.read_text().splitlines()]
+        assert {entry["browser"] for entry in entries} == {1}
+        texts = {(entry["level"], entry["source"]): entry["text"] for entry in entries}
+        assert "careful" in texts["warning", "console-api"]
+        assert "nowhere is not defined" in texts["error", "javascript"]
+        assert "404" in texts["error", "network"]
+        assert all(abs(entry["t"] - time.time()) < 60 for entry in entries)
         log = appium.log.read_text()
         assert "no-secret" in log, "what is no secret is logged: else this test could not fail"
         assert "open-sesame" not in log

@@ -67,13 +67,13 @@ def test_the_console_is_kept(factory: FirefoxUiFactory, url: str, tmp_path: Path
     with dataclasses.replace(factory, console=ConsoleLog(path))() as ui:
         ui.open(url)
         ui.evaluate("console.warn('careful'); setTimeout(() => nowhere()); return new Promise(r => setTimeout(r, 100))")
-        asked = [event["method"] for event in ui.network_events()]
-        assert asked.count("Network.requestWillBeSent") == 2
-        assert not [name for name in asked if name.startswith("log.")]
-    found = {entry["source"]: entry for entry in map(json.loads, path.read_text().splitlines())}
-    assert (found["console-api"]["level"], found["javascript"]["level"]) == ("warning", "error")
-    assert "careful" in found["console-api"]["text"]
-    assert "nowhere is not defined" in found["javascript"]["text"]
+        methods = [event["method"] for event in ui.network_events()]
+        assert methods.count("Network.requestWillBeSent") == 2
+        assert not [name for name in methods if name.startswith("log.")]
+    by_source = {entry["source"]: entry for entry in map(json.loads, path.read_text().splitlines())}
+    assert (by_source["console-api"]["level"], by_source["javascript"]["level"]) == ("warning", "error")
+    assert "careful" in by_source["console-api"]["text"]
+    assert "nowhere is not defined" in by_source["javascript"]["text"]
 
 
 def test_the_same_steps_work_in_firefox(factory: FirefoxUiFactory, url: str, tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_the_same_steps_work_in_firefox(factory: FirefoxUiFactory, url: str, tmp
         assert (tmp_path / "screen.png").read_bytes().startswith(b"\x89PNG")
         assert "<h1>" in ui.hierarchy()
         events = ui.network_events()
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        assert asked == [url, f"{url}b.js"]
+        requested = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        assert requested == [url, f"{url}b.js"]
         reused = [
             e["params"]["response"]["connectionReused"] for e in events if e["method"] == "Network.responseReceived"
         ]

@@ -28,14 +28,16 @@ def test_a_slow_link_means_waiting_and_a_poorer_picture(mplab: Mplab, tmp_path: 
     scenario = "dailymotion: {clips: [clip-2], watch: 8 s, patience: 40 s}"
     path = tmp_path / "clips.yaml"
     path.write_text(EXPERIMENT.format(links=f"{FAST}, {SLOW}", scenario=scenario, retries=2))
-    done = mplab("run", str(path), "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = mplab("run", str(path), "--json")
+    assert result.returncode == 0, result.stdout + result.stderr
     run = only_run(tmp_path)
-    found = {}
+    by_link = {}
     for identity, cell in cells(run).items():
         values = json.loads((run / "cells" / identity / "scores.json").read_text())["values"]
-        found[cell["spec"]["link"]] = {(value["metric"], *value["labels"].values()): value["value"] for value in values}
-    fast, slow = found["fast"], found["slow"]
+        by_link[cell["spec"]["link"]] = {
+            (value["metric"], *value["labels"].values()): value["value"] for value in values
+        }
+    fast, slow = by_link["fast"], by_link["slow"]
     assert set(fast) - {key for key in fast if key[0] == "segment_bitrate"} == {
         key for key in slow if key[0] != "segment_bitrate"
     }
@@ -60,9 +62,9 @@ def _check_clips(run: Path) -> None:
         for clip in clips:
             assert clip.shown_s + clip.stalled_s == pytest.approx(clip.watched_s, abs=0.2 * clip.watched_s)
             frozen = [
-                (one, other)
-                for one, other in pairwise(clip.samples)
-                if one.media_s > 0 and other.media_s - one.media_s > 0.2 and other.frames == one.frames
+                (earlier, later)
+                for earlier, later in pairwise(clip.samples)
+                if earlier.media_s > 0 and later.media_s - earlier.media_s > 0.2 and later.frames == earlier.frames
             ]
             assert len(frozen) < 0.2 * len(clip.samples), frozen
 

@@ -48,13 +48,13 @@ class Outcome:
 
     def cells(self) -> list[str]:
         """Return the table cells: both rates with their errors, round-trip time, and measured and requested loss."""
-        asked, found = self.case.path, self.found
-        loss = f"{found.loss_percent:.2f} % ({asked.round_trip_loss_percent:.2f} %)"
+        requested, measured = self.case.path, self.found
+        loss = f"{measured.loss_percent:.2f} % ({requested.round_trip_loss_percent:.2f} %)"
         return [
-            _rate(asked.down_kbps, found.down_kbps),
-            _rate(asked.up_kbps, found.up_kbps),
+            _rate(requested.down_kbps, measured.down_kbps),
+            _rate(requested.up_kbps, measured.up_kbps),
             f"{self.rtt_ms:.2f}",
-            loss if asked.round_trip_loss_percent else "–",
+            loss if requested.round_trip_loss_percent else "–",
         ]
 
 
@@ -101,13 +101,13 @@ class Bench:
         failures = dict.fromkeys(todo.values(), 0)
         for _ in range(ATTEMPTS):
             self.apply(todo)
-            found = measure({slot: case.path for slot, case in todo.items()}, self.server)
+            measured = measure({slot: case.path for slot, case in todo.items()}, self.server)
             for slot, case in todo.items():
-                rtt_ms = path_rtt_ms(case.path, found[slot], self.idle[slot])
+                rtt_ms = path_rtt_ms(case.path, measured[slot], self.idle[slot])
                 if self.serialises:
                     rtt_ms -= serialisation_ms(case.path)
-                problems = differences(case.path, found[slot], rtt_ms)
-                self.outcomes[case] = Outcome(case, found[slot], rtt_ms, problems)
+                problems = differences(case.path, measured[slot], rtt_ms)
+                self.outcomes[case] = Outcome(case, measured[slot], rtt_ms, problems)
             todo = {slot: case for slot, case in todo.items() if self.outcomes[case].problems}
             if not todo:
                 return
@@ -122,8 +122,8 @@ class Bench:
     def _control(self, cases: Mapping[Slot, Case]) -> dict[Slot, list[str]]:
         """Send the same packets at the same time over unshaped paths; return how the host affects them."""
         self.apply({slot: Case("open", OPEN, changed=case.changed) for slot, case in cases.items()})
-        found = measure({slot: case.path for slot, case in cases.items()}, self.server)
-        return {slot: what_the_host_spoils(case.path, found[slot], self.idle[slot]) for slot, case in cases.items()}
+        measured = measure({slot: case.path for slot, case in cases.items()}, self.server)
+        return {slot: what_the_host_spoils(case.path, measured[slot], self.idle[slot]) for slot, case in cases.items()}
 
     def table(self) -> str:
         """Return the table of requested and measured values, in Markdown."""

@@ -41,9 +41,9 @@ def different_paths() -> list[Case]:
 
 def rounds(cases: Sequence[Case], most: int) -> list[list[Case]]:
     """Group cases into rounds of at most `most` cases and `_BUDGET_KBPS`; one larger case is a round by itself."""
-    made: list[list[Case]] = []
+    grouped: list[list[Case]] = []
     for case in sorted(cases, key=lambda case: (case.changed, -_load_kbps(case.path))):
-        for together in made:
+        for together in grouped:
             if (
                 together[0].changed is case.changed
                 and len(together) < most
@@ -52,8 +52,8 @@ def rounds(cases: Sequence[Case], most: int) -> list[list[Case]]:
                 together.append(case)
                 break
         else:
-            made.append([case])
-    return made
+            grouped.append([case])
+    return grouped
 
 
 def _load_kbps(path: PathCondition) -> float:

@@ -61,14 +61,14 @@ def shaper_of(
             AttachedPath(
                 phone,
                 interface,
-                place.interface or held[place.place(phone)].interface,
-                mac=place.mac or "",
-                ip=place.ip or "",
-                at_phone=place.at is not None,
+                attachment.interface or held[attachment.place(phone)].interface,
+                mac=attachment.mac or "",
+                ip=attachment.ip or "",
+                at_phone=attachment.at is not None,
             ),
-            held[place.place(phone)],
+            held[attachment.place(phone)],
         )
-        for interface, place in PhoneFile.model_validate(attached).attachments().items()
+        for interface, attachment in PhoneFile.model_validate(attached).attachments().items()
     ]
     return AttachedShaper(phone, paths, prober)
 

@@ -85,12 +85,12 @@ def measure(paths: Mapping[Slot, PathCondition], server: str) -> dict[Slot, Foun
         )
         for slot, path in paths.items()
     }
-    found = {}
+    measured = {}
     for slot, process in running.items():
         output, errors = process.communicate(timeout=_PROBE_TIMEOUT_S)
         assert process.returncode == 0, errors
-        found[slot] = parse(output)
-    return found
+        measured[slot] = parse(output)
+    return measured
 
 
 def parse(output: str) -> Found:
@@ -101,9 +101,9 @@ def parse(output: str) -> Found:
 def ping(slot: Slot, server: str, *, pings: int = 10, echoes: int = 0) -> Found:
     """Measure only round-trip time and loss, of a path without a requested rate."""
     argv = probe_argv(slot, server, pings=pings, echoes=echoes, asked=OPEN)
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
+    result = subprocess.run(argv, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False)
+    assert result.returncode == 0, result.stderr
+    return parse(result.stdout)
 
 
 def _blast_s(path: PathCondition) -> float:
@@ -145,13 +145,16 @@ def what_the_host_spoils(asked: PathCondition, found: Found, idle: Found) -> lis
     Args:
         asked: offered rates, and the delay that would be judged.
         found: measurement without shaping.
-        idle: measurement of the same way on an idle host.
+        idle: measurement of the same path on an idle host.
     """
     spoilt = []
-    for way, offered, arrived in (("down", asked.down_kbps, found.down_kbps), ("up", asked.up_kbps, found.up_kbps)):
+    for direction, offered, arrived in (
+        ("down", asked.down_kbps, found.down_kbps),
+        ("up", asked.up_kbps, found.up_kbps),
+    ):
         # Without shaping all of a blast arrives, which is more than the requested rate.
         if offered and arrived is not None and arrived < offered * _UNHINDERED:
-            spoilt.append(f"unshaped, {way}, only {arrived:.0f} of {offered * _BLAST_FACTOR:.0f} kbit/s arrive")
+            spoilt.append(f"unshaped, {direction}, only {arrived:.0f} of {offered * _BLAST_FACTOR:.0f} kbit/s arrive")
     late_ms = path_rtt_ms(asked, found, idle)
     if late_ms > max(_LATE_MS, asked.rtt_ms * TOLERANCE.rtt_percent / 200):
         spoilt.append(f"unshaped, an echo takes {late_ms:.1f} ms longer than before")

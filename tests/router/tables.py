@@ -34,7 +34,7 @@ def side_by_side(tables: Mapping[str, str]) -> str:
     for text in tables.values():
         for cells in _cells(text):
             rows.setdefault(tuple(cells[: len(_ASKED)]), []).extend(cells[len(_ASKED) :])
-    return _lines(head, [[*asked, *measured] for asked, measured in rows.items()])
+    return _lines(head, [[*requested, *measured] for requested, measured in rows.items()])
 
 
 if __name__ == "__main__":

@@ -79,16 +79,16 @@ def lab_text(router: StandInRouter, kind: str, folder: Path, dead_man: str) -> s
     """Return the text of a lab file whose cellular path is shaped at the server or on the phone."""
     server = server_of(router, dead_man=dead_man)
     shell = phone_of(router, folder / "known_hosts", dead_man=dead_man)
-    place = "{server: proxy, ip: 10.66.3.11}" if kind == "server" else "{at: phone, interface: vec2}"
-    given = {"host", "port", "key", "host_key", "interface"}
+    lte = "{server: proxy, ip: 10.66.3.11}" if kind == "server" else "{at: phone, interface: vec2}"
+    fields = {"host", "port", "key", "host_key", "interface"}
     return "\n".join(
         [
             *("mplab: 1", "name: cellular", "servers:"),
-            f"  proxy: {json.dumps({**server.model_dump(include=given), 'dead_man': dead_man, 'interface': 'vec2'})}",
+            f"  proxy: {json.dumps({**server.model_dump(include=fields), 'dead_man': dead_man, 'interface': 'vec2'})}",
             "phones:",
             "  one:",
             f"    root_shell: {json.dumps({'command': shell.command, 'dead_man': dead_man})}",
-            f"    lte: {place}",
+            f"    lte: {lte}",
             "",
         ]
     )
@@ -131,8 +131,8 @@ def measured(
     phone: Node = router.node("phone")
 
     def probe(paths: Mapping[str, PathCondition]) -> dict[str, Found]:
-        found = measure({Slot(phone, interface): path for interface, path in paths.items()}, SERVER)
-        return {slot.interface: one for slot, one in found.items()}
+        measurements = measure({Slot(phone, interface): path for interface, path in paths.items()}, SERVER)
+        return {slot.interface: measurement for slot, measurement in measurements.items()}
 
     shaper = shaper_of("one", attached, {"proxy": place, "one": place}, probe)
 

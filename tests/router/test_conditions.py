@@ -80,23 +80,27 @@ def test_all_losses_together_and_the_table(bench: RouterBench) -> None:
         Path(table).write_text(bench.table(), encoding="utf-8")
     outcomes = [bench.outcome(case) for case in CASES]
     judged = [outcome for outcome in outcomes if not outcome.spoilt]
-    found = [outcome.found for outcome in judged]
+    probes = [outcome.found for outcome in judged]
     shares = [outcome.case.path.round_trip_loss_percent / 100 for outcome in judged]
-    lost = sum(one.loss_percent / 100 * one.loss_sent for one in found)
-    expected = sum(one.loss_sent * share for one, share in zip(found, shares, strict=True))
-    deviation = math.sqrt(sum(one.loss_sent * share * (1 - share) for one, share in zip(found, shares, strict=True)))
+    lost = sum(probe.loss_percent / 100 * probe.loss_sent for probe in probes)
+    expected = sum(probe.loss_sent * share for probe, share in zip(probes, shares, strict=True))
+    deviation = math.sqrt(
+        sum(probe.loss_sent * share * (1 - share) for probe, share in zip(probes, shares, strict=True))
+    )
     assert deviation < 0.03 * expected, "enough losses to find a fifth more or less"
     assert abs(lost - expected) <= 4 * deviation
 
 
 def test_what_is_a_fifth_off_is_found(bench: RouterBench) -> None:
-    asked = PathCondition.of(8000, 2000, 40, loss_percent=0.5)
-    given = PathCondition.of(6400, 1600, 48, loss_percent=3)
+    requested = PathCondition.of(8000, 2000, 40, loss_percent=0.5)
+    applied = PathCondition.of(6400, 1600, 48, loss_percent=3)
     slot = bench.slots[0]
-    bench.shape({slot: Case("a fifth off", given, changed=False)})
-    found = measure({slot: asked}, SERVER)
-    problems = " ".join(differences(asked, found[slot], path_rtt_ms(asked, found[slot], bench.idle[slot])))
-    assert all(what in problems for what in ("rate down", "rate up", "RTT", "loss")), problems
+    bench.shape({slot: Case("a fifth off", applied, changed=False)})
+    measured = measure({slot: requested}, SERVER)
+    problems = " ".join(
+        differences(requested, measured[slot], path_rtt_ms(requested, measured[slot], bench.idle[slot]))
+    )
+    assert all(name in problems for name in ("rate down", "rate up", "RTT", "loss")), problems
 
 
 def test_what_the_kernel_counts(bench: RouterBench) -> None:

@@ -29,11 +29,11 @@ def test_installed_used_and_removed(bare_router: StandInRouter, tmp_path: Path) 
 
     assert "is installed and runs" in mplab("router", "install", lab).stdout
     assert "already" in mplab("router", "install", lab).stdout
-    kept = (root / "lib/upgrade/keep.d/mplab-guard").read_text().split()
-    assert [path for path in kept if not (root / path.lstrip("/")).is_symlink()] == [*guard.INSTALLED], (
+    keep_list = (root / "lib/upgrade/keep.d/mplab-guard").read_text().split()
+    assert [path for path in keep_list if not (root / path.lstrip("/")).is_symlink()] == [*guard.INSTALLED], (
         "a sysupgrade keeps all of it"
     )
-    assert len(kept) == len(guard.INSTALLED) + 1, "and the link that starts it at boot"
+    assert len(keep_list) == len(guard.INSTALLED) + 1, "and the link that starts it at boot"
     shown = json.loads(mplab("router", "show", lab, "--json").stdout)["wifi"]
     assert shown | {"installed": True, "running": True, "enabled": True, "owner": ""} == shown
 
@@ -56,9 +56,9 @@ def test_installed_used_and_removed(bare_router: StandInRouter, tmp_path: Path) 
     connection.connect()
     connection.run("echo '# changed' >>/usr/sbin/mplab-guard")
     connection.close()
-    found = mplab("doctor", "--lab", lab, "--json")
-    assert found.exit_code == 3
-    assert [item["found"] for item in json.loads(found.stdout)["checks"] if item["level"] == "missing"] == [
+    result = mplab("doctor", "--lab", lab, "--json")
+    assert result.exit_code == 3
+    assert [item["found"] for item in json.loads(result.stdout)["checks"] if item["level"] == "missing"] == [
         "another version is installed"
     ]
     assert "is installed and runs" in mplab("router", "install", lab).stdout

@@ -43,11 +43,11 @@ def rtt_ms(router: StandInRouter, phone: str = "phone") -> float:
 
 def least_lost_percent(router: StandInRouter, count: int, tries: int = 5) -> float:
     """Return the lowest `lost_percent` of `tries` attempts: a busy host loses some packets now and then."""
-    found = 100.0
+    lowest = 100.0
     for _ in range(tries):
-        if (found := min(found, lost_percent(router, count))) == 0:
+        if (lowest := min(lowest, lost_percent(router, count))) == 0:
             break
-    return found
+    return lowest
 
 
 def lost_percent(router: StandInRouter, count: int = 300) -> float:
@@ -57,15 +57,15 @@ def lost_percent(router: StandInRouter, count: int = 300) -> float:
 
 def netem_up(held: Router) -> Settings:
     """Return netem's settings for the packets from phone ``one``, as read from the router's kernel."""
-    found = held.shaping.state()["one"]["up"]["netem"]
-    assert isinstance(found, dict)
-    return found
+    netem = held.shaping.state()["one"]["up"]["netem"]
+    assert isinstance(netem, dict)
+    return netem
 
 
 def wait_until_given_back(router: StandInRouter, before: list[str], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
-    while (found := found_on(router)) != before:
-        assert time.monotonic() < deadline, found
+    while (state := found_on(router)) != before:
+        assert time.monotonic() < deadline, state
         time.sleep(0.5)
 
 
@@ -76,11 +76,11 @@ def test_two_phones_share_a_router_without_touching_each_other(router: StandInRo
     with hold() as held:
         held.shaping.shape("one", PHONE, up=SLOW, down=SLOW)
         held.shaping.shape("two", PHONE2, up=FAST, down=FAST)
-        one, two = rtt_ms(router), rtt_ms(router, "phone2")
-        assert one == pytest.approx(120, rel=0.2)
-        assert two < one / 2
+        slow_ms, fast_ms = rtt_ms(router), rtt_ms(router, "phone2")
+        assert slow_ms == pytest.approx(120, rel=0.2)
+        assert fast_ms < slow_ms / 2
         held.shaping.unshape("one")
-        assert rtt_ms(router) < two
+        assert rtt_ms(router) < fast_ms
         assert rtt_ms(router, "phone2") > 20
         counters = held.shaping.counters()
         assert counters["two"]["up.packets_out"] >= 10
