@@ -82,8 +82,8 @@ A cell has a value only if its times were read from the screen.
 
 def look_resolution(observations: Iterable[Observation]) -> list[Value]:
     """Return the largest ``resolution_s`` of the observations as a value of `LOOK_RESOLUTION`; [] when none has one."""
-    found = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
-    return [Value("look_resolution", max(found))] if found else []
+    resolutions_s = [float(item["resolution_s"]) for item in observations if item.get("resolution_s") is not None]
+    return [Value("look_resolution", max(resolutions_s))] if resolutions_s else []
 
 
 _INTERFACES = {"wlan0": "wifi_bytes", "rmnet0": "cellular_bytes"}

@@ -14,7 +14,7 @@ def answer(output: str, error: str = ""):
 def test_every_request_is_observed_and_scored(mplab_cell) -> None:
     cell = mplab_cell(reply=answer("200 0.125"))
     cell.run(SCENARIO, FirstByteParameters(requests=3))
-    assert [one["request"] for one in cell.observations] == [1, 2, 3]
+    assert [observation["request"] for observation in cell.observations] == [1, 2, 3]
     assert [(value.metric, value.value) for value in cell.scores("first-byte")] == [("first_byte", 0.125)]
 
 

@@ -27,13 +27,13 @@ def parse_interfaces(text: str) -> dict[str, int]:
     """
     counters: dict[str, int] = {}
     for line in text.splitlines():
-        name, colon, rest = line.partition(":")
+        name, colon, numbers = line.partition(":")
         if not colon:
             continue
-        values = [int(value) for value in rest.split()]
-        for way, first in (("rx", _RX), ("tx", _TX)):
-            counters[f"{name.strip()}.{way}_bytes"] = values[first]
-            counters[f"{name.strip()}.{way}_packets"] = values[first + 1]
+        values = [int(value) for value in numbers.split()]
+        for direction, first in (("rx", _RX), ("tx", _TX)):
+            counters[f"{name.strip()}.{direction}_bytes"] = values[first]
+            counters[f"{name.strip()}.{direction}_packets"] = values[first + 1]
     return counters
 
 

@@ -59,11 +59,11 @@ def check_namespaces() -> None:
     Raises:
         LabNotReadyError: the host does not allow it; the message names the missing permission.
     """
-    done = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
-    if done.returncode == 0:
+    result = subprocess.run([*unshare_argv(), "true"], capture_output=True, text=True, check=False)
+    if result.returncode == 0:
         return
-    found = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-    raise LabNotReadyError(f"virtual lab: private namespaces cannot be made here: {found}. {_namespace_hint()}")
+    problem = result.stderr.strip().splitlines()[-1] if result.stderr.strip() else f"exit code {result.returncode}"
+    raise LabNotReadyError(f"virtual lab: private namespaces cannot be made here: {problem}. {_namespace_hint()}")
 
 
 def _namespace_hint() -> str:
@@ -136,11 +136,11 @@ def lab_process(
     lab_id = secrets.token_hex(4)
     read_end, write_end = os.pipe()
     parent = os.getpid()
-    kept = ",".join(map(str, (read_end, *inherited.descriptors)))
+    descriptors = ",".join(map(str, (read_end, *inherited.descriptors)))
     first = [*unshare_argv(), "--", sys.executable, "-m", "mplab.lab.init"]
     # The child gets its own process group so that Ctrl-C reaches it once, through the lifeline.
     process = subprocess.Popen(
-        [*(first if private else [sys.executable, "-m", "mplab.base.supervisor"]), kept, "--", *command],
+        [*(first if private else [sys.executable, "-m", "mplab.base.supervisor"]), descriptors, "--", *command],
         pass_fds=(read_end, *inherited.descriptors),
         process_group=0,
         stdin=subprocess.DEVNULL,

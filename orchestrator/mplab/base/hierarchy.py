@@ -112,7 +112,7 @@ def parse_hierarchy(xml: str) -> tuple[Node, ...]:
 
 
 def _node(element: ET.Element) -> Node:
-    found = _BOUNDS.fullmatch(element.get("bounds", ""))
+    match = _BOUNDS.fullmatch(element.get("bounds", ""))
     return Node(
         kind=element.get("class", "") or element.tag,
         package=element.get("package", ""),
@@ -120,7 +120,7 @@ def _node(element: ET.Element) -> Node:
         text=element.get("text", ""),
         description=element.get("content-desc", ""),
         hint=element.get("hint", ""),
-        bounds=Bounds(*(int(number) for number in found.groups())) if found else Bounds(),
+        bounds=Bounds(*(int(number) for number in match.groups())) if match else Bounds(),
         flags=frozenset(name for name in FLAGS if element.get(name) == "true"),
         children=tuple(_node(child) for child in element),
     )

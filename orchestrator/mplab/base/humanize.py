@@ -15,8 +15,8 @@ def counted(count: int, word: str) -> str:
 
 def duration(seconds: float) -> str:
     """Return ``2 min 05 s``, ``48 s``, ``1 h 10 min``."""
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
+    rounded = round(seconds)
+    hours, rest = divmod(rounded, 3600)
     minutes, left = divmod(rest, 60)
     if hours:
         return f"{hours} h {minutes:02} min"

@@ -88,6 +88,8 @@ class _Trace:
     def _find(self, file: str) -> str:
         """Return the plug-in of a source file, or ""."""
         if file not in self._plugin_of:
-            matching = (name for place, name in self._places.items() if file == place or file.startswith(place))
+            matching = (
+                name for location, name in self._places.items() if file == location or file.startswith(location)
+            )
             self._plugin_of[file] = next(matching, "")
         return self._plugin_of[file]

@@ -238,12 +238,12 @@ def _run(commands: Sequence[Command]) -> str:
     failures = []
     for command in commands:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+            result = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             failures.append(f"{' '.join(command)}: {error}")
             continue
-        if done.returncode != 0:
-            failures.append(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+        if result.returncode != 0:
+            failures.append(f"{' '.join(command)}: exit code {result.returncode}: {result.stderr.strip()[-300:]}")
     return failures[0] if failures else ""
 
 
@@ -271,10 +271,10 @@ def _identity(pid: int) -> dict[str, Any]:
 
 def _alive(owner: dict[str, Any]) -> bool:
     try:
-        found = _identity(int(owner["pid"]))
+        identity = _identity(int(owner["pid"]))
     except (OSError, KeyError, ValueError, IndexError):
         return False
-    return all(owner.get(key) == value for key, value in found.items())
+    return all(owner.get(key) == value for key, value in identity.items())
 
 
 def _sync_directory(directory: Path) -> None:

@@ -57,8 +57,8 @@ class CampaignDirectory:
         """Open an existing directory. Raises InputError if `path` is not a campaign directory of this format."""
         directory = cls(path)
         if not directory.manifest_file.is_file():
-            found = "no campaign.json in it" if path.is_dir() else "no such directory"
-            raise InputError(f"{path}: not a campaign directory: {found}")
+            problem = "no campaign.json in it" if path.is_dir() else "no such directory"
+            raise InputError(f"{path}: not a campaign directory: {problem}")
         directory.read_record()
         return directory
 

@@ -31,8 +31,8 @@ def usual_environment() -> dict[str, str]:
     """Return the environment of a campaign started from here: PATH with this installation first, and kept variables."""
     here = (str(Path(sys.executable).parent), *os.environ.get("PATH", "").split(os.pathsep))
     path = [folder for folder in (*here, *_SYSTEM_PATH) if folder.startswith("/")]
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if os.environ.get(name)}
-    return {"PATH": os.pathsep.join(dict.fromkeys(path)), **kept}
+    variables = {name: os.environ[name] for name in _KEPT_VARIABLES if os.environ.get(name)}
+    return {"PATH": os.pathsep.join(dict.fromkeys(path)), **variables}
 
 
 def usual_program() -> tuple[str, ...]:

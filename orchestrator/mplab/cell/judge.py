@@ -108,7 +108,7 @@ def _judge_rtt(requested: PathCondition, measured: PathMeasurement, tolerance: T
     if not wanted or overtaking > _MOST_REORDERED:
         return []  # if many echoes skip the delay, the median is not that of the delayed ones
     spread_ms = math.hypot(
-        *(way.jitter_ms * _JITTER_SPREAD[way.distribution] for way in (requested.down, requested.up))
+        *(direction.jitter_ms * _JITTER_SPREAD[direction.distribution] for direction in (requested.down, requested.up))
     )
     if abs(value - wanted) <= wanted * tolerance.rtt_percent / 100 + spread_ms:
         return []
@@ -131,7 +131,8 @@ def _judge_loss(requested: PathCondition, measured: PathMeasurement) -> list[str
     """
     wanted = requested.round_trip_loss_percent
     correlation = max(
-        way.loss.correlation if isinstance(way.loss, GilbertElliott) else 0.0 for way in (requested.down, requested.up)
+        direction.loss.correlation if isinstance(direction.loss, GilbertElliott) else 0.0
+        for direction in (requested.down, requested.up)
     )
     echoes = int(measured.loss_sent * (1 - correlation) / (1 + correlation))
     if not wanted or not echoes:

@@ -25,7 +25,7 @@ def show_plan(planned: PlannedRun, *, as_json: bool) -> None:
     out.print(rows)
     out.print(f"\n{counted(len(planned.cells), 'cell')}, {about(planned)}")
     if experiment.lab.machines():
-        where = ", ".join(f"{interface}: {place}" for interface, place in experiment.lab.where().items())
+        where = ", ".join(f"{interface}: {shaper}" for interface, shaper in experiment.lab.where().items())
         out.print(f"shaped at {where}", markup=False)
     out.print(f"locks while it runs: {', '.join(uses)}", markup=False)
     if (rule := experiment.ending.interval) is not None:

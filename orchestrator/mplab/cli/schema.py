@@ -149,9 +149,9 @@ def _complete_unless_extended(link: Schema) -> None:
     """
     link["required"] = [key for key in link["required"] if key not in PATHS]
     link["properties"]["sweep"] = {**link["properties"]["sweep"]["anyOf"][0], **_described(link["properties"]["sweep"])}
-    whole = {"required": ["down", "up"]}
+    both_directions = {"required": ["down", "up"]}
     link["if"] = {"not": {"anyOf": [{"required": ["extends"]}, {"required": ["sweep"]}]}}
-    link["then"] = {"required": list(PATHS), "properties": dict.fromkeys(PATHS, whole)}
+    link["then"] = {"required": list(PATHS), "properties": dict.fromkeys(PATHS, both_directions)}
 
 
 _NOT_INHERITED = ("mplab", "name")
@@ -192,8 +192,8 @@ def record_schema(model: type[Record]) -> Schema:
 def events_schema(base: type[Event], title: str) -> Schema:
     """Return the schema of one line of an event log. Kinds that this version does not know are valid."""
     kinds = kinds_of(base)
-    _, made = models_json_schema([(kind, "serialization") for kind in (base, *kinds.values())])
-    defs = _untitled(made)["$defs"]
+    _, schema = models_json_schema([(kind, "serialization") for kind in (base, *kinds.values())])
+    defs = _untitled(schema)["$defs"]
     for name, kind in kinds.items():
         properties = defs[kind.__name__]["properties"]
         properties["event"] = {"const": name}

@@ -43,9 +43,9 @@ def refusals(link: LinkCondition, shapers: Abilities | Mapping[str, Abilities]) 
         shaper = shapers if isinstance(shapers, Abilities) else shapers.get(where.split()[0])
         if shaper is None:
             continue
-        for way in WAYS:
-            for text in _refused(condition.way(way), shaper):
-                texts.setdefault(text, f"{where}, {way}: {text}")
+        for direction in WAYS:
+            for text in _refused(condition.way(direction), shaper):
+                texts.setdefault(text, f"{where}, {direction}: {text}")
     return list(texts.values())
 
 

@@ -204,10 +204,10 @@ def _record(line: bytes) -> _Line | None:
         record = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    whole = (
+    valid = (
         isinstance(record, dict) and isinstance(record.get("event"), str) and isinstance(record.get("t"), int | float)
     )
-    return record if whole else None
+    return record if valid else None
 
 
 def _mend(descriptor: int, path: Path) -> None:

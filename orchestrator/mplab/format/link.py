@@ -83,7 +83,7 @@ class Moment:
         if not isinstance(data, dict) or "device" not in data:
             return data
         values = {**data, "path": _PATH_OF.get(data["device"], data["device"])}
-        if reshaped := {way: data[way] for way in WAYS if way in data}:
+        if reshaped := {direction: data[direction] for direction in WAYS if direction in data}:
             values |= {"condition": reshaped, "reshaped": True}
         return {**values, "default_route": data.get("route") == "default"}
 

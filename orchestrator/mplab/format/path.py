@@ -56,8 +56,8 @@ class PathCondition:
     @property
     def round_trip_loss_percent(self) -> float:
         """Probability that a packet or its answer is lost, percent, rounded to 6 decimals."""
-        kept = (1 - self.down.loss_percent / 100) * (1 - self.up.loss_percent / 100)
-        return round(100 * (1 - kept), 6)
+        delivered = (1 - self.down.loss_percent / 100) * (1 - self.up.loss_percent / 100)
+        return round(100 * (1 - delivered), 6)
 
     def dark(self) -> Self:
         """Return the same path with 100 % loss."""
@@ -65,12 +65,12 @@ class PathCondition:
 
     def problems(self) -> Iterator[str]:
         """Yield the contradictions in the condition, as text."""
-        texts = {way: list(_problems(self.way(way))) for way in WAYS}
+        texts = {direction: list(_problems(self.way(direction))) for direction in WAYS}
         if texts["down"] == texts["up"]:
             half = " (half the rtt)" if self.down.delay_ms else ""
             yield from (text + half if "one-way delay" in text else text for text in texts["down"])
         else:
-            yield from (f"{way}: {text}" for way, problems in texts.items() for text in problems)
+            yield from (f"{direction}: {text}" for direction, problems in texts.items() for text in problems)
 
     def __str__(self) -> str:
         """Return ``7.04 Mbit/s down, 2.02 Mbit/s up, RTT 50 ms``, and the values that differ from the defaults."""

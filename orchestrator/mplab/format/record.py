@@ -155,5 +155,5 @@ def read_record(path: Path, model: type[Model]) -> Model:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: not a {model.__name__} of format 1: {place}: {first['msg']}") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: not a {model.__name__} of format 1: {key}: {first['msg']}") from error

@@ -129,8 +129,8 @@ def _read(file: Path) -> tuple[tuple[int, ...], Profile]:
         if not text:
             continue
         if not (text.isdigit() and len(text) <= 9):
-            found = show(text.decode(errors="replace"))
-            raise ValueError(f"trace {file}:{number}: found {found}, a whole number of milliseconds is needed")
+            shown = show(text.decode(errors="replace"))
+            raise ValueError(f"trace {file}:{number}: found {shown}, a whole number of milliseconds is needed")
         if times and int(text) < times[-1]:
             raise ValueError(f"trace {file}:{number}: {int(text)} ms is before {times[-1]} ms: times must not go back")
         times.append(int(text))

@@ -48,26 +48,26 @@ class Quantity:
             ValueError: `found` is no number with a known unit, is negative or above the maximum, or is 0 where 0 is not
                 allowed.
         """
-        what = f"{self.kind} {show(found)}"
+        quantity = f"{self.kind} {show(found)}"
         allowed = ", ".join(self.units)
         readable = isinstance(found, str | int | float) and not isinstance(found, bool)
         match = _QUANTITY.fullmatch(str(found)) if readable else None
         if match is None:
-            raise ValueError(f"{what}: a number with a unit is needed, like {self.example!r}; units: {allowed}")
+            raise ValueError(f"{quantity}: a number with a unit is needed, like {self.example!r}; units: {allowed}")
         unit = match["unit"]
         if unit is None:
-            raise ValueError(f"{what}: a number needs a unit: {allowed}")
+            raise ValueError(f"{quantity}: a number needs a unit: {allowed}")
         if unit not in self.units:
             near = self.aliases.get(unit.lower())
             hint = f" Did you mean {near!r}?" if near else did_you_mean(unit, self.units)
-            raise ValueError(f"{what}: unknown unit {unit!r}.{hint} Allowed: {allowed}")
+            raise ValueError(f"{quantity}: unknown unit {unit!r}.{hint} Allowed: {allowed}")
         value = Decimal(match["number"]) * self.units[unit]
         if value < 0:
-            raise ValueError(f"{what}: must not be negative")
+            raise ValueError(f"{quantity}: must not be negative")
         if value == 0 and not self.zero_allowed:
-            raise ValueError(f"{what}: must be more than 0")
+            raise ValueError(f"{quantity}: must be more than 0")
         if value > self.maximum:
-            raise ValueError(f"{what}: must be at most {self.format(float(self.maximum))}")
+            raise ValueError(f"{quantity}: must be at most {self.format(float(self.maximum))}")
         return value
 
     def format(self, value: float) -> str:

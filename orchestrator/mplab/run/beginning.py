@@ -63,11 +63,11 @@ def begin(
     experiment = planned.experiment
     lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab), **_routers(experiment)}
     lab |= _containers(experiment, watch)
-    kept = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
+    files = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
     run_id = run_id or new_run_id(experiment.name)
     with _whole_or_not_there(planned.runs / run_id):
         directory = RunDirectory.create(
-            planned.runs, experiment.name, experiment.source, experiment.lab.source, kept, run_id=run_id
+            planned.runs, experiment.name, experiment.source, experiment.lab.source, files, run_id=run_id
         )
         _write_plan(directory, planned, lab, ends_by)
     return directory

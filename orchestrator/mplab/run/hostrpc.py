@@ -50,8 +50,8 @@ class HostClient:
         line = json.dumps({"question": question, "number": self._asked, **about}) + "\n"
         with suppress(OSError):
             self._connection.sendall(line.encode())
-        while said := self._lines.readline():
-            answer: Answer = json.loads(said)
+        while reply := self._lines.readline():
+            answer: Answer = json.loads(reply)
             if answer.pop("number") == self._asked:  # skip the answer to a question whose asker was interrupted
                 if "error" in answer:
                     raise MplabError(str(answer["error"]))

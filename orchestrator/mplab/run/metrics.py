@@ -26,7 +26,7 @@ def check_metrics(experiment: Experiment) -> None:
     rule = experiment.ending.interval
     if rule is not None:
         problems.append((rule.place, check_rule(rule, metrics)))
-    raise_lines([f"{place}: {problem}" for place, problem in problems if problem])
+    raise_lines([f"{location}: {problem}" for location, problem in problems if problem])
 
 
 def intervals_of(run: Path, rule: IntervalRule) -> Answer:

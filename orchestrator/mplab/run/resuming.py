@@ -24,8 +24,8 @@ def plan_rest(run: Path | str, *, failed: bool = False) -> PlannedRun:
     """Plan the cells that `resume` would run. Nothing is run or written. Raises InputError like `resume`."""
     directory = RunDirectory.open(Path(run))
     experiment = _experiment_of(directory)
-    rest, learnt = learn(_rest(directory, failed=failed), experiment, directory.path.parent)
-    return PlannedRun(experiment, rest, directory.path.parent, learnt)
+    plan, learnt = learn(_rest(directory, failed=failed), experiment, directory.path.parent)
+    return PlannedRun(experiment, plan, directory.path.parent, learnt)
 
 
 def resume(
@@ -65,8 +65,8 @@ def resume(
     ready.check_ready_for(experiment)
     ready.look_at_real_phone(experiment.lab)
     with held(experiment, directory) as locks:
-        done = _reopen(directory, failed=failed, ends_by=ends_by, watch=watch)
-        watch.begun(directory.path, done)
+        completed = _reopen(directory, failed=failed, ends_by=ends_by, watch=watch)
+        watch.begun(directory.path, completed)
         return finish(directory, experiment, locks, report=report, watch=watch)
 
 
@@ -131,11 +131,11 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
     with EventLog(directory.events_file) as events:
         for cell in again:
             directory.reopen_cell(cell)
-        done = len(complete) - (len(again) - len(damaged))
+        completed = len(complete) - (len(again) - len(damaged))
         git = _other_code(directory, watch)
-        events.append(RunResumed(complete=done, again=tuple(again), git=git))
+        events.append(RunResumed(complete=completed, again=tuple(again), git=git))
         set_deadline(events, ends_by)
-    return done
+    return completed
 
 
 def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
@@ -170,6 +170,6 @@ def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
 def _rest(directory: RunDirectory, *, failed: bool) -> Plan:
     """Return the plan with only the cells that are not complete; with `failed`, also those that are not ok."""
     plan = directory.read_manifest().plan
-    kept = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
-    left = tuple(cell for cell in plan.cells if cell.id not in kept)
+    complete = directory.complete_cells().keys() - (_not_ok(directory) if failed else [])
+    left = tuple(cell for cell in plan.cells if cell.id not in complete)
     return replace(plan, cells=left, estimate_s=plan.estimate_s * len(left) / len(plan.cells))

@@ -49,10 +49,10 @@ class RecordingPhone:
                 self._added -= Counter([_without(words, removing)])
             elif "flush" in words:
                 kind = " ".join(words[: words.index("flush")])
-                self._added = Counter({what: n for what, n in self._added.items() if not what.startswith(kind)})
+                self._added = Counter({item: n for item, n in self._added.items() if not item.startswith(kind)})
             elif words[:2] == ["link", "set"]:
-                device, *rest = words[3:] if words[2] == "dev" else words[2:]
-                self._links |= {(device, key): value for key, value in zip(rest[::2], rest[1::2], strict=False)}
+                device, *settings = words[3:] if words[2] == "dev" else words[2:]
+                self._links |= {(device, key): value for key, value in zip(settings[::2], settings[1::2], strict=False)}
 
     def prefer(self, interface: str) -> None:
         """See `Phone`."""

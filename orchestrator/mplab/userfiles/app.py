@@ -143,8 +143,8 @@ def selector_of(ways: Ways) -> Selector:
     """Return the selector of an element, with its fallbacks, for the element's value in the file."""
     flat = [
         Selector(by, value)
-        for way in ((ways,) if isinstance(ways, dict) else ways)
-        for by, values in way.items()
+        for alternative in ((ways,) if isinstance(ways, dict) else ways)
+        for by, values in alternative.items()
         for value in ((values,) if isinstance(values, str) else values)
     ]
     return Selector(flat[0].by, flat[0].value, tuple(flat[1:]))

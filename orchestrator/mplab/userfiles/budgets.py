@@ -90,8 +90,8 @@ def read_budgets(
         several = isinstance(entry, list)
         if several and not entry:
             checker.add(("budgets", metric), "empty: at least 1 needed")
-        for place, item in enumerate(entry if several else (entry,)):
-            path: KeyPath = ("budgets", metric, place) if several else ("budgets", metric)
+        for position, item in enumerate(entry if several else (entry,)):
+            path: KeyPath = ("budgets", metric, position) if several else ("budgets", metric)
             file = checker.model(BudgetFile, item, path)
             if file is None:
                 continue

@@ -98,9 +98,9 @@ class ChangeFile(FileModel):
             yield f"{' and '.join(present)} in one change: only one of them is allowed"
         if self.has("gone") and not self.has("access_point"):
             yield "'gone' is the time without an access point: it needs 'access_point'"
-        for one, other in (("over", "steps"), ("every", "until")):
-            if self.has(one) != self.has(other):
-                there, lacking = (one, other) if self.has(one) else (other, one)
+        for key, other in (("over", "steps"), ("every", "until")):
+            if self.has(key) != self.has(other):
+                there, lacking = (key, other) if self.has(key) else (other, key)
                 yield f"'{there}' without '{lacking}': give both or none"
         yield from self._problems_of_steps()
         yield from self._problems_of_repetition()
@@ -199,16 +199,16 @@ def _overlaps(changes: Sequence[ChangeFile], new_values: Sequence[Sequence[Setti
     """Yield, for each property of each path, the first overlap in time of two changes."""
     claims: dict[tuple[PathName, str], list[tuple[float, float, int, str]]] = {}
     for entry, change in enumerate(changes):
-        things = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
-        things |= {
+        properties = {name: f"its {name}" for name in ("route", "multipath") if change.has(name)}
+        properties |= {
             f"{setting.way} {setting.attribute}": f"its {setting.key.replace('.', ' ')}"
             for setting in new_values[entry]
         }
         if change.has(*_PRESENCE):
-            things["presence"] = "whether it is there"
-        for thing, words in things.items():
+            properties["presence"] = "whether it is there"
+        for name, words in properties.items():
             spans = [(at_s, at_s + change.lasts_s, entry, words) for at_s in change.times_s()]
-            claims.setdefault((change.path, thing), []).extend(spans)
+            claims.setdefault((change.path, name), []).extend(spans)
     for (path, _), spans in claims.items():
         spans.sort()
         end, owner = -1.0, -1
@@ -282,7 +282,7 @@ class _PathState:
         for setting in new_values:
             value = self._step(setting, change, stage, when) if change.has("over") else setting.value
             values[setting.way][setting.attribute] = value
-        down, up = (replace(self.condition.way(way), **values[way]) for way in WAYS)
+        down, up = (replace(self.condition.way(direction), **values[direction]) for direction in WAYS)
         condition = PathCondition(down=down, up=up)
         for problem in condition.problems():
             raise ValueError(f"at {when}: {problem}")
@@ -332,11 +332,11 @@ def _place(key: str) -> int:
 
 def _value_words(key: str, condition: PathCondition, keys: Sequence[str]) -> str:
     """Return ``loss 3 %``, ``down 1 Mbit/s``, ``down loss 3 %``."""
-    way, dot, inner = key.partition(".")
-    if way not in WAYS:
+    head, dot, inner = key.partition(".")
+    if head not in WAYS:
         other = condition.up if f"down.{key}" in keys else condition.down
         value = format_duration_ms(condition.rtt_ms) if key == "rtt" else other.text(key)
         return f"{key} {value}"
-    direction = condition.down if way == "down" else condition.up
-    label = f"{way} {inner}" if dot and inner not in {"rate", "trace"} else way
+    direction = condition.down if head == "down" else condition.up
+    label = f"{head} {inner}" if dot and inner not in {"rate", "trace"} else head
     return f"{label} {direction.text(inner or 'rate')}"

@@ -66,7 +66,7 @@ class Checker:
         for details in error.errors(include_url=False):
             loc = tuple(part for part in details["loc"] if part not in {TEXT, MAPPING})
             keys = _untagged(loc)
-            kind, found, path = details["type"], details["input"], (*base, *keys)
+            kind, value, path = details["type"], details["input"], (*base, *keys)
             if kind == "missing":
                 add = f": write '{keys[-1]}: 1'" if keys[-1] in _FORMAT_KEYS else ""
                 self.add(path[:-1], f"key '{keys[-1]}' is missing{add}")
@@ -74,7 +74,7 @@ class Checker:
                 allowed = [*_keys(_model_at(model, loc[:-1])), *(also if len(keys) == 1 else ())]
                 problem = unknown("key", str(keys[-1]), allowed)
                 self._problems.add(self.document.problem(path, problem, path[:-1]))
-            elif kind == "too_short" and len(found) >= details["ctx"]["min_length"]:
+            elif kind == "too_short" and len(value) >= details["ctx"]["min_length"]:
                 continue  # the list is too short only because its wrong items are left out, and these are reported
             else:
                 while len(path) > len(base) and not self.document.holds(path):
@@ -103,22 +103,22 @@ def raise_lines(lines: list[str]) -> None:
 
 def _explain(model: type[BaseModel], details: ErrorDetails, loc: tuple[int | str, ...]) -> str:
     """Return the text of a problem that pydantic found; `loc` is the path of the value in `model`."""
-    kind, context, found = details["type"], details.get("ctx", {}), details["input"]
+    kind, context, value = details["type"], details.get("ctx", {}), details["input"]
     if kind in {"value_error", "assertion_error"}:
         return str(context["error"])
     if kind in {"literal_error", "enum"}:
         quoted = re.findall(r"'([^']*)'|([^\s',]+)", str(context["expected"]))
         names = [inner or bare for inner, bare in quoted if inner or bare != "or"]
-        hint = did_you_mean(found, names) if isinstance(found, str) else ""
-        return f"found {describe(found)}.{hint} Allowed: {', '.join(names)}"
+        hint = did_you_mean(value, names) if isinstance(value, str) else ""
+        return f"found {describe(value)}.{hint} Allowed: {', '.join(names)}"
     if kind in _COMPARED:
-        return f"found {describe(found)}, {_bounds(_field_at(model, loc), kind, context)}"
+        return f"found {describe(value)}, {_bounds(_field_at(model, loc), kind, context)}"
     if kind in {"too_short", "string_too_short", "too_long", "string_too_long"}:
         bound = f"at least {context['min_length']}" if "min_length" in context else f"at most {context['max_length']}"
-        return f"found {len(found)}: {bound} needed" if found else f"empty: {bound} needed"
+        return f"found {len(value)}: {bound} needed" if value else f"empty: {bound} needed"
     needed = _NEEDED.get(kind)
     problem = f", {needed} is needed" if needed else f": {details['msg'][0].lower()}{details['msg'][1:]}"
-    return f"found {describe(found)}{problem}"
+    return f"found {describe(value)}{problem}"
 
 
 _COMPARED = {

@@ -99,8 +99,8 @@ def interval_rule(file: IntervalFile | None, document: Document) -> IntervalRule
     """Return the rule with its file and line, for messages; None: the file has no such rule."""
     if file is None:
         return None
-    place = document.place(("stop", "interval"))
-    return IntervalRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, place)
+    location = document.place(("stop", "interval"))
+    return IntervalRule(file.metric, file.within, file.of, file.after, file.scenarios, file.links, location)
 
 
 FORMAT = 1

@@ -39,17 +39,17 @@ def merge(base: object, own: object) -> object:
 def _path(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     given_keys = {"delay" if key == "rtt" else key for key in PATH_KEYS if key in own}
     merged = {**base, **own}
-    for way in WAYS:
-        if way not in base:
+    for direction in WAYS:
+        if direction not in base:
             continue
-        kept = {key: value for key, value in _direction(base[way]).items() if key not in given_keys}
-        new = _direction(own[way]) if way in own else {}
+        inherited = {key: value for key, value in _direction(base[direction]).items() if key not in given_keys}
+        new = _direction(own[direction]) if direction in own else {}
         for first, second in (("rate", "trace"), ("trace", "rate")):
             if first in new:
-                kept.pop(second, None)
-        both = {**kept, **new}
-        merged[way] = both["rate"] if list(both) == ["rate"] else both
-    if "rtt" not in own and all("delay" in _direction(merged.get(way)) for way in WAYS):
+                inherited.pop(second, None)
+        both = {**inherited, **new}
+        merged[direction] = both["rate"] if list(both) == ["rate"] else both
+    if "rtt" not in own and all("delay" in _direction(merged.get(direction)) for direction in WAYS):
         merged.pop("rtt", None)
     return merged
 

@@ -307,9 +307,9 @@ def _check_shared(
 ) -> None:
     """Check that paths at one interface of a machine can be distinguished; `taken`: the paths checked before."""
     _, phone, path = where
-    place = attachment.place(phone)
-    at = attachment.interface or lab.reachable()[place].shaped_interface
-    others = taken.setdefault((place, at), {})
+    machine = attachment.place(phone)
+    at = attachment.interface or lab.reachable()[machine].shaped_interface
+    others = taken.setdefault((machine, at), {})
     if attachment.whose in others:
         whose = attachment.whose or "everything"
         checker.add(where, f"{whose} at {at} is that of {others[attachment.whose]} already")

@@ -283,17 +283,17 @@ class _Reader:
         """Return whether every referenced trace exists and can be read; add a problem for each other one."""
         changes = entries if isinstance(entries := keys.get("changes"), list) else []
         owners: list[tuple[KeyPath, object]] = [((path,), keys.get(path)) for path in PATHS]
-        owners += [(("changes", place), change) for place, change in enumerate(changes)]
+        owners += [(("changes", index), change) for index, change in enumerate(changes)]
         good = True
-        for place, owner in owners:
-            for way in WAYS:
-                direction = owner.get(way) if isinstance(owner, dict) else None
-                name = direction.get("trace") if isinstance(direction, dict) else None
+        for key_path, owner in owners:
+            for direction in WAYS:
+                entry = owner.get(direction) if isinstance(owner, dict) else None
+                name = entry.get("trace") if isinstance(entry, dict) else None
                 if not isinstance(name, str) or not is_trace_name(name):
                     continue
                 try:
                     Trace(traces / name).check()
                 except ValueError as error:
-                    self.checker.add((*self.path, *place, way, "trace"), str(error))
+                    self.checker.add((*self.path, *key_path, direction, "trace"), str(error))
                     good = False
         return good

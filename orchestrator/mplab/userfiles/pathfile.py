@@ -224,9 +224,9 @@ def settings(file: BaseModel, traces: Path) -> list[Setting]:
             value /= 2
         attribute = "delay_ms" if key == "rtt" else ATTRIBUTES[key]
         values += [Setting("down", attribute, value, key), Setting("up", attribute, value, key)]
-    for way in ("down", "up"):
-        if way in file.model_fields_set:
-            values += _of_direction("down" if way == "down" else "up", getattr(file, way), traces)
+    for direction in ("down", "up"):
+        if direction in file.model_fields_set:
+            values += _of_direction("down" if direction == "down" else "up", getattr(file, direction), traces)
     return values
 
 
@@ -238,9 +238,9 @@ def _of_direction(way: Way, direction: float | DirectionFile | None, traces: Pat
     for key in type(direction).model_fields:
         if key in direction.model_fields_set:
             yield Setting(way, ATTRIBUTES[key], _value(key, getattr(direction, key), traces), f"{way}.{key}")
-    for one, other in (("rate", "trace"), ("trace", "rate_kbps")):
-        if one in direction.model_fields_set:
-            yield Setting(way, other, None, f"{way}.{one}")
+    for present, other in (("rate", "trace"), ("trace", "rate_kbps")):
+        if present in direction.model_fields_set:
+            yield Setting(way, other, None, f"{way}.{present}")
 
 
 def _value(key: str, value: Any, traces: Path) -> Any:  # noqa: ANN401 - as the key has it
@@ -281,8 +281,11 @@ class PathFile(FileModel):
         """
         if value != _NO_RTT:
             return read(value)
-        ways = [info.data[way] for way in WAYS if way in info.data]
-        if any(not isinstance(way, DirectionFile) or "delay" not in way.model_fields_set for way in ways):
+        directions = [info.data[direction] for direction in WAYS if direction in info.data]
+        if any(
+            not isinstance(direction, DirectionFile) or "delay" not in direction.model_fields_set
+            for direction in directions
+        ):
             raise ValueError("key 'rtt' is missing")
         return 0.0
 
@@ -293,9 +296,9 @@ class PathFile(FileModel):
         return self
 
     def _problems(self) -> Iterator[str]:
-        for way, direction_file in (("down", self.down), ("up", self.up)):
+        for name, direction_file in (("down", self.down), ("up", self.up)):
             if isinstance(direction_file, DirectionFile) and not direction_file.model_fields_set & {"rate", "trace"}:
-                yield f"{way}: key 'rate' is missing (or 'trace')"
+                yield f"{name}: key 'rate' is missing (or 'trace')"
         delays = self._delays()
         if "rtt" in self.model_fields_set and sum(delays.values()) > self.rtt:
             yield f"the delay of {' and '.join(delays)} is more than the rtt {format_duration_ms(self.rtt)}"
@@ -310,10 +313,10 @@ class PathFile(FileModel):
 
     def _delays(self) -> dict[str, float]:
         """Return direction → its key ``delay``, ms; directions without this key are left out."""
-        ways = (("down", self.down), ("up", self.up))
+        directions = (("down", self.down), ("up", self.up))
         return {
-            way: direction.delay
-            for way, direction in ways
+            name: direction.delay
+            for name, direction in directions
             if isinstance(direction, DirectionFile) and "delay" in direction.model_fields_set
         }
 

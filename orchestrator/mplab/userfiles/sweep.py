@@ -236,8 +236,8 @@ def variants(sweep: SweepFile) -> list[Variant]:
     for chosen in itertools.product(*(zip(axis.values, axis.names(), strict=True) for axis in axes)):
         keys: dict[str, Any] = {}
         for axis, (value, _) in zip(axes, chosen, strict=True):
-            for place in _places(axis.place):
-                _put(keys, place, value.text)
+            for key_path in _places(axis.place):
+                _put(keys, key_path, value.text)
         words = ", ".join(axis.words(value) for axis, (value, _) in zip(axes, chosen, strict=True))
         conditions.append(Variant("-".join(name for _, name in chosen), words, keys))
     return conditions

@@ -77,7 +77,7 @@ def timeline_of(link: LinkCondition) -> LinkTimeline:
 def _end(link: LinkCondition) -> float:
     if link.changes:
         return link.changes[-1].at_s * 1.1 + 1.0
-    traces = [trace for path in (link.wifi, link.lte) for way in WAYS if (trace := path.way(way).trace)]
+    traces = [trace for path in (link.wifi, link.lte) for direction in WAYS if (trace := path.way(direction).trace)]
     return min(max([trace.profile().lasts_ms / 1000 for trace in traces], default=STILL_S), _MOST_TRACE_S)
 
 
@@ -85,16 +85,18 @@ def _lines(path: PathName, begin: PathCondition, changes: tuple[Moment, ...]) ->
     own = [(moment.at_s, moment.condition) for moment in changes if moment.path == path and moment.reshaped]
     for quantity, value_of in QUANTITIES.items():
         steps_of: dict[Way, tuple[tuple[float, float | None], ...]] = {}
-        for way in WAYS:
-            trace = begin.way(way).trace
+        for direction in WAYS:
+            trace = begin.way(direction).trace
             if quantity == "rate" and trace is not None and not own:
-                steps_of[way] = tuple(_trace_steps(trace))
+                steps_of[direction] = tuple(_trace_steps(trace))
             else:
-                steps_of[way] = tuple((at_s, value_of(condition.way(way))) for at_s, condition in [(0.0, begin), *own])
+                steps_of[direction] = tuple(
+                    (at_s, value_of(condition.way(direction))) for at_s, condition in [(0.0, begin), *own]
+                )
         if steps_of["down"] == steps_of["up"]:
             yield Line(path, WAYS, quantity, steps_of["down"])
         else:
-            yield from (Line(path, (way,), quantity, steps) for way, steps in steps_of.items())
+            yield from (Line(path, (direction,), quantity, steps) for direction, steps in steps_of.items())
 
 
 def _trace_steps(trace: Trace) -> Iterator[tuple[float, float | None]]:

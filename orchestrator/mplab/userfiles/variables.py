@@ -134,9 +134,9 @@ class _Filler:
         self.lines, self.files = dict(self.document.lines), dict(self.document.files)
         self.notes = dict(self.document.notes)
         self._inner: dict[object, list[KeyPath]] = {}
-        for place in self.lines:
-            if len(place) > len((KEY, "name")) and place[0] == KEY:
-                self._inner.setdefault(place[1], []).append(place)
+        for path in self.lines:
+            if len(path) > len((KEY, "name")) and path[0] == KEY:
+                self._inner.setdefault(path[1], []).append(path)
 
     def fill_all(self) -> Any:  # noqa: ANN401 - any YAML value
         data = self.document.data
@@ -154,9 +154,9 @@ class _Filler:
         return value
 
     def _text(self, text: str, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
-        whole = _USE.fullmatch(text)
-        if whole is not None and whole[1] is None:
-            return self._whole(text, whole[2], path)
+        use = _USE.fullmatch(text)
+        if use is not None and use[1] is None:
+            return self._whole(text, use[2], path)
         return _USE.sub(lambda match: "${" if match[1] else self._part(match[0], match[2], path), text)
 
     def _whole(self, text: str, name: str, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value
@@ -193,18 +193,18 @@ class _Filler:
 
     def _note(self, name: str, path: KeyPath) -> None:
         """Record the source of a value, for messages about the value."""
-        place = (KEY, name)
-        file, line = self.document.file_of(place), self.document.line(place)
+        definition = (KEY, name)
+        file, line = self.document.file_of(definition), self.document.line(definition)
         where = f"line {line}" if file == self.document.file_of(path) else f"{file}:{line}"
         note = f"${{{name}}} is " + ("from --set" if name in self.given else f"in {where}")
         self.notes[path] = f"{self.notes[path]}, {note}" if path in self.notes else note
 
     def _place_inner(self, name: str, path: KeyPath) -> None:
         """Record the lines and files of the values inside a variable's value, for messages about its use at `path`."""
-        for place in self._inner.get(name, ()):
-            target = (*path, *place[2:])
-            self.lines[target] = self.document.line(place)
-            if (file := self.document.file_of(place)) != self.document.file:
+        for inner in self._inner.get(name, ()):
+            target = (*path, *inner[2:])
+            self.lines[target] = self.document.line(inner)
+            if (file := self.document.file_of(inner)) != self.document.file:
                 self.files[target] = file
 
     def _sized(self, value: Any, path: KeyPath) -> Any:  # noqa: ANN401 - any YAML value

@@ -270,16 +270,16 @@ class EmulatedDevice:
 
     def request(self, service: str) -> str:
         """Handle a service of adbd itself: ``reboot:``, ``root:``, …. Raises ValueError."""
-        kind, _, rest = service.partition(":")
+        kind, _, argument = service.partition(":")
         if kind == "reboot":
-            self.reboot(rest)
+            self.reboot(argument)
             return ""
         if kind == "root":
             return self._as_root()
         if kind == "unroot":
             return self._as_shell()
         if kind == "tcpip":
-            port = _port(rest)
+            port = _port(argument)
             self.restart_adbd(port=port)
             return f"restarting in TCP mode port: {port}\n"
         if kind == "usb":

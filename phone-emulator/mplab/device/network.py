@@ -224,5 +224,5 @@ class Network:
 
 def _rule(line: str) -> str:
     """Convert ``101:\tfrom 10.64.1.2 lookup 101`` to arguments of ``ip rule add``."""
-    priority, _, rest = line.partition(":")
-    return f"{rest.strip().replace('[detached] ', '')} priority {priority}"
+    priority, _, rule = line.partition(":")
+    return f"{rule.strip().replace('[detached] ', '')} priority {priority}"

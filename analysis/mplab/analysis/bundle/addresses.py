@@ -67,7 +67,7 @@ class Addresses:
                 cannot be written.
         """
         source = source.absolute()
-        done = subprocess.run(
+        result = subprocess.run(
             (*self._command, "--mapping", "--output", str(target.absolute()), str(source)),
             input=self._key_line,
             capture_output=True,
@@ -75,13 +75,13 @@ class Addresses:
             errors="replace",
             check=False,
         )
-        if done.returncode not in {0, 1}:
-            problem = done.stderr.strip().removeprefix(f"mptrace: {source}: ")
-            raise BundleError(problem or f"mptrace ended with exit code {done.returncode}")
-        for line in done.stdout.splitlines():
+        if result.returncode not in {0, 1}:
+            problem = result.stderr.strip().removeprefix(f"mptrace: {source}: ")
+            raise BundleError(problem or f"mptrace ended with exit code {result.returncode}")
+        for line in result.stdout.splitlines():
             old, new = map(_packed, line.split())
             self.replaced[old] = new
-        return done.returncode == 0
+        return result.returncode == 0
 
     def _answer(self, text: str) -> str:
         """Return the line with which the running mptrace answers to an address; start it at the first call."""

@@ -57,14 +57,14 @@ def anonymise(run: Run, target: Path, key: bytes = b"") -> list[Omitted]:
         raise BundleError(
             f"{run.directory}: cannot be anonymised: with 'capture: payload' its captures hold what was transferred"
         )
-    found = contents(run)
+    content = contents(run)
     with Addresses(key) as addresses:
-        words = _words(run, addresses, found.raw)
+        words = _words(run, addresses, content.raw)
         target.mkdir(parents=True)
-        for folder in found.folders:
+        for folder in content.folders:
             if not set(PurePosixPath(folder).parts) & set(_SCREENS):
                 (target / folder).mkdir(parents=True, exist_ok=True)
-        omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, found.raw, words)]
+        omitted = [Omitted(name, cut) for name, cut in _copy_all(run.directory, target, content.raw, words)]
     omitted.sort(key=lambda one: one.name)
     (target / ANONYMISED).write_text(_said(omitted), encoding="utf-8")
     if read_run(target).counts != run.counts:
@@ -89,10 +89,10 @@ def _copy_all(root: Path, target: Path, names: Iterable[str], words: TextAnonymi
                 shutil.copyfile(root / name, target / name)
                 continue
             try:
-                whole = words.addresses.rewrite(root / name, target / name)
+                complete = words.addresses.rewrite(root / name, target / name)
             except BundleError as error:
                 raise BundleError(f"{root / name}: cannot be anonymised: {error}") from error
-            if not whole:
+            if not complete:
                 yield name, True
         elif _is_text(root, name):
             words(_read(root / name))
@@ -121,20 +121,22 @@ def _words(run: Run, addresses: Addresses, names: Iterable[str]) -> TextAnonymis
     """Return an anonymiser for the names in manifest, lab file, cells and logs; words that mplab needs are kept."""
     manifest = _json(run.directory / "manifest.json")
     cells = [_json(cell.directory / "cell.json") for cell in run.cells if cell.directory is not None]
-    found = [*named(manifest.get("lab"))]
+    replaced = [*named(manifest.get("lab"))]
     for name in names:
         if name == "lab.yaml":
-            found += named(_yaml(run.directory / name))
+            replaced += named(_yaml(run.directory / name))
         elif name.endswith(".jsonl"):
-            found += (one for record in read_lines(run.directory / name) for one in _of_device(record))
-    found += (one for cell in cells for one in _of_device(cell))
+            replaced += (pair for record in read_lines(run.directory / name) for pair in _of_device(record))
+    replaced += (pair for cell in cells for pair in _of_device(cell))
     experiment = run.manifest.experiment
-    said = {scenario.label for scenario in experiment.scenarios} | {scenario.name for scenario in experiment.scenarios}
-    said |= {transport.label for transport in experiment.transports} | {link.name for link in experiment.links}
+    vocabulary = {scenario.label for scenario in experiment.scenarios} | {
+        scenario.name for scenario in experiment.scenarios
+    }
+    vocabulary |= {transport.label for transport in experiment.transports} | {link.name for link in experiment.links}
     records = [*run.events, *(observation for cell in run.cells for observation in cell.observations())]
-    said |= {experiment.name, *(str(record.get("event")) for record in records)}
-    said |= {word for content in (manifest, cells, records) for word in words_in(content)}
-    return TextAnonymiser(addresses, label(found), _VOCABULARY | said)
+    vocabulary |= {experiment.name, *(str(record.get("event")) for record in records)}
+    vocabulary |= {word for content in (manifest, cells, records) for word in words_in(content)}
+    return TextAnonymiser(addresses, label(replaced), _VOCABULARY | vocabulary)
 
 
 def _of_device(record: object) -> Iterator[tuple[str, str]]:
@@ -158,7 +160,7 @@ def _yaml(path: Path) -> object:
 
 
 def _said(omitted: Iterable[Omitted]) -> str:
-    left = "\n".join(f"- `{one.name}`" + (": cut off at a block that is not whole" * one.cut) for one in omitted)
+    left = "\n".join(f"- `{file.name}`" + (": cut off at a block that is not whole" * file.cut) for file in omitted)
     return f"""# This run was anonymised
 
 `mplab bundle --anonymise` made other data of it, with a random key that was not kept, and analysed those:

@@ -113,10 +113,10 @@ def _check_end(packed: gzip.GzipFile) -> None:
         BundleError: the padding is longer than `_MOST_PADDING`, or holds other bytes than zeros.
     """
     for _ in range(_MOST_PADDING // CHUNK):
-        rest = packed.read(CHUNK)
-        if rest.strip(b"\0"):
+        padding = packed.read(CHUNK)
+        if padding.strip(b"\0"):
             break
-        if not rest:
+        if not padding:
             return
     raise BundleError("there are bytes after its end")
 

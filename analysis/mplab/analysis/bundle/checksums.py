@@ -52,7 +52,7 @@ def parse(path: Path) -> dict[str, str]:
     Raises:
         BundleError: the file is missing or cannot be read, or a line is wrong (the message has its number).
     """
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
@@ -61,11 +61,11 @@ def parse(path: Path) -> dict[str, str]:
         raise BundleError(f"{path.name} cannot be read: {error}") from error
     for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
-        if match is None or match[2] in found:
+        if match is None or match[2] in sums:
             problem = "not a checksum and a name" if match is None else f"{match[2]} for the second time"
             raise BundleError(f"{path.name}:{number}: {problem}")
-        found[match[2]] = match[1]
-    return found
+        sums[match[2]] = match[1]
+    return sums
 
 
 def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Broken]:
@@ -75,10 +75,10 @@ def broken(root: Path, names: Iterable[str], sums: Mapping[str, str]) -> list[Br
         BundleError: a file cannot be read.
     """
     there = set(names)
-    found = [Broken(name, "missing") for name in sums.keys() - there]
-    found += [Broken(name, "not listed") for name in there - sums.keys()]
-    found += [Broken(name, "differs") for name in there & sums.keys() if digest(root / name) != sums[name]]
-    return sorted(found, key=lambda one: one.name)
+    deviations = [Broken(name, "missing") for name in sums.keys() - there]
+    deviations += [Broken(name, "not listed") for name in there - sums.keys()]
+    deviations += [Broken(name, "differs") for name in there & sums.keys() if digest(root / name) != sums[name]]
+    return sorted(deviations, key=lambda one: one.name)
 
 
 class Reader:

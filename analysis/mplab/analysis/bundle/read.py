@@ -19,7 +19,7 @@ class DamagedBundleError(BundleError):
 
     def __init__(self, archive: Path, broken: Sequence[Broken]) -> None:
         """``broken`` is not empty."""
-        lines = [f"  {one.name}: {one.damage}" for one in broken[:_MOST_NAMED]]
+        lines = [f"  {file.name}: {file.damage}" for file in broken[:_MOST_NAMED]]
         lines += [f"  and {len(broken) - _MOST_NAMED} more"] if len(broken) > _MOST_NAMED else []
         super().__init__(f"{archive}: damaged: these files do not match their checksums:\n" + "\n".join(lines))
         self.broken = tuple(broken)

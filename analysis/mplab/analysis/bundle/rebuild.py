@@ -76,16 +76,16 @@ def rebuild(
     """
     root = bundle.run.directory
     analyze(root, progress=progress)
-    made = checksums.digests(root, contents(read_run(root)).derived)
+    digests = checksums.digests(root, contents(read_run(root)).derived)
     differences = [
         FileDifference(
-            name, "not made" if name not in made else "new" if name not in bundle.derived else "differs", how
+            name, "not made" if name not in digests else "new" if name not in bundle.derived else "differs", how
         )
-        for name in sorted({**bundle.derived, **made})
-        if made.get(name) != bundle.derived.get(name)
+        for name in sorted({**bundle.derived, **digests})
+        if digests.get(name) != bundle.derived.get(name)
         for how in [_how(bundle.before / name, root / name)]
     ]
-    same = sum(made.get(name) == sha for name, sha in bundle.derived.items())
+    same = sum(digests.get(name) == sha for name, sha in bundle.derived.items())
     return Rebuilt(same, tuple(differences), tuple(_other_versions(bundle, versions or {})))
 
 
@@ -143,8 +143,8 @@ def _parting(old: Json, new: Json, place: str) -> Iterator[tuple[str, object, ob
         for key in dict.fromkeys((*old, *new)):
             yield from _parting(old.get(key), new.get(key), f"{place}.{key}".lstrip("."))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (one, other) in enumerate(zip(old, new, strict=True)):
-            yield from _parting(one, other, f"{place}[{number}]")
+        for number, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from _parting(old_item, new_item, f"{place}[{number}]")
     elif old != new:
         yield place, old, new
 
@@ -155,10 +155,10 @@ def _short(value: object) -> str:
 
 
 def _of_text(old: str, new: str) -> str:
-    for number, (one, other) in enumerate(zip_longest(old.splitlines(), new.splitlines()), 1):
-        if one != other:
-            start = max(0, _common(one or "", other or "") - _BEFORE)
-            return f"line {number}: {_cut(one, start)}, now {_cut(other, start)}"
+    for number, (old_line, new_line) in enumerate(zip_longest(old.splitlines(), new.splitlines()), 1):
+        if old_line != new_line:
+            start = max(0, _common(old_line or "", new_line or "") - _BEFORE)
+            return f"line {number}: {_cut(old_line, start)}, now {_cut(new_line, start)}"
     return "other line ends"
 
 

@@ -77,21 +77,25 @@ class TextAnonymiser:
                 self._hex.setdefault(_swapped(old).hex(), _swapped(new).hex())
 
     def _one(self, match: re.Match[str], text: str) -> str:
-        found = match[0]
+        matched = match[0]
         match match.lastgroup:
             case "colons":
                 start, end = match.span()
                 joined = text[start - 1 : start].isalnum(), text[end : end + 1].isalnum()
-                return self._colons(found, *joined)
+                return self._colons(matched, *joined)
             case "mac":
-                return self._of_mac(found)
+                return self._of_mac(matched)
             case "ipv4":
-                return self._of_ipv4(found)
+                return self._of_ipv4(matched)
             case "dashes":
-                return "-".join(map(str, self.addresses.replaced.get(old := _dashed(found), old)))
-        if found.isdecimal() and text[match.end() : match.end() + 1] != ":" and text[match.start() - 1] not in "\t\"'x":
-            return found  # a decimal number rather than an address
-        return self._of_hex(found)
+                return "-".join(map(str, self.addresses.replaced.get(old := _dashed(matched), old)))
+        if (
+            matched.isdecimal()
+            and text[match.end() : match.end() + 1] != ":"
+            and text[match.start() - 1] not in "\t\"'x"
+        ):
+            return matched  # a decimal number rather than an address
+        return self._of_hex(matched)
 
     def _of_hex(self, found: str) -> str:
         new = self._hex.get(found.lower())

@@ -84,22 +84,22 @@ def _anonymised(run: Run, options: Options) -> Iterator[tuple[Run, int]]:
 
 
 def _bundle(run: Run, target: Path, options: Options) -> Written:
-    found = contents(run)
-    raw = checksums.digests(run.directory, found.raw)
-    derived = checksums.digests(run.directory, found.derived)
-    _check_secrets(run.directory, found)
+    content = contents(run)
+    raw = checksums.digests(run.directory, content.raw)
+    derived = checksums.digests(run.directory, content.derived)
+    _check_secrets(run.directory, content)
     inside = {name: sha for name, sha in derived.items() if options.tables or name.startswith(f"{REPORT}/")}
     files = {**raw, **inside}
-    made = {**_environment(run, options), DERIVED_SUMS: checksums.render(derived)}
+    generated = {**_environment(run, options), DERIVED_SUMS: checksums.render(derived)}
     ended_s = _ended_s(run)
     published = datetime.fromtimestamp(ended_s, UTC).isoformat().replace("+00:00", "Z")
-    made[CRATE] = metadata(run, _parts(run.directory, files, made), options.publication, published)
-    made[SUMS] = checksums.render({**files, **{name: checksums.digest_of(made[name]) for name in made}})
+    generated[CRATE] = metadata(run, _parts(run.directory, files, generated), options.publication, published)
+    generated[SUMS] = checksums.render({**files, **{name: checksums.digest_of(generated[name]) for name in generated}})
     with replacing(target) as archive:
-        pack(archive, Source(run.directory, found.folders, files, made), top=run.manifest.run_id, time_s=ended_s)
+        pack(archive, Source(run.directory, content.folders, files, generated), top=run.manifest.run_id, time_s=ended_s)
     return Written(
         path=target,
-        files=len(files) + len(made),
+        files=len(files) + len(generated),
         size_bytes=target.stat().st_size,
         left_out=len(derived) - len(inside),
         payload=run.manifest.experiment.capture == "payload",
@@ -110,8 +110,10 @@ def _check(run: Run, target: Path, options: Options) -> None:
     ended = run.finished and not run.counts["partial"]
     if not ended and not options.partial:
         left = run.counts["partial"] + run.counts["missing"]
-        what = f"{left} of {len(run.cells)} cells are not finished" if left else "the run has not ended"
-        raise BundleError(f"{run.directory}: {what}. `mplab resume` finishes it; --partial bundles its finished part")
+        problem = f"{left} of {len(run.cells)} cells are not finished" if left else "the run has not ended"
+        raise BundleError(
+            f"{run.directory}: {problem}. `mplab resume` finishes it; --partial bundles its finished part"
+        )
     if not (run.directory / REPORT / "summary.json").is_file():
         raise NotAnalysedError(f"{run.directory}: no report to be reproduced; `mplab analyze` makes it")
     if target.exists():
@@ -136,14 +138,14 @@ def _check_secrets(root: Path, found: Contents) -> None:
 def _environment(run: Run, options: Options) -> dict[str, bytes]:
     """Return the lock files, and the versions and host that the run recorded."""
     manifest = run.manifest
-    said = {
+    recorded = {
         "versions": manifest.versions,
         "git": manifest.git.content(),
         "host": manifest.host.content(),
         "locks": {"of": options.locks_of, "files": sorted(options.locks)},
     }
-    made = {f"{ENVIRONMENT}/{name}": content for name, content in options.locks.items()}
-    return {**made, VERSIONS: (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()}
+    files = {f"{ENVIRONMENT}/{name}": content for name, content in options.locks.items()}
+    return {**files, VERSIONS: (json.dumps(recorded, indent=1, ensure_ascii=False) + "\n").encode()}
 
 
 def _parts(root: Path, files: Mapping[str, str], made: Mapping[str, bytes]) -> list[BundleFile]:

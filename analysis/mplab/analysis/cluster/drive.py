@@ -97,8 +97,8 @@ class Drive:
         try:
             while True:
                 while begun < max(1, self._workers) * RUNS_AT_ONCE and (following := next(ahead, None)):
-                    place, (store, run) = following
-                    self._survey(_Begun(AnalysisJob(store, run, code), place))
+                    index, (store, run) = following
+                    self._survey(_Begun(AnalysisJob(store, run, code), index))
                     begun += 1
                 if not begun:
                     return

@@ -55,10 +55,10 @@ def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
 def _digest(places: Iterable[Path]) -> str:
     """Return a digest of all code files that ``places`` names or that are below its folders."""
     content = hashlib.sha256()
-    for place in places:
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+    for root in places:
+        for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
             if path.suffix in _CODE and path.is_file():
-                content.update(f"{path.relative_to(place.parent).as_posix()}\0".encode())
+                content.update(f"{path.relative_to(root.parent).as_posix()}\0".encode())
                 content.update(hashlib.sha256(path.read_bytes()).digest())
     return content.hexdigest()[:12]
 

@@ -253,15 +253,15 @@ def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[
     Raises:
         StoreError, OSError: the store cannot be listed or written.
     """
-    place = PurePosixPath(folder)
-    folders = [place / name for name in whole]
+    base = PurePosixPath(folder)
+    folders = [base / name for name in whole]
 
     def is_inside(path: str) -> bool:
         return any(PurePosixPath(path).is_relative_to(inside) for inside in folders)
 
     def is_ours(path: str) -> bool:
         name = PurePosixPath(path).name
-        here = PurePosixPath(path).parent == place
+        here = PurePosixPath(path).parent == base
         return is_inside(path) or (here and any(name == file or name.startswith(beside(file)) for file in files))
 
     stored = [entry.path for entry in store.listing(run, folder) if not entry.folder]
@@ -272,6 +272,6 @@ def publish(store: Store, run: str, root: Path, folder: str, *, whole: Sequence[
     for path in stored:
         if is_ours(path) and path not in ours:
             store.remove(run, path)
-    for path in (str(place / name) for name in files):
+    for path in (str(base / name) for name in files):
         if path in ours:
             store.replace(run, path, root / path)

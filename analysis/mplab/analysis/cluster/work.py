@@ -91,12 +91,12 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
         ClusterError: this worker has other versions than the client.
         StoreError, OSError: the store does not answer, or the disk is full.
     """
-    place = PurePosixPath("cells", name)
+    directory = PurePosixPath("cells", name)
     with _folder(job) as root:
-        entries = [entry for entry in job.store.listing(job.run, str(place)) if not _is_unread(entry)]
-        captured = any(_is_decoded(entry, place) for entry in entries)
-        kept = [e for e in entries if not (captured and PurePosixPath(e.path).is_relative_to(place / FOLDER))]
-        job.store.bring(job.run, [Entry(MANIFEST), *kept], root)
+        entries = [entry for entry in job.store.listing(job.run, str(directory)) if not _is_unread(entry)]
+        captured = any(_is_decoded(entry, directory) for entry in entries)
+        needed = [e for e in entries if not (captured and PurePosixPath(e.path).is_relative_to(directory / FOLDER))]
+        job.store.bring(job.run, [Entry(MANIFEST), *needed], root)
         run = read_run(root)
         own_cell = next(candidate for candidate in run.cells if candidate.id == name)
         try:
@@ -104,7 +104,7 @@ def cell(job: AnalysisJob, name: str) -> CellResult | str:
         except AnalysisError as error:
             return _words(error, job, root)
         files = ["scores.json"] if result.scores is not None else []
-        publish(job.store, job.run, root, str(place), whole=[FOLDER] if captured else [], files=files)
+        publish(job.store, job.run, root, str(directory), whole=[FOLDER] if captured else [], files=files)
     return result
 
 
@@ -122,8 +122,8 @@ def rest(job: AnalysisJob, results: Sequence[CellResult | str]) -> AnalysedRun:
         job.store.bring(job.run, entries, root)
         try:
             run = read_run(root)
-            whole = [result for result in results if isinstance(result, CellResult)]
-            problems = analyze_rest(run, whole)
+            cell_results = [result for result in results if isinstance(result, CellResult)]
+            problems = analyze_rest(run, cell_results)
         except AnalysisError as error:
             return AnalysedRun(job.run, job.where, error=_words(error, job, root))
         publish(job.store, job.run, root, REPORT, whole=["figures", "data"], files=["summary.json", "index.html"])

@@ -33,9 +33,9 @@ def check(tool: str, files: Sequence[Path], mptrace: Path | None = None) -> Cros
     report = CrossCheckReport(tool)
     with tempfile.TemporaryDirectory(prefix="mplab-cross-check-") as name:
         folder = Path(name)
-        whole = [path.resolve() for path in files]
-        run_program([str(find_mptrace(mptrace)), *map(str, whole), "-o", str(folder / "tables")], folder)
-        TOOLS[tool](whole, Tables(folder / "tables"), folder, report)
+        paths = [path.resolve() for path in files]
+        run_program([str(find_mptrace(mptrace)), *map(str, paths), "-o", str(folder / "tables")], folder)
+        TOOLS[tool](paths, Tables(folder / "tables"), folder, report)
     return report
 
 

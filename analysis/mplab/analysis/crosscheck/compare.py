@@ -85,8 +85,8 @@ def _compare_field(report: CrossCheckReport, pair: Pair, field: ComparedField) -
         report.explained[field.ours, fitting.name] += 1
         report.definitions[fitting.name] = fitting.text
         return
-    way = f" {WAYS[pair.side]}" if pair.side is not None else ""
-    report.differences.append(Difference(pair.ours.text + way, field.ours, field.theirs, our, their))
+    suffix = f" {WAYS[pair.side]}" if pair.side is not None else ""
+    report.differences.append(Difference(pair.ours.text + suffix, field.ours, field.theirs, our, their))
 
 
 def _value(record: FlowRecord, name: str, side: int | None) -> Value:

@@ -61,8 +61,8 @@ def _end(address: str, port: str) -> Endpoint:
 
 def seconds(text: str) -> float:
     """Parse a time of tcptrace: the digits after the point are microseconds (``17.5`` is 17.000005 s)."""
-    whole, _, fraction = text.strip().partition(".")
-    return int(whole) + int(fraction or 0) / 1e6
+    integer, _, fraction = text.strip().partition(".")
+    return int(integer) + int(fraction or 0) / 1e6
 
 
 def _split(sides: dict[str, Sides], name: str, parts: Iterable[str]) -> None:

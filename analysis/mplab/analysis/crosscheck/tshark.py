@@ -186,8 +186,8 @@ def _connections(packets: pl.DataFrame) -> list[FlowRecord]:
 
 def _token(side: int) -> pl.Expr:
     """Return the token of the key that a side announced, as eight hexadecimal digits."""
-    told = pl.col("mptcp.expected_token").filter(pl.col("capable") & (pl.col("side") == side)).drop_nulls().first()
-    return told.cast(pl.Int64).map_elements(lambda token: f"{token:08x}", return_dtype=pl.String)
+    announced = pl.col("mptcp.expected_token").filter(pl.col("capable") & (pl.col("side") == side)).drop_nulls().first()
+    return announced.cast(pl.Int64).map_elements(lambda token: f"{token:08x}", return_dtype=pl.String)
 
 
 def _less_one(value: Value) -> Value:

@@ -100,8 +100,8 @@ class Traces:
             values = read_cell_scores(cell.directory)
             for value in sorted(values, key=lambda v: (v.metric, label_sort_key(tuple(sorted(v.labels.items()))))):
                 text = " · ".join(value.labels[name] for name in sorted(value.labels))
-                place = (cell.name, cell.scenario, cell.link, cell.transport)
-                rows.append((*place, value.metric, text, float(value.value)))
+                keys = (cell.name, cell.scenario, cell.link, cell.transport)
+                rows.append((*keys, value.metric, text, float(value.value)))
         return pl.DataFrame(rows, schema=SCORES, orient="row")
 
     def pooled(self, table: str, *columns: str | pl.Expr, where: pl.Expr | None = None) -> pl.DataFrame:

@@ -54,7 +54,9 @@ def compares(traces: Traces, metric: str) -> None:
     there = set(traces.scores.filter(pl.col("metric") == metric)["transport"])
     measured = [transport for transport in traces.transports if transport.label in there]
     sessions = any(transport.sessions for transport in measured)
-    missing = [title for title, found in (("mptcp", any(map(is_mptcp, measured))), ("mpflex", sessions)) if not found]
+    missing = [
+        title for title, present in (("mptcp", any(map(is_mptcp, measured))), ("mpflex", sessions)) if not present
+    ]
     if missing:
         raise NoDataError(f"it compares mptcp and mpflex, and no ok cell of {' or '.join(missing)} has a {metric}")
 

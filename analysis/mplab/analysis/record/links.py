@@ -69,10 +69,10 @@ def tolerance_of(run: Run, kind: str) -> float:
 
 def _quantities(sides: LinkProof) -> list[tuple[str, str, float | None, float | None]]:
     """Return title, kind of tolerance, requested and measured value of each of `QUANTITIES`."""
-    asked, measured = sides.asked, sides.measured
+    requested, measured = sides.asked, sides.measured
     values = (
-        (asked.down_kbps, measured.down_kbps),
-        (asked.up_kbps, measured.up_kbps),
-        (asked.rtt_ms, measured.rtt_ms_median),
+        (requested.down_kbps, measured.down_kbps),
+        (requested.up_kbps, measured.up_kbps),
+        (requested.rtt_ms, measured.rtt_ms_median),
     )
     return [(*quantity, *pair) for quantity, pair in zip(QUANTITIES, values, strict=True)]

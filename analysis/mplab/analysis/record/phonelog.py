@@ -72,10 +72,10 @@ def read(directory: Path) -> Collected:
                 rows[record.kind].setdefault((device, record.run, record.number), record.fields)
     tables = {
         kind: pl.from_dicts(
-            [{**record, "device": device or devices.get(run, "")} for (device, run, _), record in found.items()],
+            [{**record, "device": device or devices.get(run, "")} for (device, run, _), record in records.items()],
             schema=columns(kind),
         ).sort("device", "run", "n")
-        for kind, found in sorted(rows.items())
+        for kind, records in sorted(rows.items())
     }
     return Collected(tables, skipped)
 

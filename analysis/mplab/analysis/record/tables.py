@@ -64,7 +64,7 @@ def _networks(interface: pl.Expr) -> pl.Expr:
 
 def _directions(old: Old) -> pl.DataFrame:
     subflows = old("subflows")
-    return pl.concat([_direction(subflows, way) for way in ("up", "down")]).sort(
+    return pl.concat([_direction(subflows, direction) for direction in ("up", "down")]).sort(
         "connection_id", "subflow_id", maintain_order=True
     )
 

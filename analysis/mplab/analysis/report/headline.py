@@ -151,7 +151,7 @@ def _amount(group: Group, best: Series, multipath: Series) -> str:
 def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) -> HeadlineVerdict:
     """Return the verdict for a group that lacks multipath transports or single paths."""
     others = [s for s in group.measured if s is not best]
-    rest = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
+    other_texts = "".join(f"; {s.transport.title} {_median(group, s)}" for s in others)
     absent = "No single path" if base is None else "No multipath transport"
     doubt = "" if all(_apart(best, s) for s in others) else UNCLEAR
     if not others:
@@ -159,7 +159,7 @@ def _one_kind_only(group: Group, best: Series, base: Series | None, start: str) 
     elif group.smallest_measured < MIN_FOR_INTERVAL:
         doubt = TOO_FEW
     winner = None if doubt else best.transport
-    return HeadlineVerdict(group.label_text, winner, f"{start}{rest}. {absent} was measured.", doubt)
+    return HeadlineVerdict(group.label_text, winner, f"{start}{other_texts}. {absent} was measured.", doubt)
 
 
 def _best_multipath(group: Group) -> Series | None:

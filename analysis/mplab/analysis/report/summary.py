@@ -175,7 +175,7 @@ def _group(group: Group) -> dict[str, object]:
         "best": group.best,
         "baseline": group.baseline,
         "transports": [_series(series) for series in group.series],
-        "contrasts": [contrast_content(one) for one in group.contrasts],
+        "contrasts": [contrast_content(contrast) for contrast in group.contrasts],
     }
 
 

@@ -104,11 +104,11 @@ def _figure(history: History, low: float, high: float, colour: str) -> str:
         at = x(change.index - 0.5)
         colour_of = {True: "#cf4457", False: "#0b6b4a", None: "#5b6675"}[history.worse(change)]
         parts.append(_line((at, _MARGIN / 2), (at, _HEIGHT - _MARGIN / 2), colour_of, 'stroke-dasharray="4 3"'))
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         if point.interval is not None:
-            parts.append(_line((x(place), y(point.interval.low)), (x(place), y(point.interval.high)), colour))
+            parts.append(_line((x(index), y(point.interval.low)), (x(index), y(point.interval.high)), colour))
         title = escape(f"{point.run_id}: {number(point.median)} {history.metric.unit} (n = {point.n})")
-        circle = f'<circle cx="{x(place):.1f}" cy="{y(point.median):.1f}" r="3.5" fill="{colour}">'
+        circle = f'<circle cx="{x(index):.1f}" cy="{y(point.median):.1f}" r="3.5" fill="{colour}">'
         parts.append(f"{circle}<title>{title}</title></circle>")
     return "".join((*parts, "</svg>"))
 

@@ -133,8 +133,8 @@ def _check_one(connection: duckdb.DuckDBPyConnection, sql: str, kinds: Sequence[
     """Raise QueryError unless ``sql`` is exactly one statement of the given types."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type not in kinds:
-        found = ", ".join(statement.type.name for statement in statements) or "none"
-        raise QueryError(f"{sql.strip()}: one SELECT is needed: found {found}")
+        statement_types = ", ".join(statement.type.name for statement in statements) or "none"
+        raise QueryError(f"{sql.strip()}: one SELECT is needed: found {statement_types}")
 
 
 def _confine(connection: duckdb.DuckDBPyConnection, output: Path | None = None) -> None:

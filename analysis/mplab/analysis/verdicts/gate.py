@@ -49,9 +49,9 @@ def checks(compared: ComparedRuns, histories: Iterable[History] = ()) -> list[Ga
         if not own:
             text = "not measured in the baseline, nor in this run"
             budget_checks.append(GateCheck("no worse than", budget.metric, "failed", text))
-    rest = [change for change in compared.changes if change.metric.headline and change.key not in judged]
+    unbudgeted = [change for change in compared.changes if change.metric.headline and change.key not in judged]
     levels = [check for history in histories if (check := _of_level(history, relative)) is not None]
-    return [*_series(compared), *budget_checks, *(_of_change(change) for change in rest), *levels]
+    return [*_series(compared), *budget_checks, *(_of_change(change) for change in unbudgeted), *levels]
 
 
 def _series(compared: ComparedRuns) -> Iterator[GateCheck]:

@@ -149,8 +149,8 @@ def nss_database(directory: Path, ca_pem: Path) -> Path:
 
 def _certutil(*arguments: str) -> None:
     argv = [str(CERTUTIL.path()), *arguments]
-    done = subprocess.run(
+    result = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_CERTUTIL_TIMEOUT_S, check=False
     )
-    if done.returncode != 0:
-        raise LabNotReadyError(f"certutil: {' '.join(argv)} failed ({done.returncode}): {done.stderr.strip()}")
+    if result.returncode != 0:
+        raise LabNotReadyError(f"certutil: {' '.join(argv)} failed ({result.returncode}): {result.stderr.strip()}")

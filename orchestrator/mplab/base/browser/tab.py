@@ -42,8 +42,8 @@ class DevTools:
         Raises:
             StepError: the browser does not answer.
         """
-        found: dict[str, str] = self._get("/json/version")
-        return found
+        facts: dict[str, str] = self._get("/json/version")
+        return facts
 
     def pages(self) -> Sequence[Answer]:
         """Return the open pages, the most recently used one first. Raises StepError without an answer."""

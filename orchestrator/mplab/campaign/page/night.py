@@ -95,8 +95,8 @@ class Night:
         if status.state == "running" and status.tries:
             return max(0.0, status.job.estimate_s - (self.now - status.tries[-1].started))
         cells = status.cells
-        done = (cells.ok + cells.invalid + cells.failed) / cells.total if cells.total else 0.0
-        return status.job.estimate_s * (1 - min(1.0, done))
+        share = (cells.ok + cells.invalid + cells.failed) / cells.total if cells.total else 0.0
+        return status.job.estimate_s * (1 - min(1.0, share))
 
     @property
     def eta_s(self) -> float | None:

@@ -85,7 +85,7 @@ def render(night: Night, runs_url: str) -> str:
     environment.filters["time"] = lambda t: clock_time(t, night.now)
     state = night.state
     cells = night.all_cells()
-    done = cells.ok + cells.invalid + cells.failed
+    completed = cells.ok + cells.invalid + cells.failed
     return environment.get_template("page.html.j2").render(
         css=_css(),
         refresh_s=REFRESH_S if night.live else 0,
@@ -93,8 +93,8 @@ def render(night: Night, runs_url: str) -> str:
         phase=night.phase,
         phase_text=_PHASES[night.phase],
         cells=cells,
-        done=done,
-        percent=f"{100 * done / cells.total:.0f}" if cells.total else "0",
+        done=completed,
+        percent=f"{100 * completed / cells.total:.0f}" if cells.total else "0",
         parts=bar(cells),
         eta=_eta(night),
         took=_took(night),

@@ -221,10 +221,10 @@ class _Recorder(threading.Thread):
             while block := self._source.read1(_BLOCK):  # type: ignore[attr-defined]
                 arrived = time.time()
                 self.has_begun.set()
-                whole = rest + block
-                cut = len(whole) // _SAMPLE_BYTES * _SAMPLE_BYTES
-                rest = whole[cut:]
-                self._take(whole[:cut], arrived)
+                data = rest + block
+                cut = len(data) // _SAMPLE_BYTES * _SAMPLE_BYTES
+                rest = data[cut:]
+                self._take(data[:cut], arrived)
 
     def _take(self, block: bytes, arrived: float) -> None:
         with self._lock:

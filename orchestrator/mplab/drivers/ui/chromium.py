@@ -196,16 +196,16 @@ class ChromiumUi:
         raise StepError(f"browser: {action}: {_first_line(error)}{remark}") from error
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> WebElement:
-        locators = [locator(one) for one in selector.alternatives]
-        found: list[WebElement] = []
+        locators = [locator(alternative) for alternative in selector.alternatives]
+        elements: list[WebElement] = []
 
         def first() -> WebElement | None:
-            found[:] = [element for by, value in locators for element in self._driver.find_elements(by, value)]
-            return next((element for element in found if not visible or element.is_displayed()), None)
+            elements[:] = [element for by, value in locators for element in self._driver.find_elements(by, value)]
+            return next((element for element in elements if not visible or element.is_displayed()), None)
 
         if element := wait_until(first, timeout_s, interval_s=_POLL_S):
             return element
-        state = "there, but not visible" if found else "not there"
+        state = "there, but not visible" if elements else "not there"
         raise WebDriverException(f"{state} after {timeout_s:g} s")
 
 

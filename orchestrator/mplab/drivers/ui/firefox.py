@@ -216,16 +216,16 @@ class FirefoxUi:
         return base64.b64decode(answer["data"])
 
     def _find(self, selector: Selector, timeout_s: float, *, visible: bool) -> Mapping[str, str]:
-        found: list[Mapping[str, str]] = []
+        elements: list[Mapping[str, str]] = []
 
         def first() -> Mapping[str, str] | None:
             nodes = self._command("browsingContext.locateNodes", locator=_bidi_locator(selector))["nodes"]
-            found[:] = [{"sharedId": node["sharedId"]} for node in nodes]
-            return next((element for element in found if not visible or self._call(_BOX, element)), None)
+            elements[:] = [{"sharedId": node["sharedId"]} for node in nodes]
+            return next((element for element in elements if not visible or self._call(_BOX, element)), None)
 
         if element := wait_until(first, timeout_s, interval_s=_POLL_S):
             return element
-        state = "there, but not visible" if found else "not there"
+        state = "there, but not visible" if elements else "not there"
         raise SessionError(f"{state} after {timeout_s:g} s")
 
     def _call(self, function: str, *arguments: Mapping[str, str], timeout_s: float = _STEP_TIMEOUT_S) -> Any:  # noqa: ANN401

@@ -159,15 +159,15 @@ class FirefoxUiFactory:
 
     def _connect(self, process: subprocess.Popen[bytes], log: Path) -> BidiSession:
         def listening() -> re.Match[str] | None:
-            found = _LISTENING.search(log.read_text(errors="replace"))
-            if not found and process.poll() is not None:
+            match = _LISTENING.search(log.read_text(errors="replace"))
+            if not match and process.poll() is not None:
                 raise StepError(f"browser: Firefox has ended ({process.poll()}): {_last_line(log)}")
-            return found
+            return match
 
-        if not (found := wait_until(listening, _READY_TIMEOUT_S, interval_s=_POLL_S)):
+        if not (match := wait_until(listening, _READY_TIMEOUT_S, interval_s=_POLL_S)):
             raise StepError(f"browser: Firefox was not ready within {_READY_TIMEOUT_S:g} s: {_last_line(log)}")
         try:
-            return BidiSession(int(found[1]), network_pid=self.network_pid)
+            return BidiSession(int(match[1]), network_pid=self.network_pid)
         except SessionError as error:
             raise StepError(f"browser: {error}") from error
 

@@ -18,8 +18,8 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
         StepError: an alternative selects by CSS or XPath, which only browsers support.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
-    for way in selector.alternatives:
-        match = next((node for node in nodes if _is(node, way)), None)
+    for alternative in selector.alternatives:
+        match = next((node for node in nodes if _is(node, alternative)), None)
         if match is not None:
             return match
     return None
@@ -32,7 +32,7 @@ def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
         StepError: an alternative selects by CSS or XPath, which only browsers support.
     """
     nodes = [node for window in windows for node in window.walk() if node.bounds.area]
-    return [node for node in nodes if any(_is(node, way) for way in selector.alternatives)]
+    return [node for node in nodes if any(_is(node, alternative) for alternative in selector.alternatives)]
 
 
 def _is(node: Node, way: Selector) -> bool:

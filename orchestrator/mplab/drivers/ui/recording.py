@@ -89,7 +89,7 @@ def replaced(text: str, app: str, named: Mapping[str, tuple[Selector, ...]]) -> 
 
 
 def _elements(named: Mapping[str, tuple[Selector, ...]]) -> dict[str, list[dict[str, str]]]:
-    return {name: [{way.by: way.value} for way in ways] for name, ways in named.items()}
+    return {name: [{selector.by: selector.value} for selector in selectors] for name, selectors in named.items()}
 
 
 def _yaml() -> YAML:

@@ -218,5 +218,5 @@ def _served(banner: bytes) -> bytes:
     """Remove the features from a banner that Debian's adbd or the filter does not serve."""
     head, key, rest = banner.partition(b"features=")
     features, end, tail = rest.partition(b";")
-    kept = b",".join(name for name in features.split(b",") if name not in _NOT_SERVED)
-    return head + key + kept + end + tail
+    served = b",".join(name for name in features.split(b",") if name not in _NOT_SERVED)
+    return head + key + served + end + tail

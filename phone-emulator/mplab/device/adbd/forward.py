@@ -79,7 +79,7 @@ class ReverseService:
         """Handle ``forward:…``, ``killforward:…``, ``killforward-all`` or ``list-forward``."""
         if self._close_all not in connection.on_close:
             connection.on_close.append(self._close_all)
-        verb, _, rest = command.partition(":")
+        verb, _, argument = command.partition(":")
         if verb == "list-forward":
             lines = "".join(f"{_OWNER} {entry.local} {entry.remote}\n" for entry in self._table.values())
             await stream.write(_sized(lines))
@@ -87,16 +87,16 @@ class ReverseService:
             self._close_all()
             await stream.write(b"OKAY")
         elif verb == "killforward":
-            await stream.write(self._remove(rest))
+            await stream.write(self._remove(argument))
         elif verb == "forward":
-            await stream.write(await self._add(connection, rest))
+            await stream.write(await self._add(connection, argument))
         else:
             await stream.write(_failure(f"unknown command {verb!r}"))
 
     async def _add(self, connection: Connection, pair: str) -> bytes:
         keep = pair.startswith("norebind:")
-        local, found, remote = pair.removeprefix("norebind:").partition(";")
-        if not found:
+        local, separator, remote = pair.removeprefix("norebind:").partition(";")
+        if not separator:
             return _failure("bad forward: LOCAL;REMOTE is needed")
         if local in self._table and keep:
             return _failure("cannot rebind existing socket")

@@ -19,13 +19,13 @@ class Services:
 
     async def serve(self, connection: Connection, stream: Stream, address: str) -> None:
         """Serve a stream until it ends; a stream to an unknown service is closed."""
-        kind, _, rest = address.partition(":")
+        kind, _, argument = address.partition(":")
         if kind.split(",")[0] == "shell":
             connection.accept(stream)
-            await serve_shell(self._backend, stream, kind.split(",")[1:], rest)
+            await serve_shell(self._backend, stream, kind.split(",")[1:], argument)
         elif kind == "exec":
             connection.accept(stream)
-            await serve_exec(self._backend, stream, rest)
+            await serve_exec(self._backend, stream, argument)
         elif kind == "sync":
             connection.accept(stream)
             await SyncService(self._backend, stream).serve()
@@ -33,7 +33,7 @@ class Services:
             await self._dial(connection, stream, address)
         elif kind == "reverse":
             connection.accept(stream)
-            await self._reverse.serve(connection, stream, rest)
+            await self._reverse.serve(connection, stream, argument)
         else:
             await self._ask(connection, stream, address)
 

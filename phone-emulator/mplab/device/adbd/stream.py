@@ -80,14 +80,14 @@ class Stream:
             block, self._rest = self._rest, b""
             return block
         while True:
-            found = await self._blocks.get()
-            if found is None:
+            data = await self._blocks.get()
+            if data is None:
                 self._blocks.put_nowait(None)
                 return b""
             if not self.is_closed:
                 self._send(OKAY, self.local, self.remote, b"")
-            if found:
-                return found
+            if data:
+                return data
 
     async def read_exactly(self, size: int) -> bytes:
         """Return `size` bytes. Raises StreamClosedError if the stream ends earlier."""

@@ -139,18 +139,18 @@ class SyncService:
 
 def _stat(path: Path) -> bytes:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return _STAT.pack(b"STAT", 0, 0, 0)
-    return _STAT.pack(b"STAT", found.st_mode, found.st_size & _MASK, int(found.st_mtime) & _MASK)
+    return _STAT.pack(b"STAT", status.st_mode, status.st_size & _MASK, int(status.st_mtime) & _MASK)
 
 
 def _stat_v2(kind: bytes, path: Path) -> bytes:
     try:
-        found = path.lstat() if kind == b"LST2" else path.stat()
+        status = path.lstat() if kind == b"LST2" else path.stat()
     except OSError as error:
         return _STAT_V2.pack(kind, error.errno or errno.EIO, *[0] * 10)
-    return _STAT_V2.pack(kind, 0, *_fields(found))
+    return _STAT_V2.pack(kind, 0, *_fields(status))
 
 
 def _fields(found: os.stat_result) -> tuple[int, ...]:
@@ -166,15 +166,15 @@ def _entries(path: Path, *, second: bool) -> Iterator[bytes]:
         return
     for name in [".", "..", *names]:
         try:
-            found = (path / name).lstat()
+            status = (path / name).lstat()
         except OSError:
             continue
         raw = os.fsencode(name)
         if second:
-            yield _DENT_V2.pack(b"DNT2", 0, *_fields(found), len(raw)) + raw
+            yield _DENT_V2.pack(b"DNT2", 0, *_fields(status), len(raw)) + raw
         else:
-            size, modified = found.st_size & _MASK, int(found.st_mtime) & _MASK
-            yield _DENT.pack(b"DENT", found.st_mode, size, modified, len(raw)) + raw
+            size, modified = status.st_size & _MASK, int(status.st_mtime) & _MASK
+            yield _DENT.pack(b"DENT", status.st_mode, size, modified, len(raw)) + raw
 
 
 def _open(path: Path, flags: int, what: str, mode: int = 0o644) -> int:

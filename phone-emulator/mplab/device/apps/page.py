@@ -43,16 +43,16 @@ def main() -> int:
         urls = [word for url, _ in objects for word in ("-o", "/dev/null", url)]
         written = ["-w", "%{url_effective} %{size_download}\n"]
         # curl does not limit the number of URLs; the kernel limits the length of the command line (execve(2)).
-        rest = subprocess.run(
+        downloads = subprocess.run(
             [*curl, "--parallel", "--parallel-immediate", "--parallel-max", str(_PARALLEL), *written, *urls],
             capture_output=True,
             text=True,
             check=False,
         )
-        came = dict(line.rsplit(" ", 1) for line in rest.stdout.splitlines() if " " in line)
+        came = dict(line.rsplit(" ", 1) for line in downloads.stdout.splitlines() if " " in line)
         missing = [url for url, size in objects if came.get(url) != str(size)]
-        if rest.returncode or missing:
-            return _failed(rest.stderr or f"{len(missing)} objects did not come whole: {missing[0]}")
+        if downloads.returncode or missing:
+            return _failed(downloads.stderr or f"{len(missing)} objects did not come whole: {missing[0]}")
         total += sum(size for _, size in objects)
     seconds = time.monotonic() - began
     sys.stdout.write(f"bytes={total} objects={1 + len(objects)} seconds={seconds:.3f}\n")

@@ -274,13 +274,13 @@ def play(buffer: Buffer, ahead_s: float, length_s: float) -> int:
         now = time.monotonic()
         passed, before = now - before, now
         end_s = min(buffer.seconds, length_s)
-        whole = buffer.ended or end_s >= length_s
+        complete = buffer.ended or end_s >= length_s
         if state == "playing":
             buffer.position = min(end_s, buffer.position + passed)
         enough = end_s - buffer.position > (0.0 if state == "playing" else ahead_s)
-        if whole and buffer.position >= end_s:
+        if complete and buffer.position >= end_s:
             return 0
-        shown = "playing" if enough or whole else "buffering"
+        shown = "playing" if enough or complete else "buffering"
         if shown != state or now - reported >= _REPORT_S:
             state, reported = shown, now
             clock = f"{int(buffer.position) // 60}:{int(buffer.position) % 60:02}"

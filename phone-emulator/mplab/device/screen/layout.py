@@ -54,7 +54,7 @@ class Layout:
 
     def scroller_at(self, x: int, y: int) -> Place | None:
         """Return the innermost scrolling container at a point."""
-        return next((place for bounds, place in reversed(self.scrollers) if bounds.holds(x, y)), None)
+        return next((container for bounds, container in reversed(self.scrollers) if bounds.holds(x, y)), None)
 
 
 @dataclass

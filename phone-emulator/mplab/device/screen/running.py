@@ -161,9 +161,9 @@ class RunningApp:
 
     def swipe(self, x: int, y: int, by: int) -> None:
         """Move the content of the container at a point by `by` pixels: up if positive, down if negative."""
-        place = self._layout.scroller_at(x, y)
-        if place is not None:
-            scrolled = self._scrolled[place]
+        container = self._layout.scroller_at(x, y)
+        if container is not None:
+            scrolled = self._scrolled[container]
             scrolled.offset = max(0, min(scrolled.most, scrolled.offset + by))
 
     def type(self, text: str) -> None:

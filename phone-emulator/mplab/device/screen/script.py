@@ -126,8 +126,8 @@ class Action(_Strict):
     @property
     def verb(self) -> str:
         """Return the name of the key that is set; "" if none or several are set."""
-        given = [name for name, value in self if value is not None]
-        return given[0] if len(given) == 1 else ""
+        names = [name for name, value in self if value is not None]
+        return names[0] if len(names) == 1 else ""
 
 
 def _one_key(actions: tuple[Action, ...]) -> tuple[Action, ...]:

@@ -74,12 +74,12 @@ class ScriptedScreen:
     def windows(self) -> tuple[Node, ...]:
         """Return the elements on the screen."""
         app = self._app()
-        whole = Bounds(0, 0, self.width, self.height)
+        screen = Bounds(0, 0, self.width, self.height)
         inner = Bounds(0, STATUS_BAR, self.width, self.height - NAVIGATION_BAR)
         children = app.draw(inner) if app else self._icons()
         package = app.package if app else LAUNCHER
         content = Node("android.widget.FrameLayout", package, "android:id/content", bounds=inner, children=children)
-        return (Node("android.widget.FrameLayout", package, bounds=whole, children=(content,)),)
+        return (Node("android.widget.FrameLayout", package, bounds=screen, children=(content,)),)
 
     def focus(self) -> tuple[str, str]:
         """Return package and activity in front."""

@@ -63,8 +63,8 @@ class Work:
         lines: list[str] = []
         while new := os.pread(self._output.fileno(), _READ_BYTES, self._read):
             self._read += len(new)
-            *whole, self._rest = _LINE_END.split(self._rest + new)
-            lines += [line.decode(errors="replace") for line in whole]
+            *complete, self._rest = _LINE_END.split(self._rest + new)
+            lines += [line.decode(errors="replace") for line in complete]
         if ended and self._rest:
             lines.append(self._rest.decode(errors="replace"))
             self._rest = b""

@@ -164,11 +164,11 @@ def _key() -> str:
 
 def _run(argv: Sequence[str]) -> None:
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False)
+        result = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as error:
         raise LabNotReadyError(f"dash: ffmpeg is not done after {_TIMEOUT_S:g} s") from error
-    if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+    if result.returncode != 0:
+        last = result.stderr.strip().splitlines()[-1:] or [f"exit code {result.returncode}"]
         raise LabNotReadyError(f"dash: ffmpeg cannot make {argv[-1]}: {last[0]}")
 
 

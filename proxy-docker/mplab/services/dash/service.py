@@ -58,9 +58,9 @@ class DashService(Service):
 
     def check(self, context: ServiceContext) -> None:
         """Check that each page has its player, and that the first clip of each site has its manifest."""
-        asked = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
+        expected_texts = {"https://www.{}.lab/": "player.js", "https://media.{}.lab/clip-1/manifest.mpd": "</MPD>"}
         for site in SITES:
-            for url, expected in asked.items():
+            for url, expected in expected_texts.items():
                 self._check(context, url.format(site.name), expected)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
@@ -71,8 +71,8 @@ class DashService(Service):
     def _check(self, context: ServiceContext, url: str, expected: str) -> None:
         answer = fetch(self, context, url, "--fail")
         if answer.exit_code != 0 or expected not in answer.stdout:
-            found = answer.stderr.strip() or f"{len(answer.stdout)} characters without {expected}"
-            raise DeviceError(self.name, f"{url} does not answer as it should: {found}")
+            problem = answer.stderr.strip() or f"{len(answer.stdout)} characters without {expected}"
+            raise DeviceError(self.name, f"{url} does not answer as it should: {problem}")
 
 
 SERVICE = DashService()

@@ -190,8 +190,8 @@ class Feed:
     @staticmethod
     def _pick(rng: Random, files: list[tuple[str, int]], count: int) -> list[Picture]:
         """Return `count` random files. A file repeats only if there are fewer than `count`."""
-        whole, rest = divmod(count, len(files))
-        chosen = [*files * whole, *rng.sample(files, rest)]
+        repeats, remainder = divmod(count, len(files))
+        chosen = [*files * repeats, *rng.sample(files, remainder)]
         return [{"path": path, "bytes": size} for path, size in chosen]
 
 

@@ -81,17 +81,17 @@ def write_mp3(melody: StationMelody, path: Path, *, kbps: int) -> None:
         *("-c:a", "libmp3lame", "-b:a", f"{kbps}k", "-reservoir", "0", "-ac", "2", "-write_xing", "0"),
         *("-id3v2_version", "0", "-f", "mp3", "pipe:1"),
     ]
-    done = subprocess.run(argv, input=padded.tobytes(), capture_output=True, timeout=_ENCODE_TIMEOUT_S, check=False)
+    result = subprocess.run(argv, input=padded.tobytes(), capture_output=True, timeout=_ENCODE_TIMEOUT_S, check=False)
     frame_bytes = kbps * 1000 // 8 * _FRAME_SAMPLES // RATE_HZ
     first, count = _MARGIN_FRAMES * frame_bytes, len(samples) // _FRAME_SAMPLES * frame_bytes
-    if done.returncode != 0 or len(done.stdout) < first + count:
+    if result.returncode != 0 or len(result.stdout) < first + count:
         raise DeviceError(
             "ffmpeg",
             f"{path.name} was not encoded",
             command=tuple(argv),
-            exit_code_found=done.returncode,
-            stderr=done.stderr.decode(errors="replace"),
+            exit_code_found=result.returncode,
+            stderr=result.stderr.decode(errors="replace"),
         )
     temporary = path.with_suffix(".new")
-    temporary.write_bytes(done.stdout[first : first + count])
+    temporary.write_bytes(result.stdout[first : first + count])
     temporary.replace(path)

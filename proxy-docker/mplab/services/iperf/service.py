@@ -42,9 +42,9 @@ class IperfService(Service):
             answer = context.host.run([*argv, "--connect-timeout", "2000"], check=False, timeout_s=_CHECK_TIMEOUT_S)
             if answer.exit_code == 0:
                 return
-            said = answer.stderr or answer.stdout
-            if _BUSY not in said or time.monotonic() > deadline:
-                raise DeviceError(self.name, f"iperf3 at {ADDRESS}:{PORT} serves no test", stderr=said)
+            output = answer.stderr or answer.stdout
+            if _BUSY not in output or time.monotonic() > deadline:
+                raise DeviceError(self.name, f"iperf3 at {ADDRESS}:{PORT} serves no test", stderr=output)
             time.sleep(_POLL_S)
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:

@@ -30,8 +30,8 @@ def _ask(address: str, port: int) -> str:
         header = stream.read(_HEADER.size)
         if len(header) < _HEADER.size:
             return "the connection was closed"
-        kind, length, cookie, found = _HEADER.unpack(header)
-        if (kind, cookie, found) != (_ALLOCATE_ERROR, _COOKIE, transaction):
+        kind, length, cookie, answered = _HEADER.unpack(header)
+        if (kind, cookie, answered) != (_ALLOCATE_ERROR, _COOKIE, transaction):
             return f"an answer of type {kind:#06x}"
         code = _error_code(stream.read(length))
     return "" if code == 401 else f"error code {code}"

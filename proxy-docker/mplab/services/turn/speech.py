@@ -92,17 +92,17 @@ def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -
     parts, utterances, position = [np.zeros(round(LEAD_S * SENT_HZ))], [], LEAD_S
     for entry in entries:
         voice, text = str(entry["voice"]), str(entry["text"])
-        said = _say(voice, int(entry["speed"]), text)
-        length_s = len(said) / SENT_HZ
+        samples = _say(voice, int(entry["speed"]), text)
+        length_s = len(samples) / SENT_HZ
         if not UTTERANCE_S[0] <= length_s <= UTTERANCE_S[1]:
             raise DeviceError("espeak-ng", f"{voice} says {text[:20]!r}… in {length_s:.1f} s: 8 to 12 s are wanted")
         utterances.append(Utterance(voice, text, round(position, 6), round(position + length_s, 6)))
-        parts += [said, np.zeros(round(GAP_S * SENT_HZ))]
+        parts += [samples, np.zeros(round(GAP_S * SENT_HZ))]
         position += length_s + GAP_S
-    whole = np.concatenate(parts)
+    conversation = np.concatenate(parts)
     recording.sent.parent.mkdir(parents=True, exist_ok=True)
-    write_wav(recording.sent, whole, SENT_HZ)
-    write_wav(recording.reference, resample_poly(whole, 1, SENT_HZ // SCORED_HZ), SCORED_HZ)
+    write_wav(recording.sent, conversation, SENT_HZ)
+    write_wav(recording.reference, resample_poly(conversation, 1, SENT_HZ // SCORED_HZ), SCORED_HZ)
     noise = np.random.default_rng(1).standard_normal(round(_QUIET_S * SENT_HZ))
     write_wav(recording.quiet, noise * 10 ** (_QUIET_DBOV / 20), SENT_HZ)
     recording.utterances.write_text(json.dumps([asdict(utterance) for utterance in utterances], indent=1))
@@ -111,23 +111,23 @@ def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -
 def _say(voice: str, speed: int, text: str) -> Samples:
     """Return the speech of a text at `SENT_HZ` and `_LEVEL_DBOV`, without silence at either end. Raises DeviceError."""
     argv = [str(ESPEAK.path()), "-v", voice, "-s", str(speed), "--stdout", text]
-    done = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
-    if done.returncode != 0 or not done.stdout:
+    result = subprocess.run(argv, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    if result.returncode != 0 or not result.stdout:
         raise DeviceError(
             "espeak-ng",
             "said nothing",
             command=tuple(argv),
-            exit_code_found=done.returncode,
-            stderr=done.stderr.decode(errors="replace"),
+            exit_code_found=result.returncode,
+            stderr=result.stderr.decode(errors="replace"),
         )
-    with wave.open(BytesIO(done.stdout)) as spoken:
+    with wave.open(BytesIO(result.stdout)) as spoken:
         rate = spoken.getframerate()
         # The header of a streamed WAV has no true length: use the number of bytes received.
-        samples = np.frombuffer(spoken.readframes(len(done.stdout) // 2), dtype="<i2") / 32768
+        samples = np.frombuffer(spoken.readframes(len(result.stdout) // 2), dtype="<i2") / 32768
     loud = np.flatnonzero(np.abs(samples) > 10 ** (-50 / 20))
     common = gcd(SENT_HZ, rate)
-    said: Samples = resample_poly(samples[loud[0] : loud[-1] + 1], SENT_HZ // common, rate // common)
-    return said * float(10 ** (_LEVEL_DBOV / 20) / np.sqrt(np.mean(said**2)))
+    resampled: Samples = resample_poly(samples[loud[0] : loud[-1] + 1], SENT_HZ // common, rate // common)
+    return resampled * float(10 ** (_LEVEL_DBOV / 20) / np.sqrt(np.mean(resampled**2)))
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:

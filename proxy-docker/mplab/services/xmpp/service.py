@@ -67,17 +67,17 @@ class XmppService(Service):
         Raises:
             DeviceError: a URL gives another answer, or none.
         """
-        asked = {
+        expected_texts = {
             f"https://{DOMAIN}/": "</html>",
             f"https://{DOMAIN}/xmpp.js": "XMPP",
             f"https://{DOMAIN}/xmpp-websocket": "Websocket",
             f"https://{MEDIA}/file_share/none": "404",
         }
-        for url, expected in asked.items():
+        for url, expected in expected_texts.items():
             answer = fetch(self, context, url, "--write-out", "\n%{http_code}")
             if answer.exit_code != 0 or expected.lower() not in answer.stdout.lower():
-                found = answer.stderr.strip() or f"HTTP status {answer.stdout.rpartition(chr(10))[2]}"
-                raise DeviceError(self.name, f"{url} does not answer as it should: {found}")
+                problem = answer.stderr.strip() or f"HTTP status {answer.stdout.rpartition(chr(10))[2]}"
+                raise DeviceError(self.name, f"{url} does not answer as it should: {problem}")
 
     def facts(self, context: ServiceContext) -> Mapping[str, str]:
         """Return ``url`` of the messenger; the accounts as ``phone``, ``phone_password``, ``peer``, ``peer_password``;

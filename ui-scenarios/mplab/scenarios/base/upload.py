@@ -200,8 +200,8 @@ class _Session(Session[UploadParameters]):
         result = results[number - 1]
         if result["state"] == "failed":
             keep_screen(ui, self.context.cell_dir / "screenshots" / f"file-{number}.png")
-            said = ui.read(elements["status"])
-            raise StepError(f"{self.scenario.name}: file {number}: the app says: {said}")
+            status = ui.read(elements["status"])
+            raise StepError(f"{self.scenario.name}: file {number}: the app says: {status}")
         return result
 
     def _results(self) -> list[_Result]:

@@ -82,7 +82,7 @@ class _Session(Session[CallParameters]):
             visit.ui.tap(visit.element("hang up"))
         (earliest, first), ended = connected[0], seen.looks[-1].t
         at = (earliest + first) / 2
-        shown = [said for look in seen.looks if (said := seconds_of(look.shown.get(_DURATION, ""))) is not None]
+        shown = [seconds for look in seen.looks if (seconds := seconds_of(look.shown.get(_DURATION, ""))) is not None]
         self.context.observe(
             "call",
             call=str(number),

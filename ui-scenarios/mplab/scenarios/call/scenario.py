@@ -123,12 +123,12 @@ class _Session(Session[CallParameters]):
             CheckError: the host stalled in most utterances, or garbled the caller's speech.
         """
         parameters = self.parameters
-        said = self.speech.within(parameters.duration)
+        utterances = self.speech.within(parameters.duration)
         disturbed: list[bool] = []
         for number in range(1, parameters.calls + 1):
             if number > 1:
                 time.sleep(parameters.pause)
-            call = _Call(self.context, self.sides, self.speech, said, str(number))
+            call = _Call(self.context, self.sides, self.speech, utterances, str(number))
             call.make()
             disturbed += call.disturbed
         judge_stalls(disturbed)

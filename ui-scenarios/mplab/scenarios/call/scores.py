@@ -118,8 +118,8 @@ def score(observations: Sequence[Observation], tables: Mapping[str, pl.DataFrame
     calls = [item for item in observations if "call" in item and item["call"] != _CONTROL]
     utterances = [item for item in calls if item["event"] == "utterance"]
     disturbed = [item for item in utterances if stalls.is_disturbed(item)]
-    kept = [item for item in calls if item not in disturbed]
-    values = [*_heard(kept, folder), *_measured(kept, disturbed), *_host(calls, utterances, disturbed)]
+    undisturbed = [item for item in calls if item not in disturbed]
+    values = [*_heard(undisturbed, folder), *_measured(undisturbed, disturbed), *_host(calls, utterances, disturbed)]
     values += [Value("setup_time", fmean(setups_s))] if (setups_s := _of(calls, "call", "setup_s")) else []
     values += [*_seen(calls), *look_resolution(calls)]
     rated = {value.metric: value.value for value in (*_heard(control, folder), *_measured(control, []))}

@@ -20,8 +20,8 @@ class DropboxParameters(UploadParameters):
     def _rests_fit(self) -> "DropboxParameters":
         rests_s = (len(self.blocks) - 1) * self.gap
         if rests_s > self.limit / 2:
-            found = f"{len(self.blocks)} blocks with {self.gap:g} s between them rest for {rests_s:g} s"
-            raise ValueError(f"{found}, more than half of {self.limit:g} s: give larger blocks or a shorter gap")
+            problem = f"{len(self.blocks)} blocks with {self.gap:g} s between them rest for {rests_s:g} s"
+            raise ValueError(f"{problem}, more than half of {self.limit:g} s: give larger blocks or a shorter gap")
         return self
 
     @property

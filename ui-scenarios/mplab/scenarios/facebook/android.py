@@ -76,15 +76,15 @@ class _Session(Session[FacebookParameters]):
         if time.monotonic() < deadline:
             text = f"{action} {number}: {context.rng.getrandbits(64):016x}"
             began = self._steps(action, text, self.photo(number))
-            busy, done = {"refresh": ("loading", "feed"), "nearby": ("loading", "first place")}.get(
+            busy_name, done_name = {"refresh": ("loading", "feed"), "nearby": ("loading", "first place")}.get(
                 action, ("posting", "posted")
             )
             end = settle(
                 visit.ui,
                 since=began,
                 for_s=deadline - time.monotonic(),
-                busy=visit.element(busy),
-                done=visit.element(done),
+                busy=visit.element(busy_name),
+                done=visit.element(done_name),
                 failed=visit.element("failed"),
                 every_s=SHORT_EVERY_S,
                 watch=visit.watch,

@@ -183,9 +183,9 @@ def _check(result: _Result, action: str, number: int, text: str, sha256: str) ->
     """Raise StepError when content is missing, or when the server's content differs from the sent content."""
     problem = ""
     if action == "refresh":
-        for what in ("pictures", "picture_bytes"):
-            if result[what] != result[f"{what}_loaded"]:
-                problem = f"{what}: {result[f'{what}_loaded']} of {result[what]} came"
+        for field in ("pictures", "picture_bytes"):
+            if result[field] != result[f"{field}_loaded"]:
+                problem = f"{field}: {result[f'{field}_loaded']} of {result[field]} came"
     elif action != "nearby" and result["text"] != text:
         problem = f"the post says {result['text']!r}, {text!r} was sent"
     elif action == "photo" and result["photo_sha256"] != sha256:

@@ -121,8 +121,8 @@ def read_result(stdout: str, stderr: str, direction: str) -> dict[str, object]:
     try:
         result: dict[str, Any] = json.loads(stdout)
     except ValueError:
-        said = stderr.strip().splitlines() or ["nothing was printed"]
-        raise StepError(f"iperf: {direction}: no result: {said[-1]}") from None
+        lines = stderr.strip().splitlines() or ["nothing was printed"]
+        raise StepError(f"iperf: {direction}: no result: {lines[-1]}") from None
     if problem := result.get("error"):
         raise StepError(f"iperf: {direction}: {problem}")
     try:

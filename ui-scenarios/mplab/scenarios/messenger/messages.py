@@ -124,15 +124,15 @@ def _observation(planned: PlannedMessage, sent: Sent | None, arrived: Mapping[st
 
 
 def _check_content(planned: PlannedMessage, sent: Sent, got: Received) -> None:
-    what = f"messenger: message {planned.number} ({planned.kind})"
+    label = f"messenger: message {planned.number} ({planned.kind})"
     if planned.body and sent["body"] != planned.body:
-        raise StepError(f"{what}: {sent['body']!r} was sent, {planned.body!r} was typed")
+        raise StepError(f"{label}: {sent['body']!r} was sent, {planned.body!r} was typed")
     if got["problem"]:
-        raise StepError(f"{what}: the second phone could not show it: {got['problem']}")
+        raise StepError(f"{label}: the second phone could not show it: {got['problem']}")
     if got["body"] != sent["body"]:
-        raise StepError(f"{what}: {got['body']!r} arrived, {sent['body']!r} was sent")
+        raise StepError(f"{label}: {got['body']!r} arrived, {sent['body']!r} was sent")
     if planned.sha256 and got["sha256"] not in {None, planned.sha256}:
-        raise StepError(f"{what}: {got['size_bytes']} bytes arrived, but not the {planned.size_bytes} of the photo")
+        raise StepError(f"{label}: {got['size_bytes']} bytes arrived, but not the {planned.size_bytes} of the photo")
 
 
 def _duration(begin: float | None, end: float | None) -> float | None:

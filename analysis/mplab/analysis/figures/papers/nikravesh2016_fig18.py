@@ -20,11 +20,11 @@ def values(traces: Traces) -> pl.DataFrame:
         NoDataError: no transport with ok cells has a policy.
     """
     needs(traces, lambda transport: bool(transport.options.get("policy")), "no transport with ok cells has a policy")
-    found = traces.scores.filter(pl.col("metric").is_in(list(PARTS)))
-    several = found["link"].n_unique() > 1
+    scores = traces.scores.filter(pl.col("metric").is_in(list(PARTS)))
+    several = scores["link"].n_unique() > 1
     facet = pl.concat_str("scenario", "link", separator=" · ") if several else pl.col("scenario")
     part = pl.col("metric").replace_strict(PARTS)
-    return found.select(facet.alias("facet"), "transport", part.alias("part"), "cell", pl.col("value") * KILO)
+    return scores.select(facet.alias("facet"), "transport", part.alias("part"), "cell", pl.col("value") * KILO)
 
 
 FIGURE = TraceFigure(

@@ -18,17 +18,17 @@ def values(traces: Traces) -> pl.DataFrame:
     Raises:
         NoDataError: all link conditions have the same round-trip times, or there are no data to compare.
     """
-    found = traces.scores.filter(pl.col("metric").is_in(METRICS))
-    links = [link for link in traces.links if link.name in set(found["link"])]
+    scores = traces.scores.filter(pl.col("metric").is_in(METRICS))
+    links = [link for link in traces.links if link.name in set(scores["link"])]
     if len({(link.wifi.rtt_ms, link.lte.rtt_ms, link.core_rtt_ms) for link in links}) < 2:
         raise NoDataError(
             "it compares places of the proxy, and the run has no two link conditions of other round trips"
         )
-    compares(traces, next((metric for metric in METRICS if metric in set(found["metric"])), METRICS[0]))
-    order = {link.name: place for place, link in enumerate(links)}
+    compares(traces, next((metric for metric in METRICS if metric in set(scores["metric"])), METRICS[0]))
+    order = {link.name: index for index, link in enumerate(links)}
     facet = pl.when(pl.col("label") == "").then(pl.col("scenario")).otherwise(pl.col("label"))
     return (
-        found.with_columns(place=pl.col("link").replace_strict(order, default=len(order)), facet=facet)
+        scores.with_columns(place=pl.col("link").replace_strict(order, default=len(order)), facet=facet)
         .sort("place", maintain_order=True)
         .sort("metric", descending=True, maintain_order=True)
         .select(

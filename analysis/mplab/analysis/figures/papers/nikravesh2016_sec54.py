@@ -50,10 +50,10 @@ def times(traces: Traces) -> pl.DataFrame:
     """
     for word, wanted in (("with", _reinjects), ("without", _never_reinjects)):
         needs(traces, wanted, f"it compares mpflex with reinjection and without, and no ok cell is {word} it")
-    found = traces.scores.filter(pl.col("metric") == METRIC)
-    several = found["label"].n_unique() > 1
+    scores = traces.scores.filter(pl.col("metric") == METRIC)
+    several = scores["label"].n_unique() > 1
     facet = pl.col("label") if several else pl.lit("")
-    return found.select(facet.alias("facet"), pl.col("link").alias("class"), "transport", "cell", "value")
+    return scores.select(facet.alias("facet"), pl.col("link").alias("class"), "transport", "cell", "value")
 
 
 def copies(traces: Traces) -> pl.DataFrame:

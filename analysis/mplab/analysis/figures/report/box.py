@@ -69,10 +69,10 @@ def _boxes(panel: Sequence[Group], stem: str) -> str:
     with Canvas(_title(panel), 0.2 + row_height * facet_rows(len(panel))) as canvas:
         for index, (axes, group) in enumerate(zip(canvas.facets(len(panel), sharey=True), panel, strict=True)):
             axes.set_title(group.label_text)
-            for place, transport in enumerate(transports):
+            for row, transport in enumerate(transports):
                 series = group.of(transport.label)
                 if series is not None:
-                    _box(axes, place, transport, series.numbers)
+                    _box(axes, row, transport, series.numbers)
             name_rows(axes, [t.title for t in transports])
             axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
             axes.set_xlabel(axis_title(group.metric))

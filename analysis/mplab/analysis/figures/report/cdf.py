@@ -39,8 +39,8 @@ def draw(analysis: Analysis) -> Iterable[Drawing]:
 
 def _facets(panel: Sequence[Group]) -> Drawing:
     curves = {group.label_text: [(s.transport, s.numbers) for s in group.measured] for group in panel}
-    what = "Each step is one cell (one repetition)."
-    return _drawing(panel, curves, "Share of cells", what)
+    step_meaning = "Each step is one cell (one repetition)."
+    return _drawing(panel, curves, "Share of cells", step_meaning)
 
 
 def _pooled(panel: Sequence[Group]) -> Drawing:

@@ -62,7 +62,7 @@ def timeline(run: Run) -> list[Bar]:
     started = {event.cell: event.t for event in run.events_of(CellStarted)}
     ended = {event.cell: event.t for event in run.events_of(CellFinished)}
     last = max((event.t for event in run.typed_events), default=0.0)
-    found = []
+    bars = []
     for cell in run.cells:
         begin = started.get(cell.id)
         if begin is None and cell.record is not None and cell.record.started:
@@ -73,7 +73,7 @@ def timeline(run: Run) -> list[Bar]:
         end = ended.get(cell.id, begin + known if cell.record is not None else last)
         attempt = cell.record.attempt if cell.record is not None else 1
         spec = cell.spec
-        found.append(
+        bars.append(
             Bar(
                 cell.id,
                 spec.block,
@@ -86,8 +86,8 @@ def timeline(run: Run) -> list[Bar]:
                 max(end - begin, 0.0),
             )
         )
-    origin = min((bar.start_s for bar in found), default=0.0)
-    moved = [Bar(**{**vars(bar), "start_s": bar.start_s - origin}) for bar in found]
+    origin = min((bar.start_s for bar in bars), default=0.0)
+    moved = [Bar(**{**vars(bar), "start_s": bar.start_s - origin}) for bar in bars]
     return sorted(moved, key=lambda bar: (bar.start_s, bar.cell))
 
 

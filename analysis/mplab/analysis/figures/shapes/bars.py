@@ -109,11 +109,11 @@ class Stacks:
         amounts = {(facet, transport, part): value for facet, transport, part, value in means.iter_rows()}
         with Canvas(self.title, 0.35 + (0.75 + 0.34 * len(transports)) * facet_rows(len(facets))) as canvas:
             all_axes = canvas.facets(len(facets), sharey=True)
-            for place, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
+            for index, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
                 axes.set_title(facet)
                 self._bars(axes, [[amounts.get((facet, t, part), 0.0) for part in self.look] for t in transports])
                 name_rows(axes, [titles[label] for label in transports])
-                axes.tick_params(axis="y", labelleft=place % FACET_COLUMNS == 0)
+                axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
                 self.axis.dress(axes, "x")
                 axes.locator_params(axis="x", nbins=2)
             title_below(canvas, self.axis, all_axes)

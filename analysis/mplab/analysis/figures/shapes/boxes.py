@@ -32,7 +32,7 @@ class Boxes:
         rows = []
         most = max(len(panel.series) for panel in panels)
         with Canvas(self.title, (0.7 + 0.3 * most) * facet_rows(len(panels))) as canvas:
-            for place, (axes, panel) in enumerate(zip(canvas.facets(len(panels), sharex=True), panels, strict=True)):
+            for index, (axes, panel) in enumerate(zip(canvas.facets(len(panels), sharex=True), panels, strict=True)):
                 axes.set_title(panel.title)
                 own = [frame["value"].to_numpy() for _, frame in panel.series]
                 drawn = axes.boxplot(
@@ -46,7 +46,7 @@ class Boxes:
                 ]
                 name_rows(axes, names, first=1)
                 self.axis.dress(axes, "x")
-                if place % FACET_COLUMNS:
+                if index % FACET_COLUMNS:
                     axes.set_ylabel("")
                 for series, frame in panel.series:
                     labels = (panel.scenario, panel.link, series.transport.label, series.variant)

@@ -99,8 +99,8 @@ class Cdf:
                 for series, own in panel.series:
                     x, y = self._curve(own)
                     self._line(axes, x, y, series.transport.colour, dashes[series.variant])
-                    place = (panel.scenario, panel.link, series.transport.label, series.variant)
-                    rows += [(*place, float(a), float(b)) for a, b in zip(x, y, strict=True)]
+                    labels = (panel.scenario, panel.link, series.transport.label, series.variant)
+                    rows += [(*labels, float(a), float(b)) for a, b in zip(x, y, strict=True)]
                 self.axis.dress(axes, "x")
                 axes.label_outer()
                 if self.kind == "cdf":

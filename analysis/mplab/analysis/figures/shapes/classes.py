@@ -65,7 +65,7 @@ class Classes:
         height = 0.75 + (ROW_IN * len(transports) + GAP_IN) * len(classes)
         with Canvas(self.title, 0.25 + height * facet_rows(len(facets))) as canvas:
             all_axes = canvas.facets(len(facets), sharex=self.one_scale, sharey=True)
-            for place, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
+            for index, (axes, facet) in enumerate(zip(all_axes, facets, strict=True)):
                 axes.set_title(facet)
                 own = shown.filter(pl.col("facet") == facet)
                 for row, class_ in enumerate(classes):
@@ -75,7 +75,7 @@ class Classes:
                 name_rows(axes, classes)
                 for row in range(1, len(classes)):
                     axes.axhline(row - 0.5, color=GRID, linewidth=0.8, zorder=0)
-                axes.tick_params(axis="y", labelleft=place % FACET_COLUMNS == 0)
+                axes.tick_params(axis="y", labelleft=index % FACET_COLUMNS == 0)
                 if self.axis.scale == "linear":
                     axes.set_xlim(left=0)
                 self.axis.dress(axes, "x")
@@ -114,4 +114,4 @@ class Classes:
 def _offsets(count: int) -> list[float]:
     """Return the places of the transports within the row of a class, the first at the top."""
     step = 0.8 / count
-    return [step * (place - (count - 1) / 2) for place in range(count)]
+    return [step * (index - (count - 1) / 2) for index in range(count)]

@@ -126,7 +126,7 @@ def paged(name: str, facets: Sequence[Facet], kind: str = "trace") -> Iterator[t
 def variants(all_series: Sequence[FigureSeries]) -> dict[str, str]:
     """Return variant → line style."""
     names = list(dict.fromkeys(series.variant for series in all_series))
-    return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
+    return {name: DASHES[index % len(DASHES)] for index, name in enumerate(names)}
 
 
 def series_of(panels: Sequence[FigurePanel]) -> list[FigureSeries]:

@@ -114,7 +114,7 @@ class OneConnection:
             self.time.dress(axes, "x")
             canvas.legend(handles, columns=self.legend_columns)
             svg = canvas.svg(stem)
-        place = (connection.trace.name, connection.number)
+        identity = (connection.trace.name, connection.number)
         columns = ("cell", "connection_id", *frame.columns)
-        rows = [(*place, *row) for row in frame.iter_rows()]
+        rows = [(*identity, *row) for row in frame.iter_rows()]
         yield Drawing(stem, "traces", self.title, f"{self.caption} {connection.text}", svg, columns, rows)

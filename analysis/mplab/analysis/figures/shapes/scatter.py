@@ -49,8 +49,8 @@ class Scatter:
                         markeredgewidth=0.0,
                         alpha=0.6,
                     )
-                    place = (panel.scenario, panel.link, look.label)
-                    rows += [(*place, *row) for row in own.select("cell", "connection_id", "x", "y").iter_rows()]
+                    labels = (panel.scenario, panel.link, look.label)
+                    rows += [(*labels, *row) for row in own.select("cell", "connection_id", "x", "y").iter_rows()]
                 self.x.dress(axes, "x")
                 self.y.dress(axes, "y")
                 axes.label_outer()

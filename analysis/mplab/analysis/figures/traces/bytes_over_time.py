@@ -187,14 +187,14 @@ class FacetData:
     def rows(self) -> Iterator[tuple[object, ...]]:
         """Yield the rows of the CSV: the curves, retransmissions and reinjections, and the changes."""
         trace = self.trace
-        place = (trace.name, trace.scenario, trace.link, trace.transport)
+        labels = (trace.name, trace.scenario, trace.link, trace.transport)
         for network, (x, y) in self.curves.items():
-            yield from ((*place, network, "new", float(a), round(float(b))) for a, b in zip(x, y, strict=True))
+            yield from ((*labels, network, "new", float(a), round(float(b))) for a, b in zip(x, y, strict=True))
         for network, kind, cause, time_s, size, direction in self.again.iter_rows():
-            yield (*place, network, f"{kind} {direction} ({cause})", time_s, size)
+            yield (*labels, network, f"{kind} {direction} ({cause})", time_s, size)
         for change in trace.changes:
             kind = f"{change.what} (outage {change.outage})" if change.outage else change.what
-            yield (*place, change.network, kind, self.since_begin_s(change.time_s), 0)
+            yield (*labels, change.network, kind, self.since_begin_s(change.time_s), 0)
 
 
 def facet_of(trace: CellTrace, zero_ns: int | None = None, until_s: float = 0.0) -> FacetData | None:

@@ -55,10 +55,10 @@ class Waterfall:
         Raises:
             NoDataError: no cell has objects.
         """
-        found = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
-        if not found:
+        candidates = [trace for trace in traces.applications.traces if not trace.tables["objects"].is_empty()]
+        if not candidates:
             raise NoDataError("no web object was seen: captures need payload, and the keys of TLS")
-        yield self._drawing(slug("trace", name), max(found, key=_interest))
+        yield self._drawing(slug("trace", name), max(candidates, key=_interest))
 
     def _drawing(self, stem: str, trace: CellTrace) -> Drawing:
         since = [

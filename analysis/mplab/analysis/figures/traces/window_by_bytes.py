@@ -26,10 +26,10 @@ def values(traces: Traces) -> pl.DataFrame:
 
 def _class() -> pl.Expr:
     """Return an expression for the class, as ``ORDER|NAME`` (``1|10–100 kB``), so that classes sort by size."""
-    found = pl.lit(f"{len(CLASSES)}|{ABOVE}")
-    for place, (limit, name) in reversed(list(enumerate(CLASSES))):
-        found = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{place}|{name}")).otherwise(found)
-    return found
+    expression = pl.lit(f"{len(CLASSES)}|{ABOVE}")
+    for index, (limit, name) in reversed(list(enumerate(CLASSES))):
+        expression = pl.when(pl.col("bytes") < limit).then(pl.lit(f"{index}|{name}")).otherwise(expression)
+    return expression
 
 
 FIGURE = TraceFigure(

@@ -49,14 +49,14 @@ def call(label: str, settings: ScriptFile, word: str, content: object = None) ->
     """
     argv = [*settings.command, word]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             argv, input=json.dumps(content), capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DeviceError(label, str(error), command=tuple(argv)) from error
-    if done.returncode != 0:
+    if result.returncode != 0:
         raise DeviceError(
-            label, "the command failed", command=tuple(argv), exit_code_found=done.returncode, stderr=done.stderr
+            label, "the command failed", command=tuple(argv), exit_code_found=result.returncode, stderr=result.stderr
         )
 
 

@@ -16,5 +16,5 @@ def plan(
     runs: RunsOption = RUNS,
     as_json: JsonOption = False,
 ) -> None:
-    given = parse_given(variables or ())
-    show_plan(planning.plan(file, lab=lab, phone=phone, variables=given, runs=runs), as_json=as_json)
+    values = parse_given(variables or ())
+    show_plan(planning.plan(file, lab=lab, phone=phone, variables=values, runs=runs), as_json=as_json)

@@ -45,10 +45,10 @@ def list_phones(
     """List the phones that adb sees, and those in quarantine."""
     with adb_server() as server:
         states = _listed(server, connect or [])
-    kept = {entry.serial: entry for entry in Quarantine(default_home() / "quarantine").all()}
+    entries = {entry.serial: entry for entry in Quarantine(default_home() / "quarantine").all()}
     phones = [
-        {"serial": serial, "state": state, "quarantine": asdict(kept[serial]) if serial in kept else None}
-        for serial, state in sorted({**dict.fromkeys(kept, "not there"), **states}.items())
+        {"serial": serial, "state": state, "quarantine": asdict(entries[serial]) if serial in entries else None}
+        for serial, state in sorted({**dict.fromkeys(entries, "not there"), **states}.items())
     ]
     if as_json:
         print_json(phones)
@@ -91,15 +91,17 @@ def release(serial: SerialArgument, *, lab: LabFileOption = None, as_json: JsonO
     _, file = _phone_of(lab, serial)
     wanted = file.serial or serial
     quarantine = Quarantine(default_home() / "quarantine")
-    kept = quarantine.find(wanted)
-    if kept is None:
+    quarantined = quarantine.find(wanted)
+    if quarantined is None:
         others = ", ".join(entry.serial for entry in quarantine.all()) or "none"
         raise InputError(f"{wanted} is not in quarantine; there are: {others}")
     quarantine.release(wanted)
     if as_json:
-        print_json(asdict(kept))
+        print_json(asdict(quarantined))
     else:
-        out.print(f"{wanted}: released; it was in quarantine since {kept.since}: {kept.reason}", markup=False)
+        out.print(
+            f"{wanted}: released; it was in quarantine since {quarantined.since}: {quarantined.reason}", markup=False
+        )
 
 
 def _phone_of(lab: Path | None, serial: str) -> tuple[str, AdbPhoneFile]:

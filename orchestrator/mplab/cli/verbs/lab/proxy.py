@@ -135,11 +135,11 @@ def logs(
     as_json: JsonOption = False,
 ) -> None:
     """Show the last lines of the logs."""
-    found = list(_proxy(lab, engine).logs(service, lines=lines))
+    log_lines = list(_proxy(lab, engine).logs(service, lines=lines))
     if as_json:
-        print_json([{"service": name, "line": line} for name, line in found])
+        print_json([{"service": name, "line": line} for name, line in log_lines])
         return
-    for name, line in found:
+    for name, line in log_lines:
         out.print(f"{name} | {line}" if not service else line, markup=False, soft_wrap=True)
 
 

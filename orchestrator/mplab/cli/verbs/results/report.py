@@ -61,13 +61,13 @@ def write_pdf(page: Path, target: Path) -> None:
         MplabError: the report cannot be printed, or the file cannot be written.
     """
     with TemporaryDirectory(prefix="mplab-pdf-") as folder:
-        made = Path(folder) / "report.pdf"
-        argv = [str(CHROMIUM.path()), *printing_switches(Path(folder) / "profile", made), page.resolve().as_uri()]
+        pdf = Path(folder) / "report.pdf"
+        argv = [str(CHROMIUM.path()), *printing_switches(Path(folder) / "profile", pdf), page.resolve().as_uri()]
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+            result = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
             raise MplabError(f"{page}: could not be printed within {_TIMEOUT_S:g} s") from None
-        if not made.is_file():
-            last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        if not pdf.is_file():
+            last = result.stderr.strip().splitlines()[-1:] or [f"exit code {result.returncode}"]
             raise MplabError(f"{page}: could not be printed: {last[0]}")
-        replace(target, made.read_bytes())
+        replace(target, pdf.read_bytes())

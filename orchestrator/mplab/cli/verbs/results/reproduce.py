@@ -184,7 +184,7 @@ def _content(reproduction: Reproduction) -> dict[str, object]:
             "same": not remade.differences,
             "files": remade.same,
             "differences": [asdict(difference) for difference in remade.differences],
-            "versions": [{"what": what, "then": then, "here": here} for what, then, here in remade.versions],
+            "versions": [{"what": name, "then": then, "here": here} for name, then, here in remade.versions],
         },
         "results": _results(reproduction.second) if reproduction.second else None,
     }

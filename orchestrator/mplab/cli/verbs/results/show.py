@@ -87,12 +87,16 @@ def _print_section(title: str, rows: Table) -> None:
 def _links(links: Mapping[str, LinkProof]) -> Table:
     rows = table("path", "shaped by", "quantity", "requested", "measured")
     for interface, proof in links.items():
-        asked, measured = proof.asked, proof.measured
+        requested, measured = proof.asked, proof.measured
         quantities = (
-            ("download rate", _rate(asked.down_kbps), _measured(measured.down_kbps, format_rate)),
-            ("upload rate", _rate(asked.up_kbps), _measured(measured.up_kbps, format_rate)),
-            ("round-trip time", _measured(asked.rtt_ms, format_duration_ms), _rtt(proof)),
-            ("loss", _measured(asked.loss_percent, format_percent), _measured(measured.loss_percent, format_percent)),
+            ("download rate", _rate(requested.down_kbps), _measured(measured.down_kbps, format_rate)),
+            ("upload rate", _rate(requested.up_kbps), _measured(measured.up_kbps, format_rate)),
+            ("round-trip time", _measured(requested.rtt_ms, format_duration_ms), _rtt(proof)),
+            (
+                "loss",
+                _measured(requested.loss_percent, format_percent),
+                _measured(measured.loss_percent, format_percent),
+            ),
         )
         for index, row in enumerate(quantities):
             rows.add_row(*("", "") if index else (interface, proof.where), *row)
@@ -177,8 +181,8 @@ def _folders(cell: Cell) -> Table:
     for file, size in _files(cell):
         folder = len(file.parts) > 1
         sizes.setdefault(f"{file.parts[0]}/" if folder else file.name, []).append(size)
-    for name, found in sizes.items():
-        rows.add_row(name, counted(len(found), "file") if name.endswith("/") else "", space(sum(found)))
+    for name, file_sizes in sizes.items():
+        rows.add_row(name, counted(len(file_sizes), "file") if name.endswith("/") else "", space(sum(file_sizes)))
     return rows
 
 

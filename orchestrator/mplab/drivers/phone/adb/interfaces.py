@@ -54,7 +54,7 @@ def choose(interfaces: Mapping[str, Interface], named: Mapping[str, str]) -> dic
         if path in named:
             chosen[role] = named[path]
             continue
-        fitting = [one for one in interfaces.values() if _NAMES[path].fullmatch(one.name)]
+        fitting = [interface for interface in interfaces.values() if _NAMES[path].fullmatch(interface.name)]
         # A phone's IMS has a separate interface, often rmnet_data0, with only IPv6.
         fitting.sort(key=lambda one: (not one.address, not one.up, one.name))
         if fitting:

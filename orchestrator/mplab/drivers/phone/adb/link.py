@@ -188,8 +188,8 @@ class Forwards:
         answer = self._link.ask(f"host-serial:{self._link.serial}:forward:tcp:0;{remote}")
         # The answer is ``OKAY``, 4 hexadecimal digits (length of the port), and the port.
         if not answer.startswith(_GRANTED) or not answer[8:].isdigit():
-            said = answer[8:] or self._link.whereabouts()
-            raise DeviceError(self._link.label, f"adb forward to {remote} was not made: {said}")
+            reason = answer[8:] or self._link.whereabouts()
+            raise DeviceError(self._link.label, f"adb forward to {remote} was not made: {reason}")
         port = int(answer[8:])
         self._open.add(port)
         try:
@@ -215,14 +215,14 @@ def only_serial(server: AdbServer, name: str, timeout_s: float = CONNECT_TIMEOUT
         LabNotReadyError: the server sees no phone within `timeout_s`, sees several phones, or does not answer.
     """
     try:
-        found = wait_until(lambda: [str(info.serial) for info in server.client.list()], timeout_s, interval_s=_POLL_S)
+        serials = wait_until(lambda: [str(info.serial) for info in server.client.list()], timeout_s, interval_s=_POLL_S)
     except FAILURES as error:
         raise LabNotReadyError(f"{name}: its adb server does not answer: {error}") from error
-    if not found:
+    if not serials:
         raise LabNotReadyError(
             f"{name}: no phone: plug one in and allow USB debugging, or give 'serial: HOST:PORT' of one over TCP"
         )
-    if len(found) > 1:
-        listed = ", ".join(sorted(found))
-        raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {found[0]}'; {listed}")
-    return found[0]
+    if len(serials) > 1:
+        listed = ", ".join(sorted(serials))
+        raise LabNotReadyError(f"{name}: several phones and no serial: choose one, 'serial: {serials[0]}'; {listed}")
+    return serials[0]

@@ -65,8 +65,8 @@ class InImages:
             if root in self._roots:
                 if root in _CONTENT_ROOTS:
                     self.content.add(path)
-                rest = path.relative_to(root).as_posix()
-                return self._roots[root] if rest == "." else f"{self._roots[root]}/{rest}"
+                relative = path.relative_to(root).as_posix()
+                return self._roots[root] if relative == "." else f"{self._roots[root]}/{relative}"
         raise ValueError(f"{path}: no volume and no image has it")
 
     def program(self, program: Program) -> str:
@@ -101,7 +101,7 @@ def volume_folders(directory: Path) -> dict[str, dict[str, Path]]:
 
 def place_of_content(path: Path) -> str:
     """Return the path in the content volume for a path of this machine. Raises ValueError if it is no content."""
-    for root, place in _CONTENT_ROOTS.items():
+    for root, folder in _CONTENT_ROOTS.items():
         if path.is_relative_to(root):
-            return f"{place.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"
+            return f"{folder.removeprefix(CONTENT + '/')}/{path.relative_to(root).as_posix()}"
     raise ValueError(f"{path}: not content")

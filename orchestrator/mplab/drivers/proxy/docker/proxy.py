@@ -158,8 +158,8 @@ class DockerProxy:
             return any(record["event"] == "ready" for record in parse_records(self._lines(mark)))
 
         if not wait_until(ready, _READY_TIMEOUT_S, interval_s=_POLL_S):
-            said = b"\n".join(line for _, line in self._lines(mark)).decode(errors="replace")
-            raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=said)
+            output = b"\n".join(line for _, line in self._lines(mark)).decode(errors="replace")
+            raise DeviceError(SERVICE, f"does not listen after {_READY_TIMEOUT_S:g} s", stderr=output)
 
     def stop(self) -> None:
         """Remove remaining side-cars and stop the proxy. Before it ends, the proxy logs its open connections."""

@@ -121,11 +121,11 @@ def _key_of(name: str, places: Mapping[str, Path], rendered: Rendered) -> str:
     if name != "content":
         return rendered.digest
     digest = hashlib.sha256()
-    for place, root in sorted(places.items()):
+    for folder, root in sorted(places.items()):
         for path in [root, *sorted(root.rglob("*"))]:
             if path.is_file():
                 status = path.stat()
-                digest.update(f"{place} {path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
+                digest.update(f"{folder} {path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 
@@ -140,8 +140,8 @@ def _archive(places: Mapping[str, Path], key: str, *, private: bool) -> Iterator
 
     with tempfile.TemporaryFile() as data:
         with tarfile.open(fileobj=data, mode="w", dereference=True) as archive:
-            for place, path in places.items():
-                archive.add(path, arcname=place, filter=owned)
+            for member_name, path in places.items():
+                archive.add(path, arcname=member_name, filter=owned)
             mark = tarfile.TarInfo(MARK)
             mark.size = len(key)
             # The mark is the last file: a partly filled volume has none.

@@ -37,8 +37,8 @@ class Shaping:
     def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
         """See `PathShaping`."""
         name = self._hold.name
-        for direction, way in ((up, "up"), (down, "down")):
-            rules.check_possible(direction, f"{name}, {key} {way}")
+        for direction, label in ((up, "up"), (down, "down")):
+            rules.check_possible(direction, f"{name}, {key} {label}")
         self.found.require(name, *wanted_for((up, down)))
         before, others = self._targets.get(key), self._beside(key)
         if "seed" not in self.found.can:

@@ -146,9 +146,11 @@ class CommandShell:
         """See `Shell`."""
         if not self._alive:
             raise MachineError(self.name, "not connected")
-        whole = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
+        full_script = f'{whole_script(text, arguments)}echo "{_END} $?"\n'
         try:
-            run = subprocess.run(self._argv, input=whole.encode(), capture_output=True, timeout=timeout_s, check=False)
+            run = subprocess.run(
+                self._argv, input=full_script.encode(), capture_output=True, timeout=timeout_s, check=False
+            )
         except subprocess.TimeoutExpired as error:
             self._alive = False
             raise ConnectionLostError(

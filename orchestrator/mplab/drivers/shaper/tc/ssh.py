@@ -161,8 +161,8 @@ class SshConnection:
 
         A script that has started runs to its end even if the connection is lost. Raises as `run` does.
         """
-        whole = whole_script(text, arguments)
-        return self.run(self._shell, stdin=whole, timeout_s=timeout_s, check=check)
+        full_script = whole_script(text, arguments)
+        return self.run(self._shell, stdin=full_script, timeout_s=timeout_s, check=check)
 
     @property
     def alive(self) -> bool:

@@ -88,7 +88,7 @@ ip neigh | while read -r address rest; do echo "neighbour $address $rest"; done
 def check_access_point(shell: Shell, machine: ShapingMachine[ThisMachineFile]) -> Iterator[Finding]:
     """Yield findings: whether the packets of phones pass this machine. Raises MplabError when a command failed."""
     lines = [line.partition(" ") for line in shell.script(_CHECK_SCRIPT, *machine.interfaces).stdout.splitlines()]
-    values = {kind: [rest for word, _, rest in lines if word == kind] for kind in {word for word, _, _ in lines}}
+    values = {kind: [value for word, _, value in lines if word == kind] for kind in {word for word, _, _ in lines}}
     label = machine.label
     for interface in values.get("bridge", ()):
         remedy = f"name the port with the phones as 'interface'; see 'ip link show master {interface}'"

@@ -117,16 +117,16 @@ class Mpflex(Transport):
         for event in evidence.log:
             if event["event"] != "path":
                 continue
-            device, what = event["interface"], event["what"]
-            if what == "attached":
+            device, change = event["interface"], event["what"]
+            if change == "attached":
                 attached[device] += 1
-            elif attached[device] and what in _TROUBLES and not _asked_for(event, evidence):
-                troubles[device, what, event.get("error", "")] += 1
+            elif attached[device] and change in _TROUBLES and not _asked_for(event, evidence):
+                troubles[device, change, event.get("error", "")] += 1
         return [
             *(f"the agent had no path on {device}" for device in self._interfaces if not attached[device]),
             *(
-                f"the path on {device} {what} {_times(count)}{f': {error}' if error else ''}"
-                for (device, what, error), count in troubles.items()
+                f"the path on {device} {change} {_times(count)}{f': {error}' if error else ''}"
+                for (device, change, error), count in troubles.items()
             ),
         ]
 

@@ -62,7 +62,7 @@ class BalancedTcp(Transport):
             reasons.append(f"{strange} of {len(opened)} connections did not leave from the address of their interface")
         if evidence.captured:
             reasons += self._prove_captured(evidence, Counter(record.get("device") for record in opened))
-        return reasons + self._prove_turns(evidence, [one for one in every if one.get("process") != _LOOKUPS])
+        return reasons + self._prove_turns(evidence, [record for record in every if record.get("process") != _LOOKUPS])
 
     def _from_its_interface(self, record: ConnectionRecord, story: Disturbances) -> bool:
         device = record.get("device", "")

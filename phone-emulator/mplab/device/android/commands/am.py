@@ -24,14 +24,14 @@ class _Intent:
         self.action = self.data = self.component = self.package = ""
         self.wait = False
         self.extras: dict[str, str] = {}
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
-            if word in _WITH_TWO and len(rest) >= 2:
-                self.extras[rest[0]] = rest[1]
-                rest = rest[2:]
-            elif word in _WITH_VALUE and rest:
-                self._take(word, rest.pop(0))
+        remaining = list(words)
+        while remaining:
+            word = remaining.pop(0)
+            if word in _WITH_TWO and len(remaining) >= 2:
+                self.extras[remaining[0]] = remaining[1]
+                remaining = remaining[2:]
+            elif word in _WITH_VALUE and remaining:
+                self._take(word, remaining.pop(0))
             elif word == "-W":
                 self.wait = True
             elif not word.startswith("-"):

@@ -117,7 +117,7 @@ async def _finish(encoder: asyncio.subprocess.Process) -> bytes:
 
 def _record_options(words: list[str]) -> tuple[dict[str, str], str]:
     options: dict[str, str] = {}
-    rest = []
+    files = []
     while words:
         word, words = words[0], words[1:]
         if word in {"--verbose", "--bugreport", "--rotate"}:
@@ -128,12 +128,12 @@ def _record_options(words: list[str]) -> tuple[dict[str, str], str]:
         elif word.startswith("--") and words:
             options[word], words = words[0], words[1:]
         else:
-            rest.append(word)
-    if len(rest) != 1:
+            files.append(word)
+    if len(files) != 1:
         raise CommandError("Must specify output file (see --help).", 2)
     if not re.fullmatch(r"\d+(\.\d+)?", options.get("--time-limit", "1")):
         raise CommandError(f"Time limit {options['--time-limit']}s outside acceptable range [1,180]")
-    return options, rest[0]
+    return options, files[0]
 
 
 _FILM_SCALE = 3

@@ -84,18 +84,18 @@ async def _dumpsys(device: Android, call: Call) -> int:
     if words in (["-l"], []):
         await call.out("Currently running services:\n" + "".join(f"  {name}\n" for name in names))
         return 0
-    name, *rest = words
+    name, *arguments = words
     if name == "diskstats":
         await call.out(_diskstats(device))
     elif name == "netstats":
         await call.out(radio.netstats(await device.network.counters()))
-    elif name in {"battery", "deviceidle", "thermalservice"} and rest and not rest[0].startswith("-"):
+    elif name in {"battery", "deviceidle", "thermalservice"} and arguments and not arguments[0].startswith("-"):
         inner = Call(
-            [name, *rest], call.streams, call.writers, cwd=call.cwd, env=call.env, uid=call.uid, root=call.root
+            [name, *arguments], call.streams, call.writers, cwd=call.cwd, env=call.env, uid=call.uid, root=call.root
         )
         return await SERVICES[name](device, inner)
     elif name in _PLAIN:
-        await call.out(_PLAIN[name](device, rest))
+        await call.out(_PLAIN[name](device, arguments))
     else:
         await call.err(f"Can't find service: {name}\n")
     return 0

@@ -27,15 +27,15 @@ class _Options:
         self.pid: int | None = None
         self.file = ""
         self.filters: dict[str, str] = {}
-        rest = list(words)
-        while rest:
-            word = rest.pop(0)
+        remaining = list(words)
+        while remaining:
+            word = remaining.pop(0)
             if word.startswith("--") and "=" in word:
                 word, _, value = word.partition("=")
             elif word in _WITH_VALUE:
-                if not rest:
+                if not remaining:
                     raise CommandError(f"logcat: option requires an argument -- {word.lstrip('-')}")
-                value = rest.pop(0)
+                value = remaining.pop(0)
             else:
                 value = ""
             self._take(word, value)

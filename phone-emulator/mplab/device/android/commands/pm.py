@@ -20,11 +20,11 @@ async def package_command(device: Android, call: Call) -> int:
     if not words:
         await call.out("Package manager (package) commands:\n  help\n")
         return 255
-    verb, rest = words[0], _without_user(words[1:])
+    verb, arguments = words[0], _without_user(words[1:])
     action = _VERBS.get(verb)
     if action is None:
         raise CommandError(f"Unknown command: {verb}", 255)
-    return await action(device, call, rest)
+    return await action(device, call, arguments)
 
 
 def _without_user(words: list[str]) -> list[str]:

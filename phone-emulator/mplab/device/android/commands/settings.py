@@ -58,27 +58,27 @@ async def settings(device: Android, call: Call) -> int:
     if not words or words[0] in {"help", "-h"}:
         await call.out(_HELP)
         return 0
-    verb, *rest = words
+    verb, *arguments = words
     if verb not in _ARGUMENTS:
         raise CommandError(f"Invalid command: {verb}", 255)
-    if len(rest) < _ARGUMENTS[verb]:
+    if len(arguments) < _ARGUMENTS[verb]:
         raise CommandError("Bad arguments", 255)
-    namespace = rest[0].lower()
+    namespace = arguments[0].lower()
     if namespace not in _NAMESPACES:
-        raise CommandError(f"Invalid namespace '{rest[0]}'", 255)
+        raise CommandError(f"Invalid namespace '{arguments[0]}'", 255)
     values = device.state.settings[namespace]
     if verb == "get":
-        await call.out(f"{values.get(rest[1], 'null')}\n")
+        await call.out(f"{values.get(arguments[1], 'null')}\n")
     elif verb == "list":
         await call.out("".join(f"{key}={value}\n" for key, value in sorted(values.items())))
     elif verb == "put":
-        values[rest[1]] = rest[2]
-        if rest[1] in _RADIO_SETTINGS:
+        values[arguments[1]] = arguments[2]
+        if arguments[1] in _RADIO_SETTINGS:
             device.radios.update()
-        if (namespace, rest[1]) == ("global", _PROXY):
-            _take_proxy(device, rest[2])
+        if (namespace, arguments[1]) == ("global", _PROXY):
+            _take_proxy(device, arguments[2])
     else:
-        await call.out(f"Deleted {int(values.pop(rest[1], None) is not None)} rows\n")
+        await call.out(f"Deleted {int(values.pop(arguments[1], None) is not None)} rows\n")
     return 0
 
 

@@ -21,9 +21,9 @@ async def _input(device: Android, call: Call) -> int:
     if not words:
         await call.err("Usage: input [<source>] [-d DISPLAY_ID] <command> [<arg>...]\n")
         return 255
-    verb, *rest = words
+    verb, *arguments = words
     try:
-        await _gesture(device, verb, rest)
+        await _gesture(device, verb, arguments)
     except (ValueError, IndexError):
         await call.err(_USAGE.format(verb=verb))
         return 255

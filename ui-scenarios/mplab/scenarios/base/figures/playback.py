@@ -145,7 +145,7 @@ def _draw_test(axes: Axes, test: Played, heights: Sequence[int]) -> None:
         steps = [(at, heights.index(height)) for at, height in shown if height in heights]
         quality.plot(
             [at for at, _ in steps],
-            [place for _, place in steps],
+            [level for _, level in steps],
             drawstyle="steps-post",
             color=test.transport.colour or QUIET,
             linewidth=2 * LINE_WIDTH,

@@ -85,10 +85,10 @@ def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
         for cell in analysis.run.cells:
             if not cell.ok or cell.spec is None or cell.spec.transport != transport.label:
                 continue
-            place = (cell.spec.scenario, cell.spec.link)
-            if place not in seen and (heard := _heard(analysis.run, cell, transport)) is not None:
-                seen.add(place)
-                groups.setdefault(place, []).append(heard)
+            key = (cell.spec.scenario, cell.spec.link)
+            if key not in seen and (heard := _heard(analysis.run, cell, transport)) is not None:
+                seen.add(key)
+                groups.setdefault(key, []).append(heard)
     return groups
 
 
@@ -99,10 +99,10 @@ def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
         return None
     observations = cell.observations()
     tapped = next(float(item["tapped"]) for item in observations if item["event"] == "sound")
-    asked = [float(i["at"]) - tapped for i in observations if i["event"] == "player" and i["what"] == "request"]
+    requests_s = [float(i["at"]) - tapped for i in observations if i["event"] == "player" and i["what"] == "request"]
     traces = traces_of(run, [cell.id]).traces
     facet = facet_of(traces[0], round(tapped * 1e9), playback.recording.duration_s) if traces else None
-    return CellSound(cell, transport, playback, envelope(playback), facet, tuple(asked))
+    return CellSound(cell, transport, playback, envelope(playback), facet, tuple(requests_s))
 
 
 def _playback(cell: Cell) -> Playback | None:

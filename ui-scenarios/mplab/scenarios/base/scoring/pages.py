@@ -61,7 +61,7 @@ def score(observations: Sequence[Observation], fields: Mapping[str, str] = FIELD
     ]
     times = [value.value for value in values if value.metric == "page_load_time"]
     mean = [Value("page_load_time_mean", _mean(times))] if times else []
-    return [*mean, *values, *look_resolution(item for found in pages.values() for item in found)]
+    return [*mean, *values, *look_resolution(item for loads in pages.values() for item in loads)]
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -172,7 +172,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
         return None
     begin, end = float(playing["at"]), float(over["at"])
     stalls = list(_stalls(records, begin, over))
-    told = bool(_first(records, "segment"))
+    reports_segments = bool(_first(records, "segment"))
     offered = _first(records, "qualities")
     heights = sorted({int(quality["height"]) for quality in offered["qualities"]}) if offered else []
     return Clip(
@@ -182,7 +182,7 @@ def _clip(records: Sequence[Observation]) -> Clip | None:
         end=end,
         shown_s=float(over["media_s"]),
         stalls=tuple((since, until) for since, until, buffer_s in stalls if buffer_s < _HOST_BUFFER_S),
-        host_stalls=sum(buffer_s >= _HOST_BUFFER_S for _, _, buffer_s in stalls) if told else None,
+        host_stalls=sum(buffer_s >= _HOST_BUFFER_S for _, _, buffer_s in stalls) if reports_segments else None,
         segments=tuple(_segments(records)),
         samples=tuple(_samples(records)),
         heights=tuple(heights),

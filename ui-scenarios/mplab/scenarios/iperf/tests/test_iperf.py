@@ -75,12 +75,12 @@ def test_what_went_wrong_is_said(mplab_cell: Callable[..., Any], stdout: str, st
 
 
 def scores(**changes: Any) -> dict[str, float]:
-    found = result(**changes)["end"]
+    end = result(**changes)["end"]
     observation = {
         "event": "iperf",
         "direction": "up",
-        "received_bps": found["sum_received"]["bits_per_second"],
-        "retransmits": found["sum_sent"].get("retransmits"),
+        "received_bps": end["sum_received"]["bits_per_second"],
+        "retransmits": end["sum_sent"].get("retransmits"),
     }
     return {value.metric: value.value for value in load("iperf").score([observation], {}, Path())}
 

@@ -67,8 +67,8 @@ def test_new_connections_and_the_proxy_of_a_phone_without_root(mplab_cell: Calla
 
 @pytest.mark.parametrize("connections", ["kept", "new"])
 def test_the_cookie_fills_the_request(connections: str) -> None:
-    given = {"requests": 20, "rounds": 12, "request": "700 B", "connections": connections}
-    plan = RequestsParameters.model_validate(given).plan()
+    settings = {"requests": 20, "rounds": 12, "request": "700 B", "connections": connections}
+    plan = RequestsParameters.model_validate(settings).plan()
     first = plan.urls()[0]
     assert first.endswith("?round=01&request=[01-20]")
     headers = [header for header in plan.headers() if not header.endswith(":")]
@@ -80,10 +80,10 @@ def test_the_cookie_fills_the_request(connections: str) -> None:
 def test_the_site_has_the_object(tmp_path: Path) -> None:
     site = next(site for site in load_sites() if site.slug == "search")
     built = build_site(tmp_path, site, DEFAULT_SEED)
-    (found,) = [
+    (target,) = [
         item for item in built.objects if (built.host_name(item.host, "h2"), item.path) == (curl.HOST, curl.PATH)
     ]
-    assert found.size_bytes >= 40_000
+    assert target.size_bytes >= 40_000
 
 
 def test_idle_times_and_requests_without_an_answer_are_told_apart(mplab_cell: Callable[..., Any]) -> None:
@@ -151,8 +151,8 @@ def test_each_metric_responds(mplab_cell: Callable[..., Any]) -> None:
 
 def test_one_round_of_one_request_has_no_first_after_an_idle_time(mplab_cell: Callable[..., Any]) -> None:
     cell = run(mplab_cell, [line(1)], rounds=1, requests=1)
-    found = {value.metric for value in cell.scores("requests")}
-    assert found == {"request_time", "missed_deadlines", "unanswered", "connections_opened"}
+    metrics = {value.metric for value in cell.scores("requests")}
+    assert metrics == {"request_time", "missed_deadlines", "unanswered", "connections_opened"}
 
 
 def test_bytes_of_the_interfaces_are_scored() -> None:

@@ -221,7 +221,10 @@ def tidy(
     problems = [result for result in results if result.problem]
     if as_json:
         freed = sum(result.freed_bytes for result in results)
-        entries = [{"text": one.action.text, "freed_bytes": one.freed_bytes, "problem": one.problem} for one in results]
+        entries = [
+            {"text": result.action.text, "freed_bytes": result.freed_bytes, "problem": result.problem}
+            for result in results
+        ]
         print_json({"actions": [action.text for action in actions], "results": entries, "freed_bytes": freed})
     else:
         for action in actions:

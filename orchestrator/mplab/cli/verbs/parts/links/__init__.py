@@ -49,7 +49,7 @@ def _shared_title(member: LinkCondition) -> str:
 
 
 def _words(links: tuple[LinkCondition, ...], path: str) -> str:
-    first, last = (str(getattr(links[place], path)) for place in (0, -1))
+    first, last = (str(getattr(links[index], path)) for index in (0, -1))
     return first if first == last else f"{first} … {last}"
 
 
@@ -57,7 +57,7 @@ def _changes(link: LinkCondition) -> str:
     """Return the number of changes during a scenario, in words."""
     if not link.changes:
         return ""
-    first, last = (format_duration_s(link.changes[place].at_s) for place in (0, -1))
+    first, last = (format_duration_s(link.changes[index].at_s) for index in (0, -1))
     return f"{len(link.changes)}, {first} to {last}"
 
 
@@ -128,8 +128,8 @@ def _print_sweep(name: str, links: tuple[LinkCondition, ...]) -> None:
 def _print_directions(link: LinkCondition) -> None:
     rows = table("path", "direction", "rate", "delay", "jitter", "loss", "reordered", "twice", "queue")
     for title, path in zip(TITLES.values(), (link.wifi, link.lte), strict=True):
-        for way in WAYS:
-            rows.add_row(title if way == "down" else "", way, *_cells(path.way(way)))
+        for direction in WAYS:
+            rows.add_row(title if direction == "down" else "", direction, *_cells(path.way(direction)))
     out.print()
     out.print(rows)
     round_trips = " and ".join(

@@ -30,10 +30,10 @@ def text_drawing(link: LinkCondition, columns: int = COLUMNS) -> list[tuple[str,
         if outages:
             share = sum(end - begin for begin, end in outages) / story.ends_s
             rows.append((f"{TITLES[path]} out", _outage_cells(outages, story, columns), f"{share:.0%} of the time"))
-    for path, what in dict.fromkeys((path, what) for _, path, what in story.marks):
-        times = [at_s for at_s, *mark in story.marks if mark == [path, what]]
+    for path, kind in dict.fromkeys((path, kind) for _, path, kind in story.marks):
+        times = [at_s for at_s, *mark in story.marks if mark == [path, kind]]
         at = ", ".join(format_duration_s(at_s) for at_s in times[:3]) + (", …" if len(times) > 3 else "")
-        rows.append((f"{TITLES[path]} {what}", _mark_cells(times, story, columns), f"at {at}"))
+        rows.append((f"{TITLES[path]} {kind}", _mark_cells(times, story, columns), f"at {at}"))
     if rows:
         end = format_duration_s(round(story.ends_s, 1))
         rows.append(("", f"0 s{end:>{columns - 3}}", ""))
@@ -44,8 +44,8 @@ def _row(line: Line, story: LinkTimeline, columns: int) -> tuple[str, str, str]:
     values = [value for _, value in line.steps if value is not None]
     most = max(values, default=0.0)
     cells = ""
-    for place in range(columns):
-        value = line.at(story.ends_s * (place + 0.5) / columns)
+    for column in range(columns):
+        value = line.at(story.ends_s * (column + 0.5) / columns)
         level = len(_BLOCKS) - 1 if value is None or not most else int(value / most * (len(_BLOCKS) - 1) + 0.5)
         cells += _BLOCKS[level]
     unlimited = any(value is None for _, value in line.steps)
@@ -66,15 +66,15 @@ def format_value(quantity: str, value: float | None) -> str:
 
 def _outage_cells(outages: Sequence[tuple[float, float]], story: LinkTimeline, columns: int) -> str:
     width_s = story.ends_s / columns
-    spans = [(place * width_s, (place + 1) * width_s) for place in range(columns)]
+    spans = [(column * width_s, (column + 1) * width_s) for column in range(columns)]
     return "".join(
         _OUT if any(begin < end and last > start for begin, last in outages) else _IDLE for start, end in spans
     )
 
 
 def _mark_cells(times: Sequence[float], story: LinkTimeline, columns: int) -> str:
-    places = {min(int(at_s / story.ends_s * columns), columns - 1) for at_s in times}
-    return "".join(_MARK if place in places else _IDLE for place in range(columns))
+    marked = {min(int(at_s / story.ends_s * columns), columns - 1) for at_s in times}
+    return "".join(_MARK if column in marked else _IDLE for column in range(columns))
 
 
 def write_figure(link: LinkCondition, file: Path) -> None:
@@ -94,7 +94,7 @@ def write_figure(link: LinkCondition, file: Path) -> None:
         grid = canvas.figure.subplots(len(panels), 1, sharex=True, squeeze=False)
         for axes, quantity in zip(grid.flat, panels, strict=True):
             for line in (line for line in story.lines if line.quantity == quantity):
-                for way in line.ways:
+                for direction in line.ways:
                     scale = 1000 if quantity == "rate" else 1
                     steps = [(at_s, value) for at_s, value in line.steps if value is not None]
                     times = [*(at_s for at_s, _ in steps), story.ends_s]
@@ -104,7 +104,7 @@ def write_figure(link: LinkCondition, file: Path) -> None:
                         [*values, values[-1]] if values else [float("nan")],
                         where="post",
                         color=interface_colour(INTERFACES[line.path]),
-                        linestyle="-" if way == "down" else "--",
+                        linestyle="-" if direction == "down" else "--",
                         linewidth=LINE_WIDTH,
                     )
             for path, outages in story.outages.items():
@@ -124,11 +124,11 @@ def write_figure(link: LinkCondition, file: Path) -> None:
                 [],
                 [],
                 color=interface_colour(INTERFACES[path]),
-                linestyle="-" if way == "down" else "--",
-                label=f"{title} {way}",
+                linestyle="-" if direction == "down" else "--",
+                label=f"{title} {direction}",
             )
             for path, title in TITLES.items()
-            for way in WAYS
+            for direction in WAYS
         ]
         canvas.legend([*handles, Patch(facecolor=GRID, hatch="////", label="out")], columns=5)
         file.write_text(canvas.svg(f"link-{link.name}"), encoding="utf-8")

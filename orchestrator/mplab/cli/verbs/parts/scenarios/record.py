@@ -87,8 +87,8 @@ def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) ->
     try:
         windows, again = _look(automation), True
         while again:
-            found, again = _pick(windows, named)
-            named |= found
+            chosen, again = _pick(windows, named)
+            named |= chosen
             windows = _look(automation) if again else windows
         seen = f"{automation.describe()}, {datetime.now(UTC):%Y-%m-%d}"
         return windows, automation.version_of(package_of(windows)), seen
@@ -110,15 +110,15 @@ def _pick(
     out.print(f"{package_of(windows)}:", markup=False, highlight=False)
     for number, node in enumerate(nodes, 1):
         out.print(f"{number:3}  {described(node)}", markup=False, highlight=False, soft_wrap=True)
-    found: dict[str, tuple[Selector, ...]] = {}
+    chosen: dict[str, tuple[Selector, ...]] = {}
     while True:
         answer = typer.prompt(_PROMPT, prompt_suffix=": ").strip()
         if answer in {"d", "n"}:
-            return found, answer == "n"
+            return chosen, answer == "n"
         number, _, name = answer.partition(" ")
         if not number.isdigit() or not 1 <= int(number) <= len(nodes) or not name.strip():
             err.print(f"a number from 1 to {len(nodes)} and a name, n or d", markup=False)
-        elif name.strip() in {**named, **found}:
+        elif name.strip() in {**named, **chosen}:
             err.print(f"there is an element {name.strip()} already", markup=False)
         else:
-            found[name.strip()] = ways_to(nodes[int(number) - 1], windows)
+            chosen[name.strip()] = ways_to(nodes[int(number) - 1], windows)

@@ -71,8 +71,8 @@ def analyze(
     if cluster and cross_check is not None:
         raise InputError("--cross-check cannot run on a cluster")
     if cluster:
-        asked = Asked(cluster, memory, tls_ca, tls_cert, tls_key)
-        analyze_on_cluster(asked, names or [], runs, all_runs=all_runs, as_json=as_json)
+        options = Asked(cluster, memory, tls_ca, tls_cert, tls_key)
+        analyze_on_cluster(options, names or [], runs, all_runs=all_runs, as_json=as_json)
         return
     if all_runs or memory or "://" in runs:
         raise InputError("--all, --memory and runs at a URL need --cluster; --cluster local uses only this machine")
@@ -129,11 +129,11 @@ def _captures(names: Sequence[str], runs: Path) -> dict[str, list[Path]]:
         missing = ", ".join(str(path) for path in files if not path.is_file())
         raise InputError(f"{missing}: there is no such file; captures or one run can be compared")
     run = find_run(names[0] if names else "", runs)
-    found = {cell.id: paths for cell in read_run(run).cells if (paths := captures(cell))}
-    if not found:
+    by_cell = {cell.id: paths for cell in read_run(run).cells if (paths := captures(cell))}
+    if not by_cell:
         removed = f": {RETENTION} there lists the removed ones" if (run / RETENTION).is_file() else ""
         raise InputError(f"{run}: no cell has captures{removed}")
-    return found
+    return by_cell
 
 
 def _show(name: str, report: CrossCheckReport) -> None:

@@ -72,7 +72,7 @@ def checked(text: str, interface: str = "wlan0") -> dict[str, tuple[str, str]]:
     settings = ThisMachineFile.model_validate({"driver": "this-machine", "interface": interface})
     path = AttachedPath("one", "wlan0", interface, mac="02:00:00:00:00:01")
     machine = ShapingMachine("this-machine", "routers", "wifi", settings, (path,))
-    return {found.name: (found.level, found.found) for found in check_access_point(Told(text), machine)}
+    return {finding.name: (finding.level, finding.found) for finding in check_access_point(Told(text), machine)}
 
 
 def test_a_lab_file_names_it_without_any_address(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_doctor_says_when_there_is_no_root(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     (machine,) = load_lab(written(tmp_path, more=", sudo: true")).reachable().values()
     driver = reachable_driver_of(machine)
-    (found,) = driver.check(machine, "lab.yaml")
-    assert (found.name, found.level) == ("router wifi", "missing")
-    assert "a password is required" in found.found
+    (finding,) = driver.check(machine, "lab.yaml")
+    assert (finding.name, finding.level) == ("router wifi", "missing")
+    assert "a password is required" in finding.found
     with pytest.raises(LabNotReadyError, match="a password is required"):
         driver.show(machine)
 
@@ -175,15 +175,15 @@ def shaped(host: Host, dead_man: str) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.router
 def test_a_phone_gets_its_condition_and_the_machine_is_as_before(host: Host) -> None:
-    asked = PathCondition.of(9000, 4000, 60)
+    requested = PathCondition.of(9000, 4000, 60)
     slot = Slot(host.machine.node("phone"), "wlan0")
     with shaped(host, "60 s"):
-        found = measure({slot: asked}, SERVER)[slot]
-    assert 60 <= found.rtt_ms_min < 75
-    assert found.down_kbps is not None
-    assert found.up_kbps is not None
-    assert found.down_kbps == pytest.approx(9000, rel=0.1)
-    assert found.up_kbps == pytest.approx(4000, rel=0.1)
+        measured = measure({slot: requested}, SERVER)[slot]
+    assert 60 <= measured.rtt_ms_min < 75
+    assert measured.down_kbps is not None
+    assert measured.up_kbps is not None
+    assert measured.down_kbps == pytest.approx(9000, rel=0.1)
+    assert measured.up_kbps == pytest.approx(4000, rel=0.1)
 
 
 @pytest.mark.router

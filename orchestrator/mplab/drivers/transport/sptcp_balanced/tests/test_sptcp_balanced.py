@@ -111,8 +111,8 @@ def test_lookups_have_turns_of_their_own(balanced: Transport) -> None:
 def test_what_is_not_this_transport(
     balanced: Transport, log: Sequence[dict[str, Any]], changes: Any, reason: str
 ) -> None:
-    (found,) = balanced.prove(evidence(log, **changes))
-    assert found.startswith(reason)
+    (problem,) = balanced.prove(evidence(log, **changes))
+    assert problem.startswith(reason)
 
 
 def test_without_captures_the_log_is_the_proof(balanced: Transport) -> None:
