@@ -31,7 +31,7 @@ def stop(event):
         os.kill(os.getpid(), signal.SIGINT)
 
 plan = mplab.run.plan(sys.argv[1], repetitions=2)
-watch = mplab.run.Watch(begun=lambda path, complete: paths.append(path), event=stop)
+watch = mplab.run.RunCallbacks(begun=lambda path, complete: paths.append(path), event=stop)
 try:
     mplab.run.execute(plan, report=False, watch=watch)
 except InterruptedRunError as error:

@@ -17,7 +17,7 @@ from mplab.drivers.shaper.openwrt import guard
 from mplab.drivers.shaper.openwrt.driver import RadioFile
 from mplab.drivers.shaper.openwrt.router import Router
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.protocol import Selector
+from mplab.drivers.shaper.protocol import PacketSelector
 from mplab.drivers.shaper.tc.readback import Settings
 from mplab.drivers.shaper.tc.shell import MachineError
 from mplab.drivers.shaper.tc.ssh import SshConnection
@@ -29,7 +29,7 @@ from tests.router.inside import MAC, SERVER
 from tests.router.measure import Slot, ping
 from tests.router.stand_in import StandInRouter
 
-PHONE, PHONE2 = Selector("vec0", ip="10.66.1.11"), Selector("vec0", mac=MAC["phone2"])
+PHONE, PHONE2 = PacketSelector("vec0", ip="10.66.1.11"), PacketSelector("vec0", mac=MAC["phone2"])
 SLOW = Direction(delay_ms=60.0)
 FAST = Direction(delay_ms=10.0, rate_kbps=8000.0)
 CAKE = replace(FAST, queue=Queue("packets", 50, "cake"))

@@ -61,7 +61,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Node:
+class UiNode:
     """One element.
 
     Attributes:
@@ -84,9 +84,9 @@ class Node:
     hint: str = ""
     bounds: Bounds = Bounds()
     flags: frozenset[str] = frozenset({"enabled"})
-    children: tuple["Node", ...] = field(default=())
+    children: tuple["UiNode", ...] = field(default=())
 
-    def walk(self) -> Iterator["Node"]:
+    def walk(self) -> Iterator["UiNode"]:
         """Yield this element and all below it in document order."""
         yield self
         for child in self.children:
@@ -98,7 +98,7 @@ class Node:
         return self.text or self.description
 
 
-def parse_hierarchy(xml: str) -> tuple[Node, ...]:
+def parse_hierarchy(xml: str) -> tuple[UiNode, ...]:
     """Parse a dump; return the root element of each window.
 
     Raises:
@@ -111,9 +111,9 @@ def parse_hierarchy(xml: str) -> tuple[Node, ...]:
     return tuple(_node(element) for element in root)
 
 
-def _node(element: ET.Element) -> Node:
+def _node(element: ET.Element) -> UiNode:
     match = _BOUNDS.fullmatch(element.get("bounds", ""))
-    return Node(
+    return UiNode(
         kind=element.get("class", "") or element.tag,
         package=element.get("package", ""),
         resource_id=element.get("resource-id", ""),
@@ -126,7 +126,7 @@ def _node(element: ET.Element) -> Node:
     )
 
 
-def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str:
+def write_hierarchy(windows: tuple[UiNode, ...], *, by_class: bool = False) -> str:
     """Return the elements as XML.
 
     Args:
@@ -137,7 +137,7 @@ def write_hierarchy(windows: tuple[Node, ...], *, by_class: bool = False) -> str
     return f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"0\">{body}</hierarchy>"
 
 
-def _written(node: Node, index: int, *, by_class: bool) -> str:
+def _written(node: UiNode, index: int, *, by_class: bool) -> str:
     attributes = {
         "index": str(index),
         "text": node.text,

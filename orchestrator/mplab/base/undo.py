@@ -117,7 +117,7 @@ class UndoStack:
 
 
 @dataclass(frozen=True)
-class Recovered:
+class RecoveredChange:
     """One change that a dead process left behind, and the result of undoing it."""
 
     name: str
@@ -172,7 +172,7 @@ class UndoJournal(Closing):
         os.close(self._descriptor)
 
     @staticmethod
-    def recover(directory: Path) -> list[Recovered]:
+    def recover(directory: Path) -> list[RecoveredChange]:
         """Undo the changes that dead processes left in `directory`, the last change of each process first.
 
         A change whose undo fails stays in its journal for the next call. Journals of living processes are skipped.
@@ -214,7 +214,7 @@ def _owned_by_nobody(path: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _recover_file(path: Path) -> list[Recovered]:
+def _recover_file(path: Path) -> list[RecoveredChange]:
     records = _read_records(path)
     owner = int(records[0].get("pid", 0)) if records else 0
     finished = {record["done"] for record in records if "done" in record}
@@ -222,7 +222,7 @@ def _recover_file(path: Path) -> list[Recovered]:
     recovered = []
     for record in reversed(pending):
         failure = _run(record["commands"])
-        recovered.append(Recovered(record["name"], owner, failure))
+        recovered.append(RecoveredChange(record["name"], owner, failure))
         if failure:
             _log.error("undo of a dead process failed", step=record["name"], owner_pid=owner, error=failure)
             continue

@@ -16,8 +16,8 @@ from mplab.format.campaign import CampaignRecord, CampaignState, Job
 from mplab.format.campaignevents import CampaignEvent, CampaignPlanned, ResourceQuarantined, ResourceReleased
 from mplab.format.record import utc_now
 from mplab.run import host
+from mplab.run.control import request
 from mplab.run.junit import Case, checks_xml
-from mplab.run.orders import order
 from mplab.run.planning import load, plan_experiment
 from mplab.run.run_directory import new_run_id
 
@@ -99,7 +99,7 @@ def send(directory: CampaignDirectory, event: CampaignEvent) -> None:
         raise InputError(
             f"{directory.id} is not running: 'mplab nightly resume' continues a campaign that was interrupted"
         )
-    order(directory.events_file, event)
+    request(directory.events_file, event)
 
 
 def release(resource: str, campaigns: Path) -> None:
@@ -119,7 +119,7 @@ def release(resource: str, campaigns: Path) -> None:
         problem = "is neither in quarantine nor resting" if resource in known else "is not known"
         raise InputError(f"{resource!r} {problem}; known are: {', '.join(sorted(known)) or 'none'}")
     for directory in stopped:
-        order(directory.events_file, ResourceReleased(resource=resource))
+        request(directory.events_file, ResourceReleased(resource=resource))
 
 
 def _changed(job: Job) -> bool:

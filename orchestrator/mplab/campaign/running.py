@@ -15,7 +15,7 @@ from mplab.base.kernel import die_with_parent
 from mplab.format.campaign import CellCounts, Job
 from mplab.format.events import read_events
 from mplab.format.runevents import ContinueAsked, PauseAsked, RunEvent
-from mplab.run.orders import order
+from mplab.run.control import request
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 
@@ -139,14 +139,14 @@ class RunningTry:
         """Return the progress of its run; None: there is no run yet."""
         return progress_of(self._directory)
 
-    def order(self, *, wait: bool) -> None:
+    def request(self, *, wait: bool) -> None:
         """Order the run to pause or to continue; an order is sent only if `wait` has changed.
 
-        No order is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
+        No request is sent before the run has logged an event in this try, because a resumed run ignores earlier orders.
         """
         if wait != self._waits and _size(self._directory.events_file) > self._begun_at:
             self._waits = wait
-            order(self._directory.events_file, PauseAsked() if wait else ContinueAsked())
+            request(self._directory.events_file, PauseAsked() if wait else ContinueAsked())
 
     def end_when_dead(self, stall_s: float) -> None:
         """End the try if it has shown no sign of life for `stall_s` seconds.

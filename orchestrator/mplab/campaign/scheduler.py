@@ -136,7 +136,7 @@ class Scheduler:
         self._follow()
         self._take_ended()
         for running in self._running.values():
-            running.order(wait=self.state.phase == "paused" or bool(self.state.disk_low))
+            running.request(wait=self.state.phase == "paused" or bool(self.state.disk_low))
             running.end_when_dead(self._file.stall)
         self._look_at_disk()
         if self._stop:

@@ -17,7 +17,7 @@ from mplab.base.files import Closing
 from mplab.cli.output import duration, err, out, print_json, table
 from mplab.format.runevents import CellFinished, CellRetried, RunEvent
 from mplab.run.executing import RunResult, report_page
-from mplab.run.progress import ProgressTracker, RunProgress, Watch
+from mplab.run.progress import ProgressTracker, RunCallbacks, RunProgress
 
 if TYPE_CHECKING:
     from mplab.run.concluding import RunSummary
@@ -51,9 +51,9 @@ class RunDisplay(Closing):
         if self._live:
             self._live.stop()
 
-    def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> Watch:
+    def watch(self, begun: Callable[[Path, int], None] = lambda _directory, _complete: None) -> RunCallbacks:
         """Return the functions for a run to call; `begun` is called when the lab is locked."""
-        return Watch(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
+        return RunCallbacks(begun=begun, event=self._event, analysis=self._analysing, doing=_doing, warning=_warning)
 
     def _event(self, event: RunEvent) -> None:
         self._tracker.feed(event)

@@ -50,7 +50,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, config=CONFIG)
-class Scenario:
+class ScenarioRecord:
     """One scenario of the experiment: `name` is the plug-in, `label` identifies this use of it."""
 
     label: RecordName
@@ -60,7 +60,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, config=CONFIG)
-class Transport:
+class TransportRecord:
     """One transport of the experiment, with its style in every figure."""
 
     label: RecordName
@@ -85,7 +85,7 @@ class Transport:
         """Return whether the transport uses only one path."""
         return len(self.paths) == 1
 
-    def dressed(self, position: int) -> "Transport":
+    def dressed(self, position: int) -> "TransportRecord":
         """Return the transport with title, colour and marker. Old or foreign records may lack them.
 
         Args:
@@ -266,7 +266,7 @@ _HASHED_IF_GIVEN = {"hashed": "if given"}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExperimentBase:
-    """Fields that `Experiment` in manifest.json and `mplab.userfiles.experiment.Experiment` share.
+    """Fields that `ExperimentRecord` in manifest.json and `mplab.userfiles.experiment.Experiment` share.
 
     A key of an experiment file that needs no resolution sets the field of the same name. A duration has ``_s`` at the
     end of its field's name.
@@ -309,11 +309,11 @@ class ExperimentBase:
 
 
 @dataclass(frozen=True, kw_only=True, config=CONFIG)
-class Experiment(ExperimentBase):
+class ExperimentRecord(ExperimentBase):
     """``experiment`` in manifest.json."""
 
-    scenarios: tuple[Scenario, ...] = ()
-    transports: tuple[Transport, ...] = ()
+    scenarios: tuple[ScenarioRecord, ...] = ()
+    transports: tuple[TransportRecord, ...] = ()
     extends: tuple[str, ...] = ()
     """Names of the extended files, the nearest one first."""
     variables: Settings = dataclasses.field(default_factory=dict)

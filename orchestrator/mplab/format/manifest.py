@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from mplab.format.experiment import Experiment, Transport
+from mplab.format.experiment import ExperimentRecord, TransportRecord
 from mplab.format.plan import Plan
 from mplab.format.record import LENIENT, OpenRecord, Record, RunId, Settings, upgrade_lab
 
@@ -54,7 +54,7 @@ class Manifest(Record):
 
     format: Literal[1] = 1
     run_id: RunId
-    experiment: Experiment
+    experiment: ExperimentRecord
     plan: Plan = Plan()
     lab: Annotated[LabRecord, BeforeValidator(upgrade_lab)] = LabRecord()
     host: Annotated[HostRecord, LENIENT] = HostRecord()
@@ -64,7 +64,7 @@ class Manifest(Record):
     """ISO 8601, UTC."""
 
     @property
-    def transports(self) -> tuple[Transport, ...]:
+    def transports(self) -> tuple[TransportRecord, ...]:
         """Transports in their order, each with a title, a colour and a marker."""
         return tuple(transport.dressed(position) for position, transport in enumerate(self.experiment.transports))
 

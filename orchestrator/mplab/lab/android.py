@@ -248,7 +248,7 @@ class AndroidLab:
 
     def cell_parts(self, job: PartJob) -> Sequence[CellPart]:
         """Return the step that checks the phone and records its log and, if the lab file requests it, the film."""
-        return [LookPart(self.android, job), *([FilmPart(self.android, job)] if self.android.films else [])]
+        return [PhoneCheckPart(self.android, job), *([FilmPart(self.android, job)] if self.android.films else [])]
 
     def recover(self, reason: str) -> str:
         """See `AndroidSide.recover`."""
@@ -265,7 +265,7 @@ class AndroidLab:
         return self.android.devtools(app)
 
 
-class LookPart:
+class PhoneCheckPart:
     """The step ``phone`` of a cell: check the phone, record its log, and check that no traffic can bypass the agent.
 
     The check for a bypass is made before the scenario and again after it.

@@ -3,7 +3,8 @@
 Belongs here: everything between an experiment and a complete run directory. Not here: options and printing (`cli`),
 several runs (`campaign`), the steps and verdict of a cell (`cell`), parts of a lab (`lab`), numbers (`analysis`).
 
-* Functions for callers: `planning`, `executing`, `resuming`, `reproducing`, `comparing`, `alone`, `orders`, `progress`.
+* Functions for callers: `planning`, `executing`, `resuming`, `reproducing`, `comparing`, `alone`, `control`,
+  `progress`.
 * Host process: `ready`, `beginning`, `hosting`, `hooks`, `metrics`, `concluding`, `junit`, `host`.
 * Process inside the lab: `inside`, `run`, `cells`, `ending`. `hostrpc` connects it with the host process.
 * Both: `blocks` (order of the cells), `run_directory`.
@@ -13,21 +14,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mplab.run.comparing import Comparison, compare
+    from mplab.run.comparing import RunComparison, compare
+    from mplab.run.control import go_on, pause
     from mplab.run.executing import RunResult, execute
-    from mplab.run.orders import go_on, pause
     from mplab.run.planning import PlannedRun, plan
-    from mplab.run.progress import RunStatus, Watch, status
+    from mplab.run.progress import RunCallbacks, RunStatus, status
     from mplab.run.reproducing import Reproduction, reproduce
     from mplab.run.resuming import plan_rest, resume
 
 __all__ = [
-    "Comparison",
     "PlannedRun",
     "Reproduction",
+    "RunCallbacks",
+    "RunComparison",
     "RunResult",
     "RunStatus",
-    "Watch",
     "compare",
     "execute",
     "go_on",
@@ -40,11 +41,11 @@ __all__ = [
 ]
 
 _NAMES = {
-    "comparing": ("Comparison", "compare"),
+    "comparing": ("RunComparison", "compare"),
     "executing": ("RunResult", "execute"),
-    "orders": ("go_on", "pause"),
+    "control": ("go_on", "pause"),
     "planning": ("PlannedRun", "plan"),
-    "progress": ("RunStatus", "Watch", "status"),
+    "progress": ("RunStatus", "RunCallbacks", "status"),
     "reproducing": ("Reproduction", "reproduce"),
     "resuming": ("plan_rest", "resume"),
 }

@@ -14,7 +14,7 @@ from mplab.run import ready
 from mplab.run.beginning import begin, held
 from mplab.run.hosting import run_cells
 from mplab.run.planning import PlannedRun, plan_of
-from mplab.run.progress import SILENT, Watch
+from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.run_directory import RunDirectory, new_run_id
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.resolve import load_experiment
@@ -78,7 +78,7 @@ def check_alone(
     link: str | Mapping[str, object],
     seed: int,
     folder: Path,
-    watch: Watch = SILENT,
+    watch: RunCallbacks = SILENT,
 ) -> Checked:
     """Run the scenario `name` once, in a virtual lab that is started for it.
 

@@ -20,7 +20,7 @@ from mplab.lab.hosting import prepared
 from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.planning import PlannedRun
-from mplab.run.progress import SILENT, Watch
+from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.ready import allow, look_at_real_phone, programs_of_run, remember_lab
 from mplab.run.run_directory import RunDirectory, new_run_id
 from mplab.userfiles.experiment import Experiment
@@ -46,7 +46,7 @@ def held(experiment: Experiment, directory: RunDirectory) -> Iterator[ExitStack]
 
 
 def begin(
-    planned: PlannedRun, *, run_id: str = "", ends_by: float | None = None, watch: Watch = SILENT
+    planned: PlannedRun, *, run_id: str = "", ends_by: float | None = None, watch: RunCallbacks = SILENT
 ) -> RunDirectory:
     """Make the directory of a run with plan and manifest. No cell is run.
 
@@ -126,7 +126,7 @@ def _routers(experiment: Experiment) -> dict[str, object]:
     return {"routers": described} if described else {}
 
 
-def _containers(experiment: Experiment, watch: Watch) -> dict[str, object]:
+def _containers(experiment: Experiment, watch: RunCallbacks) -> dict[str, object]:
     """Prepare the containers of a run. Return their description, for its manifest."""
     if preparing := driver_of(experiment.lab.proxy).preparing:
         watch.doing(preparing)

@@ -21,7 +21,7 @@ WINDOW = 10
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """A run compared with a baseline.
 
     Attributes:
@@ -56,7 +56,7 @@ def compare(
     runs: Path | str = RUNS,
     window: int = WINDOW,
     correction: Correction = "bh",
-) -> Comparison:
+) -> RunComparison:
     """Compare a run with a baseline, all runs of the baseline together.
 
     Args:
@@ -74,7 +74,7 @@ def compare(
     before = _named(now, [Path(path) for path in baseline]) if baseline else _earlier(now, Path(runs), window)
     compared = compare_runs(before, now, correction)
     past = histories(Results((*before, now)), now.manifest.experiment.name)
-    return Comparison(compared, tuple(checks(compared, past)), tuple(shifts(past)))
+    return RunComparison(compared, tuple(checks(compared, past)), tuple(shifts(past)))
 
 
 def _named(run: Run, baseline: Sequence[Path]) -> list[Run]:

@@ -14,7 +14,7 @@ from mplab.run import hosting, ready
 from mplab.run.beginning import begin, held
 from mplab.run.junit import write_junit
 from mplab.run.planning import PlannedRun
-from mplab.run.progress import SILENT, RunProgress, Watch
+from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory, new_run_id
 from mplab.userfiles.experiment import Experiment
 
@@ -70,7 +70,7 @@ def execute(
     report: bool = True,
     run_id: str = "",
     ends_by: float | None = None,
-    watch: Watch = SILENT,
+    watch: RunCallbacks = SILENT,
 ) -> RunResult:
     """Run the cells of a plan in its lab and make the report. Call from the main thread: signals are passed to the lab.
 
@@ -98,14 +98,14 @@ def execute(
 
 
 def finish(
-    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: Watch
+    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, report: bool, watch: RunCallbacks
 ) -> RunResult:
     """Run the open cells of a run directory, then conclude the run. Raises the errors of `execute`."""
     progress = hosting.run_cells(directory, experiment, locks, watch=watch)
     return RunResult(directory.path, progress, conclude(directory, report=report, watch=watch))
 
 
-def conclude(directory: RunDirectory, *, report: bool, watch: Watch = SILENT) -> "RunSummary | None":
+def conclude(directory: RunDirectory, *, report: bool, watch: RunCallbacks = SILENT) -> "RunSummary | None":
     """Write ``junit.xml`` and, with `report`, analyse the run.
 
     Returns:

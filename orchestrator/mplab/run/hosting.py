@@ -22,7 +22,7 @@ from mplab.run.ending import ENOUGH
 from mplab.run.hooks import QUESTION as HOOK
 from mplab.run.hooks import HookRunner
 from mplab.run.hostrpc import Answer, Handler, HostServer
-from mplab.run.progress import SILENT, ProgressTracker, RunProgress, Watch
+from mplab.run.progress import SILENT, ProgressTracker, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
@@ -33,7 +33,7 @@ _INTERRUPTED = InterruptedRunError.exit_code
 class _Follower(Closing):
     """Reads the events of a run, passes each new one to `watch`, and tracks the progress."""
 
-    def __init__(self, file: Path, watch: Watch) -> None:
+    def __init__(self, file: Path, watch: RunCallbacks) -> None:
         self._tail = EventTail(file, RunEvent)
         self._watch = watch
         self._tracker = ProgressTracker()
@@ -53,7 +53,7 @@ class _Follower(Closing):
 
 
 def run_cells(
-    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: Watch = SILENT
+    directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: RunCallbacks = SILENT
 ) -> RunProgress:
     """Run every open cell in a lab. Call from the main thread of the process: it passes signals to the lab.
 

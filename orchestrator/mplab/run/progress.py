@@ -207,7 +207,7 @@ def _ignore(*_: object) -> None:
 
 
 @dataclass(frozen=True)
-class Watch:
+class RunCallbacks:
     """Functions that a run calls as it progresses, in the thread that started it.
 
     They do not delay the cells, but the handling of Ctrl-C: they must return soon. An exception in one ends the run.
@@ -227,5 +227,5 @@ class Watch:
     warning: Callable[[str], None] = _ignore
 
 
-SILENT = Watch()
+SILENT = RunCallbacks()
 """Calls nothing."""

@@ -17,7 +17,7 @@ from mplab.base.errors import GateError, InputError, MplabError
 from mplab.run import host, ready
 from mplab.run.executing import RunResult, execute
 from mplab.run.planning import PlannedRun, load, plan_of
-from mplab.run.progress import SILENT, Watch
+from mplab.run.progress import SILENT, RunCallbacks
 from mplab.run.resuming import changed_files, experiment_as_in
 from mplab.run.run_directory import RUNS, RunDirectory
 
@@ -80,7 +80,7 @@ def reproduce(
     allow_lab: bool = False,
     max_bytes: int = MAX_BYTES,
     runs: Path | str = RUNS,
-    watch: Watch = SILENT,
+    watch: RunCallbacks = SILENT,
     reported: Callable[[Bundle, Rebuilt], None] | None = None,
 ) -> Reproduction:
     """Check a bundle, make its report again from raw data, then run its experiment again and compare the results.
@@ -129,7 +129,7 @@ def plan_again(
     runs: Path = RUNS,
     allow_hooks: bool = False,
     allow_lab: bool = False,
-    watch: Watch = SILENT,
+    watch: RunCallbacks = SILENT,
 ) -> PlannedRun:
     """Plan the experiment of a bundle on this host.
 
@@ -168,14 +168,14 @@ def plan_again(
     return planned
 
 
-def remake_report(bundle: Bundle, *, watch: Watch = SILENT) -> Rebuilt:
+def remake_report(bundle: Bundle, *, watch: RunCallbacks = SILENT) -> Rebuilt:
     """Make the report of a bundle again from its raw data. Raises AnalysisError."""
     git = host.describe_git()
     commit = f"{git.commit}{' with local changes' if git.dirty else ''}" if git.commit else ""
     return rebuild(bundle, versions={**host.describe_versions(), "commit": commit}, progress=watch.analysis)
 
 
-def run_again(bundle: Bundle, planned: PlannedRun, *, watch: Watch = SILENT) -> SecondRun:
+def run_again(bundle: Bundle, planned: PlannedRun, *, watch: RunCallbacks = SILENT) -> SecondRun:
     """Run the experiment of a bundle and compare the results.
 
     Raises:

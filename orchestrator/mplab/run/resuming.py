@@ -15,7 +15,7 @@ from mplab.run import host, ready
 from mplab.run.beginning import held, set_deadline
 from mplab.run.executing import RunResult, conclude, finish, report_page
 from mplab.run.planning import PlannedRun, learn, plan_of
-from mplab.run.progress import SILENT, RunProgress, Watch
+from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 
@@ -36,7 +36,7 @@ def resume(
     allow_hooks: bool = False,
     allow_lab: bool = False,
     ends_by: float | None = None,
-    watch: Watch = SILENT,
+    watch: RunCallbacks = SILENT,
 ) -> RunResult:
     """Continue a run that was interrupted or killed. Complete cells are kept; a complete run gets no new cell.
 
@@ -106,7 +106,7 @@ def _experiment_of(directory: RunDirectory) -> Experiment:
     return experiment
 
 
-def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResult:
+def _complete(directory: RunDirectory, *, report: bool, watch: RunCallbacks) -> RunResult:
     """Return the result of a complete run. Make its report and ``junit.xml`` if they are missing, as after a kill."""
     if not directory.junit_file.is_file() or (report and not report_page(directory.path).is_file()):
         with resource_lock(directory.lock_name, run_id=directory.run_id):
@@ -120,7 +120,7 @@ def _complete(directory: RunDirectory, *, report: bool, watch: Watch) -> RunResu
     return RunResult(directory.path, _progress(directory), summary, resumed=False)
 
 
-def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: Watch) -> int:
+def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, watch: RunCallbacks) -> int:
     """Reopen damaged cells and, with `failed`, those that are not ok; log that the run is resumed.
 
     Returns:
@@ -138,7 +138,7 @@ def _reopen(directory: RunDirectory, *, failed: bool, ends_by: float | None, wat
     return completed
 
 
-def _other_code(directory: RunDirectory, watch: Watch) -> GitRecord | None:
+def _other_code(directory: RunDirectory, watch: RunCallbacks) -> GitRecord | None:
     """Compare this checkout with that at the start of the run. If they differ, warn and return the current one."""
     then, now = directory.read_manifest().git, host.describe_git()
     if (then.commit, then.dirty) == (now.commit, now.dirty):
@@ -158,7 +158,7 @@ def _not_ok(directory: RunDirectory) -> list[str]:
     return [cell for cell, record in directory.complete_cells().items() if record.outcome != "ok"]
 
 
-def _damaged(directory: RunDirectory, watch: Watch) -> list[str]:
+def _damaged(directory: RunDirectory, watch: RunCallbacks) -> list[str]:
     """Return the ids of the plan's damaged cells, which must be run again. Warn of each."""
     problems = directory.damaged_cells()
     planned = [cell.id for cell in directory.read_manifest().plan.cells if cell.id in problems]

@@ -25,9 +25,9 @@ from mplab.lab.catalog import LabCatalog, services_of
 from mplab.lab.driver import LabSettings, phone_driver
 from mplab.lab.protocol import Lab
 from mplab.run.cells import CellRunner, tell_finished
+from mplab.run.control import RunControl
 from mplab.run.ending import ENOUGH, Cut, EndingWatch, IntervalCheck
 from mplab.run.hostrpc import HostClient
-from mplab.run.orders import Orders
 from mplab.run.progress import RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
@@ -135,10 +135,10 @@ class RunLoop:
             self._directory, self._experiment, self._catalog, self._outside, self._instruments, lab, events
         )
         watch = EndingWatch(self._experiment.ending, self._plan, todo, partial(self._look, events), clock=self._clock)
-        with Orders(events, sleep=self._instruments.sleep) as orders:
+        with RunControl(events, sleep=self._instruments.sleep) as control:
             for spec in todo:
-                orders.obey()
-                if (cut := watch.before(spec, orders.ends_by)) is not None:
+                control.wait_while_paused()
+                if (cut := watch.before(spec, control.ends_by)) is not None:
                     return cut
                 began = self._clock()
                 record = runner.run(spec)

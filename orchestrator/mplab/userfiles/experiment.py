@@ -16,11 +16,11 @@ from mplab.format.experiment import (
     ExperimentBase,
     Factor,
     IntervalRule,
-    Scenario,
+    ScenarioRecord,
     TimeOfDay,
-    Transport,
+    TransportRecord,
 )
-from mplab.format.experiment import Experiment as Record
+from mplab.format.experiment import ExperimentRecord as Record
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.names import VIRTUAL_NAME, FileModel, Name, VariableName
@@ -242,9 +242,9 @@ class ScenarioUse:
     files: Mapping[str, bytes] = field(default_factory=dict, hash=False)
     """Files of this checkout that the scenario depends on: path → content."""
 
-    def record(self) -> Scenario:
+    def record(self) -> ScenarioRecord:
         """Return the scenario as in manifest.json: quantities as text with units."""
-        return Scenario(self.label, self.name, self.parameters.model_dump(mode="json"))
+        return ScenarioRecord(self.label, self.name, self.parameters.model_dump(mode="json"))
 
 
 @dataclass(frozen=True)
@@ -265,10 +265,10 @@ class TransportUse:
     sessions: bool = False
     """True if application connections share long-lived connections to the proxy, one per interface."""
 
-    def record(self) -> Transport:
+    def record(self) -> TransportRecord:
         """Return the transport as in manifest.json."""
         options = self.options.model_dump(mode="json") if self.options is not None else {}
-        return Transport(
+        return TransportRecord(
             self.label, self.name, options, self.colour, self.marker, self.title, self.paths, self.sessions
         )
 

@@ -17,7 +17,7 @@ from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.paired import differences, hodges_lehmann, signed_rank_interval
 from mplab.analysis.statistics.summaries import CellValue, Series
 from mplab.analysis.stop_rule import DIFFERENCES, MEDIANS, _width, check_rule, look
-from mplab.format.experiment import IntervalRule, Transport
+from mplab.format.experiment import IntervalRule, TransportRecord
 from tests.unit.analysis.synthetic import Synthetic
 
 Make = Callable[..., Synthetic]
@@ -96,7 +96,7 @@ def test_what_is_missing_is_not_enough(synthetic: Make) -> None:
 
 def test_equal_values_are_enough_and_zeros_are_no_measure() -> None:
     def series(value: float) -> Series:
-        transport = Transport(label="mptcp", name="mptcp")
+        transport = TransportRecord(label="mptcp", name="mptcp")
         return Series(transport, 3, tuple(CellValue("c", n, value, n) for n in range(3)), None)
 
     assert _width("x", 3, Interval(2.0, 2.0), series(2.0)).percent == 0

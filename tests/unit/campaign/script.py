@@ -17,7 +17,7 @@ from mplab.format.cell import Outcome
 from mplab.format.events import EventLog
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import CellFinished, RunFinished, RunPlanned, RunResumed, RunStarted
-from mplab.run.orders import Orders
+from mplab.run.control import RunControl
 
 CELLS = 2
 
@@ -83,9 +83,9 @@ class Script:
             time.sleep(600)
         scripts: dict[str, tuple[Outcome, ...]] = {"bad": ("ok", "failed"), "worst": ("failed", "failed")}
         outcomes = scripts.get(word, ("ok", "ok"))
-        with Orders(events, sleep=lambda _: time.sleep(0.05)) as orders:
+        with RunControl(events, sleep=lambda _: time.sleep(0.05)) as control:
             for number, outcome in enumerate(outcomes, 1):
-                orders.obey()
+                control.wait_while_paused()
                 time.sleep(1.0 if word == "slow" else 0.1)
                 events.append(CellFinished(cell=cell(number).id, outcome=outcome, duration_s=1.0))
                 if word == "die":

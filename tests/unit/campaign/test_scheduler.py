@@ -29,7 +29,7 @@ from mplab.format.campaignevents import (
 from mplab.format.events import EventLog, read_events
 from mplab.format.runevents import RunEvent
 from mplab.run import host
-from mplab.run.orders import order
+from mplab.run.control import request
 from mplab.run.run_directory import new_run_id
 
 SCRIPT = Path(__file__).with_name("script.py")
@@ -215,9 +215,9 @@ def test_a_pause(bench: Bench) -> None:
     def look(state: CampaignState) -> None:
         seen.append(state.phase)
         if state.jobs[0].state == "running" and "paused" not in seen:
-            order(directory.events_file, CampaignPaused())
+            request(directory.events_file, CampaignPaused())
         if seen.count("paused") == 4:
-            order(directory.events_file, CampaignContinued())
+            request(directory.events_file, CampaignContinued())
 
     state = bench.scheduler(directory, look).execute()
     assert state.good

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mplab.base.errors import CheckError, DeviceError, InvalidCellError, StepError
-from mplab.lab.android import AndroidSide, LookPart, PhoneLook
+from mplab.lab.android import AndroidSide, PhoneCheckPart, PhoneLook
 from tests.fakes.bench import CellBench, experiment_text
 from tests.fakes.lab import FakePart, connection_using, trace_of
 from tests.fakes.scenario import CheckingScenario
@@ -277,7 +277,7 @@ class Android(AndroidSide):
 
 def test_a_phone_past_whose_agent_traffic_can_go_makes_its_cell_invalid(bench: CellBench) -> None:
     job: Any = SimpleNamespace(app=None, directory=bench.folder)
-    bench.lab.parts.append(LookPart(Android(), job))
+    bench.lab.parts.append(PhoneCheckPart(Android(), job))
     report = bench.run()
     assert (report.outcome, report.reasons, report.warnings) == ("invalid", [WAY], ["hot"])
     assert (report.phone["ipv6_open"], report.clock_offset_ms) == ("true", 1.5)

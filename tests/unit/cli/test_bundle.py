@@ -105,7 +105,7 @@ def test_a_damaged_bundle_ends_with_2(bundle: Path, tmp_path: Path) -> None:
 
 def test_a_report_is_made_again_from_python(bundle: Path, tmp_path: Path) -> None:
     steps: list[str] = []
-    watch = mplab_run.Watch(analysis=lambda progress: steps.append(progress.step))
+    watch = mplab_run.RunCallbacks(analysis=lambda progress: steps.append(progress.step))
     reproduction = mplab_run.reproduce(bundle, tmp_path / "unpacked", only_report=True, watch=watch)
     reproduction.check()
     assert (reproduction.good, reproduction.report.differences, reproduction.second) == (True, (), None)

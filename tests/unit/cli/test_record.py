@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from mplab.base.hierarchy import Bounds, Node, write_hierarchy
+from mplab.base.hierarchy import Bounds, UiNode, write_hierarchy
 from mplab.cli.main import app
 from mplab.drivers.ui.recording import ways_to
 from mplab.userfiles.app import FILE, load_android_app
@@ -13,12 +13,12 @@ from mplab.userfiles.app import FILE, load_android_app
 BOX = Bounds(0, 0, 100, 100)
 
 
-def node(**fields: str) -> Node:
-    return Node("android.widget.Button", "com.example.app", bounds=BOX, **fields)  # type: ignore[arg-type]
+def node(**fields: str) -> UiNode:
+    return UiNode("android.widget.Button", "com.example.app", bounds=BOX, **fields)  # type: ignore[arg-type]
 
 
 SCREEN = (
-    Node(
+    UiNode(
         "android.widget.FrameLayout",
         "com.example.app",
         bounds=BOX,
@@ -27,7 +27,7 @@ SCREEN = (
             node(resource_id="com.example.app:id/row", text="first"),
             node(resource_id="com.example.app:id/row", text="second"),
             node(resource_id="com.facebook.katana:id/(name removed)", description="Like"),
-            Node("android.widget.EditText", "com.example.app", text="typed", hint="Type", bounds=BOX),
+            UiNode("android.widget.EditText", "com.example.app", text="typed", hint="Type", bounds=BOX),
         ),
     ),
 )

@@ -24,7 +24,7 @@ from mplab.run import concluding, hosting, ready, resuming
 from mplab.run.beginning import begin
 from mplab.run.executing import RunResult
 from mplab.run.planning import plan
-from mplab.run.progress import SILENT, RunProgress, Watch
+from mplab.run.progress import SILENT, RunCallbacks, RunProgress
 from mplab.run.run_directory import RunDirectory
 from mplab.userfiles.experiment import Experiment
 from tests.fakes.eventlines import read_lines
@@ -140,7 +140,9 @@ def test_a_run_that_does_not_get_its_lab_leaves_no_directory(experiment: Path, r
 def test_the_lab_is_free_again_when_the_cells_have_been_run(
     experiment: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run_cells(directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: Watch) -> RunProgress:
+    def run_cells(
+        directory: RunDirectory, experiment: Experiment, locks: ExitStack, *, watch: RunCallbacks
+    ) -> RunProgress:
         with locks:
             assert experiment.name == "tiny"
             assert watch is not SILENT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mplab.base.hierarchy import Node, parse_hierarchy
+from mplab.base.hierarchy import UiNode, parse_hierarchy
 from mplab.device.apps import ready_apps
 from mplab.device.screen import ScriptedScreen, load_script
 
@@ -66,13 +66,13 @@ class Notes:
         self.screen = ScriptedScreen([load_script(path)], clock=self.clock)
         self.screen.start("com.example.notes", "")
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[UiNode]:
         return list(parse_hierarchy(self.screen.current())[0].walk())
 
     def texts(self) -> list[str]:
         return [node.label for node in self.nodes() if node.label]
 
-    def find(self, name: str) -> Node:
+    def find(self, name: str) -> UiNode:
         return next(
             node for node in self.nodes() if name in {node.resource_id.partition("/")[2], node.text, node.description}
         )

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mplab.base.programs import CHECKOUT
 from mplab.format.cell import CellRecord
-from mplab.format.experiment import Experiment
+from mplab.format.experiment import ExperimentRecord
 from mplab.format.hooks import Hooks
 from mplab.format.link import LinkCondition
 from mplab.format.manifest import GitRecord, HostRecord, LabRecord, Manifest
@@ -57,7 +57,7 @@ def test_a_recorded_experiment_is_the_same_experiment(tmp_path: Path) -> None:
         "claims: [{text: t, metric: goodput, transport: mptcp, against: [sptcp-wifi], gain: [1 %, 20 %]}]\n"
     )
     record = load_experiment(file, catalog=catalog()).record()
-    read = TypeAdapter(Experiment).validate_json(json.dumps(json_of(record)))
+    read = TypeAdapter(ExperimentRecord).validate_json(json.dumps(json_of(record)))
     assert json_of(read) == json_of(record)
     assert (read.ending.until, read.hooks, read.claims) == (record.ending.until, record.hooks, record.claims)
     assert record.budgets[0].place
@@ -120,6 +120,6 @@ def test_another_format_is_refused() -> None:
 def test_a_manifest_that_is_made_of_records_keeps_them() -> None:
     lab = LabRecord(kind="virtual", phone="phone-1", paths={"wlan0": "linkem"})
     host, git = HostRecord(kernel="6.1"), GitRecord(commit="abc", dirty=True)
-    manifest = Manifest(run_id="x", experiment=Experiment(name="x"), lab=lab, host=host, git=git)
+    manifest = Manifest(run_id="x", experiment=ExperimentRecord(name="x"), lab=lab, host=host, git=git)
     assert (manifest.lab, manifest.host, manifest.git) == (lab, host, git)
     assert Manifest.model_validate(json_of(manifest)) == manifest

@@ -10,7 +10,7 @@ import pytest
 
 from mplab.base.errors import DeviceError, InvalidCellError
 from mplab.drivers.phone.settings import AndroidPhoneFile
-from mplab.lab.android import AndroidLab, AndroidSide, FilmPart, LookPart, PhoneLook
+from mplab.lab.android import AndroidLab, AndroidSide, FilmPart, PhoneCheckPart, PhoneLook
 from mplab.userfiles.app import AndroidApp
 
 WAY = "one: IPv6 is open: its ip6tables rules are gone; apps may go past the transport"
@@ -84,7 +84,7 @@ def test_a_lab_with_an_android_phone_films_when_its_file_asks_for_it(tmp_path: P
 
 def test_a_look_goes_into_the_report_and_its_log_into_the_cell(tmp_path: Path, observe: Callable[..., None]) -> None:
     side, report = Side(), Report({"name": "one"})
-    part = LookPart(side, Job(tmp_path))
+    part = PhoneCheckPart(side, Job(tmp_path))
     part.start(report, observe)
     assert report == Report({"name": "one", "serial": "A1"}, 12.5, ["hot"])
     part.finish()
@@ -96,7 +96,7 @@ def test_a_way_past_the_agent_makes_the_cell_invalid_and_keeps_the_log(
     tmp_path: Path, observe: Callable[..., None]
 ) -> None:
     side, report = Side(ways=[WAY]), Report()
-    part = LookPart(side, Job(tmp_path))
+    part = PhoneCheckPart(side, Job(tmp_path))
     with pytest.raises(InvalidCellError) as caught:
         part.start(report, observe)
     assert caught.value.reasons == [WAY]
@@ -106,7 +106,7 @@ def test_a_way_past_the_agent_makes_the_cell_invalid_and_keeps_the_log(
 
 def test_a_log_that_was_not_begun_is_not_saved(tmp_path: Path, observe: Callable[..., None]) -> None:
     side = Side(lost="log")
-    part = LookPart(side, Job(tmp_path))
+    part = PhoneCheckPart(side, Job(tmp_path))
     with pytest.raises(DeviceError, match="was lost: log"):
         part.start(Report(), observe)
     part.finish()

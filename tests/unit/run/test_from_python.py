@@ -155,7 +155,7 @@ def test_a_run_gives_its_directory_outcomes_and_progress(desk: Desk, capfd: pyte
 
 def test_events_are_told_as_they_are_appended(desk: Desk) -> None:
     calls: list[Any] = []
-    watch = mplab.run.Watch(
+    watch = mplab.run.RunCallbacks(
         begun=lambda path, complete: calls.append((path, complete)), event=lambda event: calls.append(event.event)
     )
     result = mplab.run.execute(desk.plan(experiment_text()), report=False, run_id="first", watch=watch)
@@ -182,7 +182,7 @@ def test_failed_cells_are_tried_again_when_that_is_asked_for(desk: Desk) -> None
     desk.lab.script.at("scenario.run", NO_BUTTON)
     first = mplab.run.execute(desk.plan(experiment_text(repetitions=2)), report=False)
     begun: list[int] = []
-    watch = mplab.run.Watch(begun=lambda _path, complete: begun.append(complete))
+    watch = mplab.run.RunCallbacks(begun=lambda _path, complete: begun.append(complete))
     again = mplab.run.resume(first.path, failed=True, report=False, watch=watch)
     assert list(again.outcomes.values()) == ["ok", "ok"]
     assert (begun, again.resumed, again.path) == ([1], True, first.path)
@@ -191,12 +191,12 @@ def test_failed_cells_are_tried_again_when_that_is_asked_for(desk: Desk) -> None
 def test_an_interrupted_run_is_resumed(desk: Desk) -> None:
     desk.lab.script.at("scenario.run", None, KeyboardInterrupt())
     paths: list[Path] = []
-    watch = mplab.run.Watch(begun=lambda path, _complete: paths.append(path))
+    watch = mplab.run.RunCallbacks(begun=lambda path, _complete: paths.append(path))
     with pytest.raises(InterruptedRunError, match="stopped after 1 of 3 cells"):
         mplab.run.execute(desk.plan(experiment_text(repetitions=3)), report=False, watch=watch)
     assert len(mplab.run.plan_rest(paths[0]).cells) == 2
     events: list[RunEvent] = []
-    result = mplab.run.resume(paths[0], report=False, watch=mplab.run.Watch(event=events.append))
+    result = mplab.run.resume(paths[0], report=False, watch=mplab.run.RunCallbacks(event=events.append))
     assert list(result.outcomes.values()) == ["ok"] * 3
     assert [event.event for event in events if event.event.startswith("run_")] == [
         "run_planned", "run_started", "run_interrupted", "run_resumed", "run_started", "run_finished",

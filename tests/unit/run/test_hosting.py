@@ -8,7 +8,7 @@ import pytest
 
 from mplab.format.runevents import RunEvent
 from mplab.run import hosting
-from mplab.run.progress import Watch
+from mplab.run.progress import RunCallbacks
 from tests.fakes.bench import catalog_with
 from tests.unit.run.conftest import Planned
 
@@ -28,6 +28,6 @@ def test_events_before_and_after_the_process_inside_are_passed_on(
 
     monkeypatch.setattr(hosting, "_run_inside", inside)
     experiment = run.directory.load_experiment(catalog_with(run.scenario))
-    hosting.run_cells(run.directory, experiment, ExitStack(), watch=Watch(event=events.append))
+    hosting.run_cells(run.directory, experiment, ExitStack(), watch=RunCallbacks(event=events.append))
     assert seen_before == ["run_planned"]
     assert [event.event for event in events] == ["run_planned", "hook_failed"]

@@ -6,7 +6,7 @@ import pytest
 
 from mplab.base.errors import DeviceError, InterruptedRunError, LabNotReadyError, MplabError, StepError
 from mplab.format.runevents import ContinueAsked, PauseAsked
-from mplab.run.orders import order
+from mplab.run.control import request
 from tests.fakes.bench import RunBench
 
 Planned = Callable[..., RunBench]
@@ -195,8 +195,8 @@ def test_a_part_that_breaks_before_the_cells_makes_no_cell(planned: Planned) -> 
 def test_a_run_that_is_told_to_pause_waits_between_two_cells(planned: Planned) -> None:
     run = planned(repetitions=2)
     events = run.directory.events_file
-    run.lab.script.at("scenario.run", lambda: order(events, PauseAsked()))
-    run.lab.script.at("clock.sleep", None, lambda: order(events, ContinueAsked()))
+    run.lab.script.at("scenario.run", lambda: request(events, PauseAsked()))
+    run.lab.script.at("clock.sleep", None, lambda: request(events, ContinueAsked()))
     run.execute()
     assert run.outcomes == ["ok", "ok"]
     pause_events = ["run_paused", "continue_asked", "run_continued"]

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.protocol import Selector
+from mplab.drivers.shaper.protocol import PacketSelector
 from mplab.drivers.shaper.tc.capabilities import parse_capabilities, wanted_for
 from mplab.drivers.shaper.tc.offloads import parse_offloads
 from mplab.drivers.shaper.tc.readback import differences, parse_options, parse_shaped
@@ -88,17 +88,17 @@ def test_a_change_keeps_what_waits_where_it_can() -> None:
 
 
 def test_filters() -> None:
-    by_ip = filter_lines(Selector("wlan0", ip="10.0.0.2"), 1, "u", "d")
+    by_ip = filter_lines(PacketSelector("wlan0", ip="10.0.0.2"), 1, "u", "d")
     assert by_ip == [
         f"filter add dev wlan0 {direction} protocol ip prio 3 u32 "
         f"match ip {end} 10.0.0.2/32 action mirred egress redirect {to}"
         for direction, end, to in (("ingress", "src", "dev u"), ("egress", "dst", "dev d"))
     ]
-    by_mac = filter_lines(Selector("wlan0", mac="02:11:22:33:44:55"), 0, "u", "d")
+    by_mac = filter_lines(PacketSelector("wlan0", mac="02:11:22:33:44:55"), 0, "u", "d")
     assert "protocol ipv6 prio 2 u32 match u32 0x02112233 0xffffffff at -8 match u16 0x4455 0xffff at -4" in by_mac[1]
     assert "egress protocol ip prio 1 u32 match u16 0x0211 0xffff at -14 match u32 0x22334455" in by_mac[2]
-    assert ["match u32 0 0" in line for line in filter_lines(Selector("wlan0"), 0, "u", "d")] == [True] * 4
-    assert "match ip6 src fe80::1/128" in filter_lines(Selector("wlan0", ip="fe80::1"), 0, "u", "d")[0]
+    assert ["match u32 0 0" in line for line in filter_lines(PacketSelector("wlan0"), 0, "u", "d")] == [True] * 4
+    assert "match ip6 src fe80::1/128" in filter_lines(PacketSelector("wlan0", ip="fe80::1"), 0, "u", "d")[0]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_capabilities_and_what_to_install() -> None:
 
 
 def test_on_the_phone_what_leaves_is_up() -> None:
-    lines = filter_lines(Selector("rmnet_data0", at_phone=True), 0, "u", "d", first=50_000)
+    lines = filter_lines(PacketSelector("rmnet_data0", at_phone=True), 0, "u", "d", first=50_000)
     assert [(line.split()[4], line.split()[8], line.split()[-1]) for line in lines] == [
         ("egress", "50000", "u"), ("egress", "50001", "u"), ("ingress", "50000", "d"), ("ingress", "50001", "d"),
     ]  # fmt: skip

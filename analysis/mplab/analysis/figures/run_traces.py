@@ -18,7 +18,7 @@ from mplab.analysis.scores.changes import Change, read_changes
 from mplab.analysis.scores.scoring import read_cell_scores
 from mplab.base.suggest import did_you_mean
 from mplab.format.cell import CellRecord
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.format.link import LinkCondition
 from mplab.format.palette import MARKERS_OF_FIGURES, PALETTE
 
@@ -83,7 +83,7 @@ class Traces:
     """Input of the figures of a run: the tables of its ok cells, and their scores."""
 
     traces: tuple[CellTrace, ...]
-    transports: tuple[Transport, ...]
+    transports: tuple[TransportRecord, ...]
     links: tuple[LinkCondition, ...] = ()
     scored: tuple[Scored, ...] = ()
     """The ok cells, in the order of the experiment."""
@@ -186,7 +186,7 @@ def traces_of(run: Run, cells: Sequence[str] = ()) -> Traces:
 def traces_in(folder: Path) -> Traces:
     """Return the traces in a folder of tables that ``mptrace FILE… -o FOLDER`` wrote."""
     name = folder.resolve().name
-    looks = Transport(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
+    looks = TransportRecord(label=name, name=name, title=name, colour=PALETTE[2], marker=MARKERS_OF_FIGURES[0])
     return Traces((CellTrace(name, "", "", name, Tables(folder)),), (looks,))
 
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.shapes.common import NoDataError
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 
 def by_label(traces: Traces, metric: str) -> pl.DataFrame:
@@ -32,19 +32,19 @@ def several_classes(traces: Traces, metric: str, nothing: str) -> pl.DataFrame:
     return chosen
 
 
-def needs(traces: Traces, wanted: Callable[[Transport], bool], nothing: str) -> None:
+def needs(traces: Traces, wanted: Callable[[TransportRecord], bool], nothing: str) -> None:
     """Raise `NoDataError` with the text ``nothing`` unless ``wanted`` accepts a transport that has scores."""
     there = set(traces.scores["transport"])
     if not any(wanted(transport) for transport in traces.transports if transport.label in there):
         raise NoDataError(nothing)
 
 
-def is_mptcp(transport: Transport) -> bool:
+def is_mptcp(transport: TransportRecord) -> bool:
     """Return whether each connection itself uses several paths, as with Multipath TCP."""
     return not transport.single_path and not transport.sessions
 
 
-def schedules(scheduler: str) -> Callable[[Transport], bool]:
+def schedules(scheduler: str) -> Callable[[TransportRecord], bool]:
     """Return a condition: the transport has sessions that use this scheduler."""
     return lambda transport: transport.sessions and transport.options.get("scheduler") == scheduler
 

@@ -17,7 +17,7 @@ from mplab.analysis.metric import Observation
 from mplab.base.errors import InputError
 from mplab.format.cell import CellRecord, is_cell_id
 from mplab.format.events import END_OF_TIME_S
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.format.manifest import Manifest
 from mplab.format.plan import CellSpec
 from mplab.format.runevents import RunCut, RunEvent, RunFinished, RunPlanned
@@ -71,7 +71,7 @@ class Run:
     """All planned cells in the order of the plan, then cells on disk that are not in the plan."""
 
     @cached_property
-    def transports(self) -> tuple[Transport, ...]:
+    def transports(self) -> tuple[TransportRecord, ...]:
         """Return the transports that have planned cells, in the experiment's order."""
         return self.manifest.transports
 

@@ -10,7 +10,7 @@ from mplab.analysis.statistics.contrast import CONTRAST_FIELDS, Contrast, Contra
 from mplab.analysis.statistics.effects import Interval
 from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
 from mplab.analysis.verdicts.claims import Outcome
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 Table = tuple[Sequence[str], list[tuple[object, ...]]]
 STEMS = ("statistics", "contrasts", "quantiles", "values", "cells", "claims")
@@ -161,8 +161,8 @@ class ContrastRow:
     """A contrast as a row of a folded table; ``cells`` has the text and the note of each of `PAGE_COLUMNS`."""
 
     label: str
-    transport: Transport
-    reference: Transport
+    transport: TransportRecord
+    reference: TransportRecord
     cells: tuple[tuple[str, str], ...]
 
 

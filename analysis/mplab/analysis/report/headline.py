@@ -10,7 +10,7 @@ from mplab.analysis.figures.style import MAX_FACETS
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, SMALL_SAMPLE
 from mplab.analysis.statistics.summaries import Analysis, Group, Series
 from mplab.analysis.text import percent, plural, quantity, signed_share
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 TOO_FEW, UNCLEAR, ALONE = "too few repetitions", "no clear winner", "nothing to compare with"
 
@@ -20,7 +20,7 @@ class HeadlineVerdict:
     """A row of the headline; there is no ``winner`` when no transport was shown to be better."""
 
     label: str
-    winner: Transport | None
+    winner: TransportRecord | None
     sentence: str
     doubt: str = ""
     """Short reason why there is no winner; "" if there is one."""

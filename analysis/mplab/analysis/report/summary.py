@@ -6,7 +6,7 @@ from mplab.analysis.report.data import contrast_content
 from mplab.analysis.report.headline import HeadlineAnswer, answers
 from mplab.analysis.report.view import warnings
 from mplab.analysis.results.reported import FORMAT, Summary, SummaryGroup, SummarySeries
-from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import number, percent, spread
 from mplab.analysis.verdicts.budgets import JudgedLimit, judge_limits, measured_in
 from mplab.analysis.verdicts.claims import Outcome, outcomes
@@ -198,7 +198,7 @@ def _series(series: Series) -> dict[str, object]:
     }
 
 
-def _comparison(comparison: Comparison) -> dict[str, object]:
+def _comparison(comparison: UnpairedComparison) -> dict[str, object]:
     content = asdict(comparison)
     interval = comparison.gain_interval
     content["gain_interval"] = [interval.low, interval.high] if interval else None

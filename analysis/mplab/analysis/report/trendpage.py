@@ -11,7 +11,7 @@ from mplab.analysis.report.htmlpage import page_css, page_environment
 from mplab.analysis.statistics.changepoint import LEVEL
 from mplab.analysis.text import number, percent
 from mplab.analysis.verdicts.trend import History, shifts
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.format.palette import PALETTE
 
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 560.0, 150.0, 14.0, 52.0
@@ -28,7 +28,7 @@ class TrendPanel:
     """Transport, figure, caption."""
 
 
-def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Transport]) -> str:
+def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[TransportRecord]) -> str:
     """Return the page; ``looks`` are the transports of the newest run, for titles and colours."""
     runs = {point.run_id for history in histories for point in history.points}
     return (
@@ -45,7 +45,7 @@ def trend_page(experiment: str, histories: Sequence[History], looks: Sequence[Tr
     )
 
 
-def _panels(histories: Sequence[History], looks: dict[str, Transport]) -> Iterator[TrendPanel]:
+def _panels(histories: Sequence[History], looks: dict[str, TransportRecord]) -> Iterator[TrendPanel]:
     def panel(history: History) -> tuple[str, ...]:
         return (history.scenario, history.link, history.metric.name, history.labels)
 
@@ -118,12 +118,12 @@ def _line(start: tuple[float, float], end: tuple[float, float], colour: str, mor
     return f'<line {ends} stroke="{colour}" {more}/>'
 
 
-def _title(history: History, looks: dict[str, Transport]) -> str:
+def _title(history: History, looks: dict[str, TransportRecord]) -> str:
     look = looks.get(history.transport)
     return look.title if look else history.transport
 
 
-def _colour(history: History, looks: dict[str, Transport]) -> str:
+def _colour(history: History, looks: dict[str, TransportRecord]) -> str:
     look = looks.get(history.transport)
     return look.colour if look else PALETTE[-1]
 

@@ -13,7 +13,7 @@ from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.report.data import ContrastRow, contrast_rows
 from mplab.analysis.statistics.contrast import Contrast
 from mplab.analysis.statistics.effects import MIN_FOR_INTERVAL, Interval
-from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import (
     DASH,
     THIN_SPACE,
@@ -28,7 +28,7 @@ from mplab.analysis.text import (
     spread,
 )
 from mplab.analysis.verdicts.claims import ClaimFinding, Outcome
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.format.link import interface_title
 from mplab.format.runevents import CellRetried
 
@@ -43,7 +43,7 @@ class MetricRow:
     label: str
     rows_of_label: int
     """Number of rows that the table cell of the label spans, in the first of these rows; 0 in the others."""
-    transport: Transport
+    transport: TransportRecord
     best: bool
     n: str
     median: str
@@ -101,8 +101,8 @@ class ClaimRow:
     """A finding of a claim as a row of its table; ``of`` names scenario, link and labels."""
 
     of: str
-    transport: Transport
-    baseline: Transport
+    transport: TransportRecord
+    baseline: TransportRecord
     n: str
     gain: str
     interval: str
@@ -204,7 +204,7 @@ def scenario_lines(run: Run) -> list[tuple[str, str]]:
     ]
 
 
-def transport_lines(run: Run) -> list[tuple[Transport, str]]:
+def transport_lines(run: Run) -> list[tuple[TransportRecord, str]]:
     """Return each transport with its options, or "" without options."""
     return [(t, "; ".join(f"{name} {value}" for name, value in _flat(t.options))) for t in run.transports]
 
@@ -324,7 +324,7 @@ def _limits(interval: Interval | None) -> str:
     return spread(interval.low, interval.high)
 
 
-def _gain(compared: Comparison) -> str:
+def _gain(compared: UnpairedComparison) -> str:
     if compared.gain is None:
         return DASH
     interval = compared.gain_interval

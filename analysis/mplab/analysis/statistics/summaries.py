@@ -24,7 +24,7 @@ from mplab.analysis.statistics.effects import (
     mann_whitney_p,
     seed_of,
 )
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 HEAD_COLUMNS = ("scenario", "link", "metric", "unit", "labels")
 """First columns of the report's CSV files, see `Group.head`."""
@@ -42,7 +42,7 @@ class CellValue:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class UnpairedComparison:
     """A transport compared with the best single path, ``baseline``, without pairing by blocks.
 
     ``difference`` is the difference of the medians, in the metric's unit; ``p`` is that of the Mann-Whitney test. Only
@@ -65,11 +65,11 @@ class Series:
     ``cells`` counts its ok cells, including those without a value.
     """
 
-    transport: Transport
+    transport: TransportRecord
     cells: int
     values: tuple[CellValue, ...]
     description: Description | None
-    comparison: Comparison | None = None
+    comparison: UnpairedComparison | None = None
 
     @property
     def numbers(self) -> list[float]:
@@ -206,7 +206,9 @@ def _one_value_each(scores: CellScores) -> dict[tuple[str, Labels], float]:
     return {key: plain.median(values) for key, values in several.items()}
 
 
-def _series(run: Run, key: _Key, transport: Transport, cells: int, values_of: Mapping[str, list[CellValue]]) -> Series:
+def _series(
+    run: Run, key: _Key, transport: TransportRecord, cells: int, values_of: Mapping[str, list[CellValue]]
+) -> Series:
     values = tuple(sorted(values_of.get(transport.label, []), key=lambda v: (v.repetition, v.cell)))
     if not values:
         return Series(transport, cells, (), None)
@@ -272,7 +274,9 @@ def _best(series: Sequence[Series], metric: Metric) -> Series | None:
     return pick(measured, key=lambda pair: pair[0])[1]
 
 
-def _comparison(series: Series, base: Series, singles: Sequence[Series], metric: Metric, seed: int) -> Comparison:
+def _comparison(
+    series: Series, base: Series, singles: Sequence[Series], metric: Metric, seed: int
+) -> UnpairedComparison:
     medians = [plain.median(single.numbers) for single in singles]
     mine = plain.median(series.numbers)
     value, interval = None, None
@@ -281,7 +285,7 @@ def _comparison(series: Series, base: Series, singles: Sequence[Series], metric:
     if value is not None:
         interval = gain_interval([s.numbers for s in singles], series.numbers, metric.better, seed)
     delta = cliffs_delta(series.numbers, base.numbers)
-    return Comparison(
+    return UnpairedComparison(
         baseline=base.transport.label,
         difference=mine - plain.median(base.numbers),
         gain=value,

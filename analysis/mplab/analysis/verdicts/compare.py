@@ -16,7 +16,7 @@ from mplab.analysis.statistics.contrast import benjamini_hochberg, holm
 from mplab.analysis.statistics.effects import CONFIDENCE, Interval, Sample, cliffs_delta
 from mplab.analysis.statistics.power import LEVEL, needed_each
 from mplab.analysis.statistics.unpaired import rank_sum_test, shift, shift_interval
-from mplab.format.experiment import Experiment
+from mplab.format.experiment import ExperimentRecord
 
 Verdict: TypeAlias = Literal["better", "worse", "different", "no difference seen", "too few", "gone", "new"]
 Correction: TypeAlias = Literal["holm", "bh", "none"]
@@ -276,7 +276,7 @@ def _differences(baseline: Sequence[Run], run: Run) -> Iterator[str]:
         yield f"{name} differs from {', '.join(runs)}"
 
 
-def _asked(experiment: Experiment) -> dict[str, object]:
+def _asked(experiment: ExperimentRecord) -> dict[str, object]:
     settings: dict[str, object] = {"congestion control": experiment.congestion_control}
     for scenario in experiment.scenarios:
         settings[f"scenario {scenario.label}"] = (scenario.name, _plain(scenario.parameters))

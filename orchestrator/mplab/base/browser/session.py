@@ -24,7 +24,7 @@ class SessionError(Exception):
     """A command failed, or the browser has ended."""
 
 
-class Session:
+class BrowserSession:
     """One session with a browser or a page.
 
     Args:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mplab.base.browser import Event
-from mplab.base.browser.session import CONNECT_TIMEOUT_S, Answer, Session, SessionError
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, Answer, BrowserSession, SessionError
 from mplab.base.errors import StepError
 from mplab.base.polling import wait_until
 
@@ -62,7 +62,7 @@ class DevTools:
         if not address:
             raise StepError(f"{self.device}: DevTools: somebody else debugs the page: close what does")
         try:
-            session = Session(f"ws://{_HOST}{urlsplit(address).path}", self.connect())
+            session = BrowserSession(f"ws://{_HOST}{urlsplit(address).path}", self.connect())
         except (OSError, SessionError) as error:
             raise StepError(f"{self.device}: DevTools: {error}") from error
         with session:
@@ -94,7 +94,7 @@ class Tab:
         session: DevTools session with the page.
     """
 
-    def __init__(self, device: str, session: Session) -> None:
+    def __init__(self, device: str, session: BrowserSession) -> None:
         self._device = device
         self._session = session
         with self._step("beginning"):

@@ -7,7 +7,7 @@ from typing import Protocol
 from mplab.base.machine import MachineProcess
 
 
-class Host(Protocol):
+class OriginHost(Protocol):
     """Machine on which the servers run: a node of the lab in which 10.65.0.0/16 is local."""
 
     def spawn(self, argv: Sequence[str], *, log: Path) -> MachineProcess:

@@ -13,7 +13,7 @@ from mplab.base.errors import DeviceError, check_each, last_words
 from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT, DNSMASQ, MPFLEX, NGINX
-from mplab.drivers.origin import Host
+from mplab.drivers.origin import OriginHost
 from mplab.drivers.origin.cache import build_files, build_sites
 from mplab.drivers.origin.certificates import VALID_FOR, LabAuthority
 from mplab.drivers.origin.config import ACCESS_LOG, ERROR_LOG, dnsmasq_conf, nginx_argv, nginx_conf
@@ -70,7 +70,7 @@ class Origin:
         self._installed = installed
         self._valid_for = valid_for
         self._upstream = upstream
-        self._host: Host
+        self._host: OriginHost
         self._logs: Path
         self._running: dict[str, tuple[MachineProcess, Path]] = {}
         self._authority: LabAuthority | None = None
@@ -152,7 +152,7 @@ class Origin:
             "dnsmasq": [commands["dnsmasq"][0], "--test", commands["dnsmasq"][-1]],
         }
 
-    def start(self, host: Host, logs: Path) -> None:
+    def start(self, host: OriginHost, logs: Path) -> None:
         """Start all servers and wait until they listen.
 
         Raises:

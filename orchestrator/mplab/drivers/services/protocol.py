@@ -11,11 +11,11 @@ from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import CommandResult
 from mplab.base.plugins import SERVICES
 from mplab.base.programs import CURL, Program
-from mplab.drivers.origin import Host as OriginHost
+from mplab.drivers.origin import OriginHost
 from mplab.drivers.origin.certificates import Authority
 
 
-class Host(OriginHost, Protocol):
+class ServiceHost(OriginHost, Protocol):
     """Machine where services run: a node of the lab in which the addresses of all services are local."""
 
     def run(
@@ -39,7 +39,7 @@ class ServiceContext:
     directory: Path
     cache: Path
     authority: Authority
-    host: Host
+    host: ServiceHost
     installed: Installed = LOCAL
 
 

@@ -12,7 +12,7 @@ from mplab.base.installed import LOCAL, Installed
 from mplab.base.machine import MachineProcess
 from mplab.base.programs import CHECKOUT
 from mplab.drivers.origin.certificates import Authority, LabAuthority
-from mplab.drivers.services.protocol import Host, Service, ServiceContext
+from mplab.drivers.services.protocol import Service, ServiceContext, ServiceHost
 
 CACHE_DIR = CHECKOUT / "build" / "services"
 """Folder for generated content that is kept between labs."""
@@ -64,7 +64,7 @@ class RunningServices:
         services: Sequence[Service],
         *,
         directory: Path,
-        host: Host,
+        host: ServiceHost,
         cache: Path = CACHE_DIR,
         installed: Installed = LOCAL,
     ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Required, TypedDict
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.protocol import HeldMachine, PathMeasurement, Selector
+from mplab.drivers.shaper.protocol import HeldMachine, PacketSelector, PathMeasurement
 from mplab.format.path import OPEN, PathCondition
 from mplab.userfiles.labuse import NOT_SHAPED
 from mplab.userfiles.machines import AttachedPath
@@ -41,9 +41,9 @@ class AttachedShaper:
     def __init__(self, phone: str, paths: Iterable[tuple[AttachedPath, HeldMachine]], prober: Prober) -> None:
         self._phone = phone
         self._prober = prober
-        self._machines: dict[str, tuple[HeldMachine, Selector]] = {}
+        self._machines: dict[str, tuple[HeldMachine, PacketSelector]] = {}
         for path, machine in paths:
-            selector = Selector(path.at, mac=path.mac, ip=path.ip, at_phone=path.at_phone)
+            selector = PacketSelector(path.at, mac=path.mac, ip=path.ip, at_phone=path.at_phone)
             self._machines[path.interface] = (machine, selector)
         self.kind = ", ".join(sorted({machine.method for machine in self._held()}))
 

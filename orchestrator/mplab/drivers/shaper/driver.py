@@ -5,7 +5,7 @@ are four base classes. To *hold* a machine means that no other process can shape
 
 * `MachineDriver`: a machine with an entry in the lab file that this host can reach (a router, a server, a phone).
 * `InsideDriver`: a machine that a virtual lab boots in its own namespaces.
-* `PhoneDriver`: a phone that shapes its own paths; the commands use the connection of the run.
+* `PhoneShaperDriver`: a phone that shapes its own paths; the commands use the connection of the run.
 * `EmulatorDriver`: the link emulator of the virtual lab.
 
 Reading a lab file imports the module `driver`. The module therefore imports slow modules only when they are used.
@@ -196,7 +196,7 @@ class InsideDriver(EntryDriver[Settings]):
         """
 
 
-class PhoneDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
+class PhoneShaperDriver(ShaperDriver, Generic[Settings, DrivenPhone]):
     """A kind of phone that shapes its own paths during a run.
 
     The shaper driver has the same name as the driver of the phone.
@@ -262,7 +262,7 @@ DRIVERS = Drivers(SHAPERS, ShaperDriver)
 _ENTRIES = Drivers(SHAPERS, EntryDriver)  # type: ignore[type-abstract]
 _MACHINES = Drivers(SHAPERS, MachineDriver)  # type: ignore[type-abstract]
 _INSIDE = Drivers(SHAPERS, InsideDriver)  # type: ignore[type-abstract]
-_PHONES = Drivers(SHAPERS, PhoneDriver)  # type: ignore[type-abstract]
+_PHONES = Drivers(SHAPERS, PhoneShaperDriver)  # type: ignore[type-abstract]
 _EMULATORS = Drivers(SHAPERS, EmulatorDriver)  # type: ignore[type-abstract]
 
 
@@ -286,7 +286,7 @@ def inside_driver_of(machine: ShapingMachine[Settings]) -> InsideDriver[Settings
     return _INSIDE.load(machine.kind)
 
 
-def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneDriver[Settings, Any]:
+def phone_driver_of(machine: ShapingMachine[Settings]) -> PhoneShaperDriver[Settings, Any]:
     """Return the driver of a machine in `LabFile.by_itself`. Raises as `Drivers.load` does."""
     return _PHONES.load(machine.kind)
 

@@ -99,7 +99,7 @@ class Emulator(Shaper, Protocol):
 
 
 @dataclass(frozen=True)
-class Selector:
+class PacketSelector:
     """Packets to shape at an interface: those of one address, or all packets.
 
     Attributes:
@@ -136,7 +136,9 @@ class PathState(TypedDict):
 class PathShaping(Protocol):
     """Applies conditions to paths on a held machine; see `HeldMachine`."""
 
-    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+    def shape(
+        self, key: str, selector: PacketSelector, *, up: Direction, down: Direction, seed: int | None = None
+    ) -> None:
         """Apply a condition to one phone's path, completely or not at all, and verify it by reading it back.
 
         Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from mplab.base.errors import StepError
-from mplab.base.hierarchy import Node, parse_hierarchy
+from mplab.base.hierarchy import UiNode, parse_hierarchy
 from mplab.drivers.ui.dialogs import Dialog
 from mplab.drivers.ui.evidence import keep_step
 from mplab.drivers.ui.matching import find_node, package_of, selector_name, title_of
@@ -221,10 +221,10 @@ class AndroidUi:
             raise StepError(f"{self._automation.device}: {problem}")
         return AppState(0, 0, 0, 0, 0)
 
-    def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> Node:
-        matches: list[Node] = []
+    def _find(self, selector: Selector, timeout_s: float, *, enabled: bool = False) -> UiNode:
+        matches: list[UiNode] = []
 
-        def there(windows: Sequence[Node]) -> bool:
+        def there(windows: Sequence[UiNode]) -> bool:
             node = find_node(windows, selector)
             matches[:] = [node] if node else []
             return node is not None and (not enabled or "enabled" in node.flags)
@@ -233,7 +233,7 @@ class AndroidUi:
         return matches[0]
 
     def _until(
-        self, holds: Callable[[Sequence[Node]], bool], timeout_s: float, problem: str | Callable[[], str]
+        self, holds: Callable[[Sequence[UiNode]], bool], timeout_s: float, problem: str | Callable[[], str]
     ) -> None:
         deadline = time.monotonic() + timeout_s
         while True:
@@ -246,13 +246,13 @@ class AndroidUi:
             if not self.close_dialog(windows):
                 time.sleep(_POLL_S)
 
-    def _windows(self) -> Sequence[Node]:
+    def _windows(self) -> Sequence[UiNode]:
         try:
             return parse_hierarchy(self._automation.hierarchy())
         except ValueError as error:
             raise AutomationError(str(error)) from error
 
-    def close_dialog(self, windows: Sequence[Node]) -> bool:
+    def close_dialog(self, windows: Sequence[UiNode]) -> bool:
         """Close a known dialog if one is in front; return True if a dialog was closed."""
         for dialog in self._settings.dialogs:
             button = dialog.way_out(windows)
@@ -262,7 +262,7 @@ class AndroidUi:
                 return True
         return False
 
-    def _stranger(self, windows: Sequence[Node]) -> str:
+    def _stranger(self, windows: Sequence[UiNode]) -> str:
         """Return a remark for messages about a foreign app or dialog in front."""
         package = package_of(windows)
         dialog = any(node.resource_id == "android:id/alertTitle" for window in windows for node in window.walk())
@@ -283,5 +283,5 @@ class AndroidUi:
         raise StepError(f"{self._automation.device}: {action}: {error}{remark}") from error
 
 
-def _has_focus(windows: Sequence[Node]) -> bool:
+def _has_focus(windows: Sequence[UiNode]) -> bool:
     return any("focused" in node.flags for window in windows for node in window.walk())

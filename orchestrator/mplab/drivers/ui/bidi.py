@@ -2,13 +2,13 @@
 
 import socket
 
-from mplab.base.browser.session import CONNECT_TIMEOUT_S, Session, SessionError
+from mplab.base.browser.session import CONNECT_TIMEOUT_S, BrowserSession, SessionError
 from mplab.base.kernel import socket_in
 
 _HOST = "127.0.0.1"
 
 
-class BidiSession(Session):
+class BidiSession(BrowserSession):
     """One BiDi session.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.base.programs import SCENARIOS_DIR
 from mplab.drivers.ui.matching import find_node, package_of
 from mplab.format.selector import Selector
@@ -58,7 +58,7 @@ class Dialog:
     when: tuple[Selector, ...]
     tap: Selector
 
-    def way_out(self, windows: Sequence[Node]) -> Node | None:
+    def way_out(self, windows: Sequence[UiNode]) -> UiNode | None:
         """Return the element to tap when this dialog is in front, otherwise None."""
         if self.packages and package_of(windows) not in self.packages:
             return None

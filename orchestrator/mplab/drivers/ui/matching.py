@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 
 from mplab.base.errors import StepError
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.format.selector import Selector
 
 
-def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
+def find_node(windows: Sequence[UiNode], selector: Selector) -> UiNode | None:
     """Return the first element that matches, or None.
 
     The alternatives of the selector are tried in order. An ``id`` without a package (``fab``) matches in any package.
@@ -25,7 +25,7 @@ def find_node(windows: Sequence[Node], selector: Selector) -> Node | None:
     return None
 
 
-def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
+def find_nodes(windows: Sequence[UiNode], selector: Selector) -> list[UiNode]:
     """Return all elements that match any alternative of the selector, in document order.
 
     Raises:
@@ -35,7 +35,7 @@ def find_nodes(windows: Sequence[Node], selector: Selector) -> list[Node]:
     return [node for node in nodes if any(_is(node, alternative) for alternative in selector.alternatives)]
 
 
-def _is(node: Node, way: Selector) -> bool:
+def _is(node: UiNode, way: Selector) -> bool:
     match way.by:
         case "id":
             return way.value in {node.resource_id, node.resource_id.partition(":id/")[2]}
@@ -51,7 +51,7 @@ def _is(node: Node, way: Selector) -> bool:
             )
 
 
-def title_of(windows: Sequence[Node]) -> str:
+def title_of(windows: Sequence[UiNode]) -> str:
     """Return a title of the window in front, for messages: that of a dialog or, without a dialog, the first texts."""
     nodes = [node for window in windows for node in window.walk()]
     titles = [node.text for node in nodes if node.resource_id in {"android:id/alertTitle", "android:id/message"}]
@@ -59,7 +59,7 @@ def title_of(windows: Sequence[Node]) -> str:
     return " / ".join(text for text in texts[:3] if text)
 
 
-def package_of(windows: Sequence[Node]) -> str:
+def package_of(windows: Sequence[UiNode]) -> str:
     """Return the package of the window in front; "" when no window is shown."""
     packages = [node.package for window in windows for node in window.walk() if node.package]
     return packages[0] if packages else ""

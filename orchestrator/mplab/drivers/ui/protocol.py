@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mplab.base.browser import Event
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.format.selector import Selector
 
 
@@ -106,7 +106,7 @@ class BrowserUi(Ui, Instrumented, Protocol):
 class AppUi(Ui, Protocol):
     """An app on Android."""
 
-    def close_dialog(self, windows: Sequence[Node]) -> bool:
+    def close_dialog(self, windows: Sequence[UiNode]) -> bool:
         """Close a known dialog if `windows` shows one in front; return True if a dialog was closed."""
 
 

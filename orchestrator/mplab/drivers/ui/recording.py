@@ -6,7 +6,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.drivers.ui.matching import package_of
 from mplab.format.selector import Selector
 
@@ -15,13 +15,13 @@ _GENERIC = ("android:id/content", "android:id/button1", "android:id/button2")
 """Ids that many elements of many apps share."""
 
 
-def candidates(windows: Sequence[Node]) -> list[Node]:
+def candidates(windows: Sequence[UiNode]) -> list[UiNode]:
     """Return the elements that a selector can find, from top to bottom and left to right."""
     nodes = [node for window in windows for node in window.walk() if node.bounds.area and ways_to(node, windows)]
     return sorted(nodes, key=lambda node: (node.bounds.top, node.bounds.left))
 
 
-def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
+def ways_to(node: UiNode, windows: Sequence[UiNode]) -> tuple[Selector, ...]:
     """Return selectors for which `node` is the first match: by id, description and text, in this order.
 
     An id is the most durable selector; texts change with the language. Ids that many apps share, or that the app's
@@ -39,7 +39,7 @@ def ways_to(node: Node, windows: Sequence[Node]) -> tuple[Selector, ...]:
     return tuple(ways)
 
 
-def described(node: Node) -> str:
+def described(node: UiNode) -> str:
     """Describe an element for users: ``Button 'Upload' #fab [880,1960][1040,2120]``."""
     kind = node.kind.rpartition(".")[2]
     label = f" {node.label!r}" if node.label else ""
@@ -48,7 +48,7 @@ def described(node: Node) -> str:
 
 
 def section(
-    app: str, windows: Sequence[Node], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
+    app: str, windows: Sequence[UiNode], named: Mapping[str, tuple[Selector, ...]], *, version: str, seen: str
 ) -> str:
     """Return the section of an Android app for an ``app.yaml``.
 
@@ -106,6 +106,6 @@ def _dump(yaml: YAML, document: Mapping[str, Any]) -> str:
     return target.getvalue()
 
 
-def _first(nodes: Sequence[Node], attribute: str, node: Node) -> bool:
+def _first(nodes: Sequence[UiNode], attribute: str, node: UiNode) -> bool:
     """Return True if `node` is the first of `nodes` with its value of `attribute`, so that a selector finds it."""
     return next((other for other in nodes if getattr(other, attribute) == getattr(node, attribute)), None) is node

@@ -4,13 +4,13 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.device.screen.hands import Hands
 from mplab.device.screen.locators import Path, at, locate
 
 ELEMENT_KEY = "element-6066-11e4-a52e-4f735466cecf"
 """Key of an element's reference (WebDriver, section 11)."""
-ATTRIBUTES: Mapping[str, Callable[[Node], str]] = {
+ATTRIBUTES: Mapping[str, Callable[[UiNode], str]] = {
     "text": lambda node: node.text,
     "name": lambda node: node.description or node.text,
     "content-desc": lambda node: node.description,
@@ -70,7 +70,7 @@ class Elements:
         scope = at(windows, base)
         return [self._reference((*base, *path)) for path in locate(scope.children if scope else (), strategy, selector)]
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> UiNode:
         """Return the element of a reference, as it is shown now.
 
         Raises:

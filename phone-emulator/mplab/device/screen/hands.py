@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mplab.base.hierarchy import Bounds, Node
+from mplab.base.hierarchy import Bounds, UiNode
 from mplab.device.screen.scripted import ScriptedScreen
 
 LONG_TAP_MS = 500
@@ -53,7 +53,7 @@ class Hands:
         self.clipboard: str | None = None
         self._touched: list[tuple[int, int]] = []
 
-    def windows(self) -> tuple[Node, ...]:
+    def windows(self) -> tuple[UiNode, ...]:
         """Return the windows on the screen."""
         return self.screen.windows()
 
@@ -61,7 +61,7 @@ class Hands:
         """Return the toast on the screen, or ""."""
         return self.screen.toast()
 
-    def tap(self, node: Node) -> None:
+    def tap(self, node: UiNode) -> None:
         """Tap the centre of an element."""
         self.screen.tap(*node.bounds.center)
 
@@ -76,7 +76,7 @@ class Hands:
         else:
             self.screen.tap(x, y)
 
-    def clear(self, node: Node) -> None:
+    def clear(self, node: UiNode) -> None:
         """Empty a field: focus it, then press DEL for each character."""
         if "focused" not in node.flags:
             self.tap(node)
@@ -84,7 +84,7 @@ class Hands:
         for _ in shown:
             self.screen.key("DEL")
 
-    def set_text(self, node: Node, text: str) -> None:
+    def set_text(self, node: UiNode, text: str) -> None:
         """Replace the text of a field."""
         self.clear(node)
         self.screen.text(text)
@@ -95,7 +95,7 @@ class Hands:
             if "focused" in node.flags:
                 self.clear(node)
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[UiNode]:
         """Return all elements on the screen."""
         return [node for window in self.windows() for node in window.walk()]
 

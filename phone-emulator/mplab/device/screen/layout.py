@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 
-from mplab.base.hierarchy import Bounds, Node
+from mplab.base.hierarchy import Bounds, UiNode
 from mplab.device.screen.script import Condition, Widget
 
 Item = MutableMapping[str, str]
@@ -80,14 +80,14 @@ class Painter:
     scrolled: MutableMapping[Place, Scrolled]
     layout: Layout = field(default_factory=Layout)
 
-    def draw(self, widgets: Iterable[Widget], box: Bounds, place: Place) -> tuple[Node, ...]:
+    def draw(self, widgets: Iterable[Widget], box: Bounds, place: Place) -> tuple[UiNode, ...]:
         """Draw widgets below each other in a box."""
         return self._column(widgets, box, box, place, None)[0]
 
     def _column(
         self, widgets: Iterable[Widget], box: Bounds, clip: Bounds, place: Place, item: Item | None
-    ) -> tuple[tuple[Node, ...], int]:
-        nodes: list[Node] = []
+    ) -> tuple[tuple[UiNode, ...], int]:
+        nodes: list[UiNode] = []
         top = box.top
         for widget, where, entry in self._there(widgets, place, item):
             space = Bounds(box.left, top, box.right, max(top, box.bottom))
@@ -99,7 +99,7 @@ class Painter:
 
     def _row(
         self, widgets: Iterable[Widget], box: Bounds, clip: Bounds, place: Place, item: Item | None
-    ) -> tuple[tuple[Node, ...], int]:
+    ) -> tuple[tuple[UiNode, ...], int]:
         there = list(self._there(widgets, place, item))
         if not there:
             return (), box.top
@@ -122,7 +122,7 @@ class Painter:
 
     def _widget(
         self, widget: Widget, space: Bounds, clip: Bounds, place: Place, item: Item | None
-    ) -> tuple[Node | None, int]:
+    ) -> tuple[UiNode | None, int]:
         """Draw a widget at the top of `space`. Return its element (None: not in `clip`) and its lower edge, pixels."""
         box = Bounds(*widget.bounds) if widget.bounds else space
         enabled = widget.enabled if isinstance(widget.enabled, bool) else self.holds(widget.enabled, item)
@@ -150,7 +150,7 @@ class Painter:
 
     def _scroller(
         self, widget: Widget, box: Bounds, clip: Bounds, place: Place, item: Item | None
-    ) -> tuple[tuple[Node, ...], int]:
+    ) -> tuple[tuple[UiNode, ...], int]:
         bottom = box.top + widget.height if widget.height is not None else box.bottom
         window = Bounds(box.left, box.top, box.right, bottom).within(clip)
         scrolled = self.scrolled.setdefault(place, Scrolled())
@@ -169,8 +169,8 @@ class Painter:
         *,
         enabled: bool,
         touchable: bool,
-        children: tuple[Node, ...],
-    ) -> Node:
+        children: tuple[UiNode, ...],
+    ) -> UiNode:
         hint = self.fill(widget.hint, item)
         text = self.fill(widget.text, item)
         if widget.input is not None:
@@ -189,7 +189,7 @@ class Painter:
             "password": widget.password,
             "selected": selected,
         }
-        return Node(
+        return UiNode(
             kind=class_name(widget.kind),
             package=self.package,
             resource_id=resource_id(widget.id, self.package),

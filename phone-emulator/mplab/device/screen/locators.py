@@ -6,7 +6,7 @@ from typing import Any
 
 from lxml import etree
 
-from mplab.base.hierarchy import Node, write_hierarchy
+from mplab.base.hierarchy import UiNode, write_hierarchy
 from mplab.device.screen.uiselector import find
 
 Path = tuple[int, ...]
@@ -19,7 +19,7 @@ class WrongSelectorError(ValueError):
     """An invalid selector."""
 
 
-def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
+def locate(windows: Sequence[UiNode], strategy: str, selector: str) -> list[Path]:
     """Return the elements that a selector finds, in document order.
 
     Raises:
@@ -42,7 +42,7 @@ def locate(windows: Sequence[Node], strategy: str, selector: str) -> list[Path]:
         raise WrongSelectorError(str(error)) from error
 
 
-def at(windows: Sequence[Node], path: Path) -> Node | None:
+def at(windows: Sequence[UiNode], path: Path) -> UiNode | None:
     """Return the element at a position of the tree, or None."""
     nodes, node = windows, None
     for index in path:
@@ -79,7 +79,7 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def _by_xpath(windows: Sequence[Node], selector: str) -> list[Path]:
+def _by_xpath(windows: Sequence[UiNode], selector: str) -> list[Path]:
     root = etree.fromstring(write_hierarchy(tuple(windows), by_class=True).encode())
     try:
         matches = root.xpath(selector)
@@ -98,10 +98,10 @@ def _path_of(element: Any, root: Any) -> Path:  # noqa: ANN401 - lxml has no typ
     return tuple(path)
 
 
-def _paths(windows: Sequence[Node]) -> dict[int, Path]:
+def _paths(windows: Sequence[UiNode]) -> dict[int, Path]:
     paths: dict[int, Path] = {}
 
-    def visit(nodes: Sequence[Node], base: Path) -> None:
+    def visit(nodes: Sequence[UiNode], base: Path) -> None:
         for index, node in enumerate(nodes):
             paths[id(node)] = (*base, index)
             visit(node.children, paths[id(node)])

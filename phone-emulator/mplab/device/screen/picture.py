@@ -5,13 +5,13 @@ from functools import cache
 
 from PIL import Image, ImageDraw, ImageFont
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 
 _BACKGROUND, _INK, _LINE, _TOUCHABLE = "#fafafa", "#1a1a1a", "#c8c8c8", "#dbe7fb"
 _TEXT_PIXELS = 36
 
 
-def draw(windows: tuple[Node, ...]) -> Image.Image:
+def draw(windows: tuple[UiNode, ...]) -> Image.Image:
     """Draw elements as rectangles (clickable ones coloured) with texts or, in brackets, descriptions."""
     bounds = windows[0].bounds if windows else None
     width, height = (max(1, bounds.right), max(1, bounds.bottom)) if bounds else (1080, 2340)
@@ -33,7 +33,7 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(_TEXT_PIXELS)
 
 
-def encoded(windows: tuple[Node, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:
+def encoded(windows: tuple[UiNode, ...], kind: str = "PNG", *, scale: float = 1.0, quality: int = 80) -> bytes:
     """Return the picture as PNG or JPEG.
 
     Args:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mplab.base.hierarchy import Bounds, Node
+from mplab.base.hierarchy import Bounds, UiNode
 from mplab.device.screen.layout import Item, Layout, Painter, Place, Scrolled, holds
 from mplab.device.screen.script import (
     CACERT,
@@ -135,7 +135,7 @@ class RunningApp:
         if self.toast and now >= self._toast_until:
             self.toast = ""
 
-    def draw(self, box: Bounds) -> tuple[Node, ...]:
+    def draw(self, box: Bounds) -> tuple[UiNode, ...]:
         """Return the elements. Touches refer to this drawing until the next one."""
         painter = Painter(
             package=self.package,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mplab.base.hierarchy import Bounds, Node, write_hierarchy
+from mplab.base.hierarchy import Bounds, UiNode, write_hierarchy
 from mplab.device.screen.protocol import InstalledPackage
 from mplab.device.screen.running import RunningApp
 from mplab.device.screen.script import VIEW, AppScript
@@ -71,15 +71,15 @@ class ScriptedScreen:
         """Return the hierarchy in the format of ``uiautomator dump``."""
         return write_hierarchy(self.windows())
 
-    def windows(self) -> tuple[Node, ...]:
+    def windows(self) -> tuple[UiNode, ...]:
         """Return the elements on the screen."""
         app = self._app()
         screen = Bounds(0, 0, self.width, self.height)
         inner = Bounds(0, STATUS_BAR, self.width, self.height - NAVIGATION_BAR)
         children = app.draw(inner) if app else self._icons()
         package = app.package if app else LAUNCHER
-        content = Node("android.widget.FrameLayout", package, "android:id/content", bounds=inner, children=children)
-        return (Node("android.widget.FrameLayout", package, bounds=screen, children=(content,)),)
+        content = UiNode("android.widget.FrameLayout", package, "android:id/content", bounds=inner, children=children)
+        return (UiNode("android.widget.FrameLayout", package, bounds=screen, children=(content,)),)
 
     def focus(self) -> tuple[str, str]:
         """Return package and activity in front."""
@@ -214,7 +214,7 @@ class ScriptedScreen:
     def _launchable(self) -> list[AppScript]:
         return [script for script in self._scripts.values() if script.launcher]
 
-    def _icons(self) -> tuple[Node, ...]:
+    def _icons(self) -> tuple[UiNode, ...]:
         columns = max(1, self.width // _ICON)
         nodes = []
         for number, script in enumerate(self._launchable()):
@@ -222,7 +222,7 @@ class ScriptedScreen:
             bounds = Bounds(left, top, left + _ICON, top + _ICON)
             flags = frozenset({"enabled", "clickable", "focusable", "long-clickable"})
             nodes.append(
-                Node("android.widget.TextView", LAUNCHER, "", script.title, script.title, bounds=bounds, flags=flags)
+                UiNode("android.widget.TextView", LAUNCHER, "", script.title, script.title, bounds=bounds, flags=flags)
             )
         return tuple(nodes)
 

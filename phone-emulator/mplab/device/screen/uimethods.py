@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mplab.base.hierarchy import Bounds, Node, write_hierarchy
+from mplab.base.hierarchy import Bounds, UiNode, write_hierarchy
 from mplab.device.android.model import PhoneModel
 from mplab.device.screen.hands import LONG_TAP_MS, Hands
 from mplab.device.screen.picture import encoded
@@ -247,7 +247,7 @@ class Methods:
                 break
         return True
 
-    def _find(self, selector: Reference) -> list[Node]:
+    def _find(self, selector: Reference) -> list[UiNode]:
         if not isinstance(selector, str):
             return find(self._hands.windows(), selector)
         if selector not in self._objects:
@@ -256,7 +256,7 @@ class Methods:
         children = [node for parent in self._find(container) for node in find(parent.children, child)]
         return children if number is None else children[number : number + 1]
 
-    def _one(self, selector: Reference) -> Node:
+    def _one(self, selector: Reference) -> UiNode:
         nodes = self._find(selector)
         if not nodes:
             raise ObjectNotFoundError(json.dumps(selector))
@@ -290,7 +290,7 @@ def _snake(name: str) -> str:
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name)
 
 
-def cut(node: Node, depth: int) -> Node:
+def cut(node: UiNode, depth: int) -> UiNode:
     """Return an element with at most `depth` levels."""
     return replace(node, children=tuple(cut(child, depth - 1) for child in node.children) if depth > 1 else ())
 
@@ -299,7 +299,7 @@ def _corners(bounds: Bounds) -> dict[str, int]:
     return {"bottom": bounds.bottom, "left": bounds.left, "right": bounds.right, "top": bounds.top}
 
 
-def info(node: Node) -> dict[str, object]:
+def info(node: UiNode) -> dict[str, object]:
     """Return an element as the answer of ``objInfo``."""
     flags = ("checkable", "checked", "clickable", "enabled", "focusable", "focused", "scrollable", "selected")
     return {

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 
-_TEXTS: Mapping[str, Callable[[Node], str]] = {
+_TEXTS: Mapping[str, Callable[[UiNode], str]] = {
     "text": lambda node: node.text,
     "description": lambda node: node.description,
     "className": lambda node: node.kind,
@@ -36,7 +36,7 @@ _OTHERS = {"mask", "childOrSibling", "childOrSiblingSelector", "index", "instanc
 Selector = Mapping[str, Any]
 
 
-def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
+def find(windows: Sequence[UiNode], selector: Selector) -> list[UiNode]:
     """Return the elements that a selector matches, in document order.
 
     Raises:
@@ -52,7 +52,7 @@ def find(windows: Sequence[Node], selector: Selector) -> list[Node]:
     return selected
 
 
-def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[Node]:
+def _scope(node: UiNode, relation: str, parents: Mapping[int, UiNode]) -> Sequence[UiNode]:
     """Return the elements in which a relation of UiSelector, ``child`` or ``sibling``, searches."""
     if relation == "child":
         return node.children
@@ -60,17 +60,17 @@ def _scope(node: Node, relation: str, parents: Mapping[int, Node]) -> Sequence[N
     return parent.children if parent else ()
 
 
-def _matching(roots: Sequence[Node], selector: Selector, parents: Mapping[int, Node]) -> list[Node]:
+def _matching(roots: Sequence[UiNode], selector: Selector, parents: Mapping[int, UiNode]) -> list[UiNode]:
     tests = [_test(key, value, parents) for key, value in selector.items() if key not in _OTHERS or key == "index"]
     return [node for root in roots for node in root.walk() if all(test(node) for test in tests)]
 
 
-def _instance(nodes: list[Node], selector: Selector) -> list[Node]:
+def _instance(nodes: list[UiNode], selector: Selector) -> list[UiNode]:
     number = selector.get("instance")
     return nodes if number is None else nodes[number : number + 1]
 
 
-def _test(key: str, value: Any, parents: Mapping[int, Node]) -> Callable[[Node], bool]:  # noqa: ANN401 - JSON
+def _test(key: str, value: Any, parents: Mapping[int, UiNode]) -> Callable[[UiNode], bool]:  # noqa: ANN401 - JSON
     if key in _FLAGS:
         return lambda node: (_FLAGS[key] in node.flags) == bool(value)
     if key == "index":
@@ -82,6 +82,6 @@ def _test(key: str, value: Any, parents: Mapping[int, Node]) -> Callable[[Node],
     raise ValueError(f"UiSelector does not know {key!r}")
 
 
-def _index(node: Node, parents: Mapping[int, Node]) -> int:
+def _index(node: UiNode, parents: Mapping[int, UiNode]) -> int:
     parent = parents.get(id(node))
     return next((number for number, child in enumerate(parent.children) if child is node), 0) if parent else 0

@@ -37,7 +37,7 @@ Samples = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Utterance:
+class ScriptedUtterance:
     """An utterance; times in seconds since the start of the recording."""
 
     voice: str
@@ -53,7 +53,7 @@ class SpeechFiles:
     Attributes:
         sent: WAV, 48 kHz, 16 bit, mono: the speech that the caller plays.
         reference: the same speech at 16 kHz; received speech is compared with it.
-        utterances: JSON list of `Utterance`.
+        utterances: JSON list of `ScriptedUtterance`.
         quiet: WAV, 48 kHz: noise of a quiet room, for the microphone of the phone.
     """
 
@@ -96,7 +96,7 @@ def _write(recording: SpeechFiles, entries: Sequence[Mapping[str, str | int]]) -
         length_s = len(samples) / SENT_HZ
         if not UTTERANCE_S[0] <= length_s <= UTTERANCE_S[1]:
             raise DeviceError("espeak-ng", f"{voice} says {text[:20]!r}… in {length_s:.1f} s: 8 to 12 s are wanted")
-        utterances.append(Utterance(voice, text, round(position, 6), round(position + length_s, 6)))
+        utterances.append(ScriptedUtterance(voice, text, round(position, 6), round(position + length_s, 6)))
         parts += [samples, np.zeros(round(GAP_S * SENT_HZ))]
         position += length_s + GAP_S
     conversation = np.concatenate(parts)

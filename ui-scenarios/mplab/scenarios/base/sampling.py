@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from mplab.base.errors import StepError
-from mplab.base.hierarchy import Node, parse_hierarchy
+from mplab.base.hierarchy import UiNode, parse_hierarchy
 from mplab.drivers.ui.matching import find_node
 from mplab.drivers.ui.protocol import Ui
 from mplab.format.selector import Selector
@@ -164,7 +164,7 @@ def sample(
     for_s: float,
     every_s: float = DEFAULT_EVERY_S,
     until: Callable[[ScreenSample], bool] = lambda _look: False,
-    watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
+    watch: Callable[[Sequence[UiNode]], object] = lambda _windows: False,
 ) -> Sampled:
     """Sample the screen at a fixed rate.
 
@@ -197,7 +197,7 @@ def sample(
     return Sampled(tuple(looks), every_s)
 
 
-def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[Node]], object]) -> ScreenSample | None:
+def _look(ui: Ui, elements: Mapping[str, Selector], watch: Callable[[Sequence[UiNode]], object]) -> ScreenSample | None:
     begin, clock = time.time(), time.monotonic()
     xml = ui.hierarchy()
     took_s = time.monotonic() - clock

@@ -158,7 +158,7 @@ def cut(recording: Samples, start: int, length: int) -> Samples:
 
 
 @dataclass(frozen=True)
-class HeardUtterance:
+class ReceivedUtterance:
     """A received utterance.
 
     Attributes:
@@ -172,7 +172,7 @@ class HeardUtterance:
 
 def hear(
     reference: Samples, recording: Samples, clock: Clock, *, bounds_s: tuple[float, float], said_at: float
-) -> HeardUtterance:
+) -> ReceivedUtterance:
     """Locate an utterance in a recording, and rate it.
 
     Args:
@@ -196,7 +196,7 @@ def hear(
     # Not found: rate the sound at the position of an undelayed utterance.
     shift = round(float(np.median(shifts))) if shifts else round(clock.position_at(said_at) * RATE_HZ) - start
     degraded = cut(recording, start + shift, end - start)
-    return HeardUtterance(tuple(delays), mos(cut(reference, start, end - start), degraded))
+    return ReceivedUtterance(tuple(delays), mos(cut(reference, start, end - start), degraded))
 
 
 def has_pesq() -> bool:

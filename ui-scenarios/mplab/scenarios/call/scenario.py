@@ -160,7 +160,7 @@ class _Call:
         self._said = said
         self._name = name
         self._inbound: Mapping[str, float] = {}
-        self._heard: quality.HeardUtterance | None = None
+        self._heard: quality.ReceivedUtterance | None = None
         self._said_at: dict[int, float] = {}
         self._stolen = stalls.Stolen(load.steal_s, time.time)
         self.disturbed: list[bool] = []

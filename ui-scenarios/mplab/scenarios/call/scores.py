@@ -204,7 +204,7 @@ def _heard(observations: Sequence[Observation], folder: Path) -> list[Value]:
     return values
 
 
-def _rated(heard: quality.HeardUtterance, labels: Mapping[str, str]) -> list[Value]:
+def _rated(heard: quality.ReceivedUtterance, labels: Mapping[str, str]) -> list[Value]:
     values = [Value("utterance_delay", 1000 * fmean(heard.delays_s), labels)] if heard.delays_s else []
     if heard.mos is not None:
         values.append(Value("utterance_mos_narrow", heard.mos.narrow, labels))

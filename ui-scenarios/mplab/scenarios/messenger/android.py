@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from mplab.base.errors import StepError
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.drivers.ui import BrowserUi
 from mplab.drivers.ui.matching import find_nodes
 from mplab.format.selector import Selector
@@ -113,7 +113,7 @@ class _Session(Session[MessengerParameters]):
         delivered = visit.element("last one delivered")
         seen = False
 
-        def watch(windows: Sequence[Node]) -> bool:
+        def watch(windows: Sequence[UiNode]) -> bool:
             nonlocal seen
             if visit.watch(windows):
                 return True
@@ -157,7 +157,7 @@ class _Session(Session[MessengerParameters]):
             }
 
 
-def _is_delivered(windows: Sequence[Node], text: str, delivered: Selector) -> bool:
+def _is_delivered(windows: Sequence[UiNode], text: str, delivered: Selector) -> bool:
     """Return whether the last bubble that contains `text` is delivered.
 
     The bubble is delivered if the lowest delivery mark on the screen ends below the top of the bubble.

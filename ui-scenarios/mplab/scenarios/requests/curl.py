@@ -31,7 +31,7 @@ _HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class RequestSchedule:
     """Schedule of requests: `rounds` rounds of `requests` requests.
 
     Attributes:
@@ -71,7 +71,7 @@ class Plan:
         return [*headers, f"Cookie: pad={'x' * (self.request_bytes - sum(len(line) + 2 for line in lines))}"]
 
 
-def argv(plan: Plan, *, curl: str = "curl", proxy: str = "") -> list[str]:
+def argv(plan: RequestSchedule, *, curl: str = "curl", proxy: str = "") -> list[str]:
     """Return the command line.
 
     Args:

@@ -59,9 +59,9 @@ class RequestsParameters(Parameters):
         """Return the number of periods without a request between two rounds."""
         return max(math.ceil(round(self.idle / self.period, 6)) - 1, 0)
 
-    def plan(self) -> curl.Plan:
+    def plan(self) -> curl.RequestSchedule:
         """Return the schedule for curl."""
-        return curl.Plan(
+        return curl.RequestSchedule(
             rounds=self.rounds,
             requests=self.requests,
             period_s=self.period,

@@ -11,7 +11,7 @@ from mplab.analysis.figures.scored import needs
 from mplab.analysis.figures.shapes.classes import COLUMNS, Classes
 from mplab.analysis.figures.shapes.common import Axis, NoDataError
 from mplab.analysis.figures.style import Drawing
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 METRIC = "download_time"
 
@@ -65,11 +65,11 @@ def copies(traces: Traces) -> pl.DataFrame:
     )
 
 
-def _reinjects(transport: Transport) -> bool:
+def _reinjects(transport: TransportRecord) -> bool:
     return transport.sessions and bool(transport.options.get("reinjection", True))
 
 
-def _never_reinjects(transport: Transport) -> bool:
+def _never_reinjects(transport: TransportRecord) -> bool:
     return transport.sessions and not _reinjects(transport)
 
 

@@ -22,7 +22,7 @@ from mplab.analysis.figures.style import (
 )
 from mplab.analysis.statistics.summaries import HEAD_COLUMNS, Analysis, Group
 from mplab.analysis.text import slug
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 COLUMNS = (*HEAD_COLUMNS, "transport", "cell", "repetition", "value")
 POINT_SPREAD = 0.22
@@ -59,7 +59,7 @@ def _title(panel: Sequence[Group]) -> str:
     return panel_title(panel[0].scenario, panel[0].link, panel[0].metric.title)
 
 
-def _transports(panel: Sequence[Group]) -> list[Transport]:
+def _transports(panel: Sequence[Group]) -> list[TransportRecord]:
     return list({s.transport.label: s.transport for group in panel for s in group.series}.values())
 
 
@@ -81,7 +81,7 @@ def _boxes(panel: Sequence[Group], stem: str) -> str:
         return canvas.svg(stem)
 
 
-def _box(axes: Axes, place: int, transport: Transport, values: Sequence[float]) -> None:
+def _box(axes: Axes, place: int, transport: TransportRecord, values: Sequence[float]) -> None:
     if len(values) > 1:
         line = {"color": transport.colour, "linewidth": 1.3}
         axes.boxplot(

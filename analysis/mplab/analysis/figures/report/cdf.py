@@ -21,10 +21,10 @@ from mplab.analysis.figures.style import (
 )
 from mplab.analysis.statistics.summaries import Analysis, Group
 from mplab.analysis.text import slug
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 COLUMNS = ("scenario", "link", "metric", "unit", "labels", "transport", "value", "cumulative_share")
-Curve = tuple[Transport, list[float]]
+Curve = tuple[TransportRecord, list[float]]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:

@@ -9,14 +9,14 @@ from matplotlib.lines import Line2D
 from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import INK, MARKER_SIZE, MAX_FACETS, QUIET, Canvas, Drawing, panel_title, percent_axis
 from mplab.analysis.metric import Labels
-from mplab.analysis.statistics.summaries import Analysis, Comparison, Group, Series
+from mplab.analysis.statistics.summaries import Analysis, Group, Series, UnpairedComparison
 from mplab.analysis.text import slug
 
 TITLE = "Gain of multipath over the best single path"
 READING = "Right of the line multipath is better; an interval across it shows no difference."
 COLUMNS = ("scenario", "link", "metric", "labels", "transport", "baseline", "gain", "gain_low", "gain_high")
 
-Row: TypeAlias = tuple[Group, Series, Comparison]
+Row: TypeAlias = tuple[Group, Series, UnpairedComparison]
 
 
 def draw(analysis: Analysis) -> Iterable[Drawing]:
@@ -76,7 +76,7 @@ def _rows(panel: Sequence[Group]) -> list[Row]:
     ]
 
 
-def _csv(group: Group, series: Series, comparison: Comparison) -> tuple[object, ...]:
+def _csv(group: Group, series: Series, comparison: UnpairedComparison) -> tuple[object, ...]:
     interval = comparison.gain_interval
     return (
         group.scenario,

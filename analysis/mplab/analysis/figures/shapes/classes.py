@@ -22,7 +22,7 @@ from mplab.analysis.figures.style import (
     facet_rows,
     name_rows,
 )
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 COLUMNS = ("facet", "class", "transport", "cell", "value")
 READING = "{mark}: median; line: quartiles; points: cells ({cells} each)."
@@ -58,7 +58,7 @@ class Classes:
         for stem, page in paged(name, facets, "paper"):
             yield self._page(stem, page, shown.filter(pl.col("facet").is_in(page)), traces.transports)
 
-    def _page(self, stem: str, facets: Sequence[str], shown: pl.DataFrame, known: Sequence[Transport]) -> Drawing:
+    def _page(self, stem: str, facets: Sequence[str], shown: pl.DataFrame, known: Sequence[TransportRecord]) -> Drawing:
         there = set(shown["transport"])
         transports = [transport for transport in known if transport.label in there]
         classes = shown["class"].unique(maintain_order=True).to_list()
@@ -84,7 +84,7 @@ class Classes:
             svg = canvas.svg(stem)
         return Drawing(stem, "paper", self.title, self._caption(shown), svg, COLUMNS, shown.select(COLUMNS).rows())
 
-    def _mark(self, axes: Axes, y: float, height: float, transport: Transport, values: pl.Series) -> None:
+    def _mark(self, axes: Axes, y: float, height: float, transport: TransportRecord, values: pl.Series) -> None:
         if values.is_empty():
             return
         low, middle, high = (float(q) for q in np.quantile(values.to_numpy(), (0.25, 0.5, 0.75)))
@@ -97,7 +97,7 @@ class Classes:
             (mark,) = axes.plot([middle], [y], marker=transport.marker, color=colour, markersize=MARKER_SIZE + 0.5)
             mark.set(markeredgecolor="white", markeredgewidth=0.6, zorder=4)
 
-    def _handle(self, transport: Transport) -> Artist:
+    def _handle(self, transport: TransportRecord) -> Artist:
         colour = transport.colour
         if self.axis.scale == "linear":
             return Patch(facecolor=colour + "80", edgecolor=colour, linewidth=0.8, label=transport.title)

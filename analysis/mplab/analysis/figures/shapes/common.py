@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from mplab.analysis.figures.run_traces import Traces
 from mplab.analysis.figures.style import INK, LINE_WIDTH, MAX_FACETS, Canvas
 from mplab.analysis.text import MINUS, THIN_SPACE, percent, slug
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 
 Facet = TypeVar("Facet")
 Scale = Literal["linear", "log"]
@@ -82,7 +82,7 @@ class Axis:
 class FigureSeries:
     """A curve, box or cloud of a transport; ``variant`` distinguishes several of a transport, "" for a single one."""
 
-    transport: Transport
+    transport: TransportRecord
     variant: str
 
     @property

@@ -17,7 +17,7 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.drivers.shaper.driver import MachineDriver
 from mplab.drivers.shaper.owner import Owner
-from mplab.drivers.shaper.protocol import PathState, Selector
+from mplab.drivers.shaper.protocol import PacketSelector, PathState
 from mplab.drivers.shaper.restore import restore_argv
 from mplab.format.abilities import Abilities
 from mplab.format.direction import Direction, Discipline
@@ -93,7 +93,9 @@ class HeldScript:
         """See `HeldMachine`."""
         return self
 
-    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+    def shape(
+        self, key: str, selector: PacketSelector, *, up: Direction, down: Direction, seed: int | None = None
+    ) -> None:
         """See `PathShaping`."""
         path: PathState = {"of": str(selector), "up": up.to_linkem(), "down": down.to_linkem()}
         call(self.name, self.settings, "shape", {**self._paths, key: path})

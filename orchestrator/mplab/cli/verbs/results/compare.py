@@ -11,7 +11,7 @@ from mplab.base.files import replace
 from mplab.cli.options import JsonOption, RunsOption, find_run
 from mplab.cli.output import err, out, print_json, table
 from mplab.cli.report_output import change_content
-from mplab.run.comparing import WINDOW, Comparison
+from mplab.run.comparing import WINDOW, RunComparison
 from mplab.run.comparing import compare as compare_runs
 from mplab.run.junit import Case, checks_xml
 from mplab.run.run_directory import RUNS
@@ -66,7 +66,7 @@ def compare(
         comparison.check()
 
 
-def _show(comparison: Comparison, *, everything: bool) -> None:
+def _show(comparison: RunComparison, *, everything: bool) -> None:
     compared, checks = comparison.runs, comparison.checks
 
     others = [run.manifest.run_id for run in compared.baseline]
@@ -103,7 +103,7 @@ def _case(check: GateCheck) -> Case:
     return Case(f"compare.{check.kind.replace(' ', '-')}", check.about, failure, skipped)
 
 
-def _content(comparison: Comparison) -> dict[str, object]:
+def _content(comparison: RunComparison) -> dict[str, object]:
     compared = comparison.runs
     return {
         "format": 1,

@@ -35,7 +35,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Recovered:
+class PhoneRecovery:
     """Result of a successful recovery.
 
     Attributes:
@@ -64,7 +64,7 @@ class Recovery:
         self._works = works
         self._patience = patience or Patience()
 
-    def recover(self, reason: str) -> Recovered:
+    def recover(self, reason: str) -> PhoneRecovery:
         """Run the steps in order until the phone works again.
 
         Args:
@@ -90,7 +90,7 @@ class Recovery:
                 problem = str(error)
             _log.info("recovery", phone=self._phone.label, rung=name, problem=problem)
             if not problem:
-                return Recovered(name, tuple(tried))
+                return PhoneRecovery(name, tuple(tried))
         text = f"{reason}; tried: {', '.join(tried)}; last: {problem}"
         raise self._phone.quarantine.put(self._phone.serial, text).refusal(self._phone.label)
 

@@ -16,7 +16,7 @@ from mplab.drivers.proxy.docker.engine import connected
 from mplab.drivers.proxy.docker.settings import LOCAL_ENGINE, PROFILES, DockerProxyFile
 from mplab.drivers.proxy.docker.stack import DockerStack, StackFacts, StackSettings
 from mplab.drivers.proxy.docker.takeover import exclusive, taken_over
-from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.proxy.docker.watch import ContainerWatch
 from mplab.drivers.proxy.driver import HostSettings
 
 VARIABLE = "MPLAB_CONTAINERS"
@@ -135,7 +135,7 @@ def _hand_over(stack: DockerStack, opened: ExitStack, *, wired: bool) -> HostedS
     """
     url, networks, socket = stack.url, {}, -1
     with connected(stack.url) as client:
-        containers = Watch(client, stack.settings.project).containers()
+        containers = ContainerWatch(client, stack.settings.project).containers()
         for node, service in HOLDERS.items() if wired else ():
             networks[node] = open_network(containers[service], service)
             opened.callback(os.close, networks[node])

@@ -23,7 +23,7 @@ from mplab.drivers.proxy.docker.layout import PRIVATE, USER
 from mplab.drivers.proxy.docker.render import CONTROL, PORTS
 from mplab.drivers.proxy.docker.sidecar import Sidecar
 from mplab.drivers.proxy.docker.volumes import MARK
-from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.proxy.docker.watch import ContainerWatch
 from mplab.drivers.proxy.settings import proxy_settings
 from mplab.format.agentlog import LogRecord, SessionSettings
 
@@ -81,7 +81,7 @@ class DockerProxy:
         self._plain = plain
         self._internet = internet
         self._session: SessionSettings = {}
-        self.watch = Watch(client, project)
+        self.watch = ContainerWatch(client, project)
 
     @property
     def capture_point(self) -> CapturePoint:

@@ -26,7 +26,7 @@ from mplab.drivers.proxy.docker.render import Nowhere, load_rendered
 from mplab.drivers.proxy.docker.settings import DockerProxyFile
 from mplab.drivers.proxy.docker.sidecar import Sidecar
 from mplab.drivers.proxy.docker.stack import state_of
-from mplab.drivers.proxy.docker.watch import Watch
+from mplab.drivers.proxy.docker.watch import ContainerWatch
 from mplab.drivers.proxy.driver import ServerSettings
 from mplab.drivers.services import RunningServices, Service
 from mplab.format.sites import delay_by_prefix
@@ -70,7 +70,7 @@ class ContainerServers:
         """Connect to the running containers and check them from the lab's nodes."""
         client = connect(self._handed.url)
         self._stack.callback(client.close)
-        self.services = self._make_services(nodes, Watch(client, self._handed.project))
+        self.services = self._make_services(nodes, ContainerWatch(client, self._handed.project))
         self.services.adopt(KnownAuthority(self._rendered.ca_pem.parent))
         images = self._handed.images
         sidecar = Sidecar(client, image=images["capture"], project=self._handed.project, beside=self._handed.holder)
@@ -90,7 +90,7 @@ class ContainerServers:
         for service, stream, file in (("web", "stdout", ACCESS_LOG), ("web", "stderr", ERROR_LOG)):
             self._follow(service, stream, file)
 
-    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+    def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
         """Return the services; requests that check them come from the node `origin`, which has their network."""
         return RunningServices(
             self._lab.services,
@@ -182,7 +182,7 @@ class WatchedServices(RunningServices):
         watch: lists the containers.
     """
 
-    def __init__(self, services: Sequence[Service], *, directory: Path, watch: Watch) -> None:
+    def __init__(self, services: Sequence[Service], *, directory: Path, watch: ContainerWatch) -> None:
         super().__init__(services, directory=directory / "services", host=Nowhere(), installed=InImages(directory))
         self._watch = watch
 
@@ -199,7 +199,7 @@ class WatchedServices(RunningServices):
 class FarServers(ContainerServers):
     """Containers that the phone reaches by published ports of the engine's host, here or elsewhere."""
 
-    def _make_services(self, nodes: Mapping[str, Node], watch: Watch) -> RunningServices:
+    def _make_services(self, nodes: Mapping[str, Node], watch: ContainerWatch) -> RunningServices:
         return WatchedServices(self._lab.services, directory=self._rendered.directory, watch=watch)
 
     def _plain(self) -> str:

@@ -36,7 +36,7 @@ class _Event(TypedDict):
     Actor: _Actor
 
 
-class Watch:
+class ContainerWatch:
     """Detects containers that have ended since `begin`, even if the engine has started them again.
 
     Args:

@@ -9,7 +9,7 @@ from mplab.base.errors import DeviceError, LabNotReadyError
 from mplab.base.findings import Finding
 from mplab.base.machine import CommandResult
 from mplab.base.undo import Command
-from mplab.drivers.shaper.driver import PhoneDriver
+from mplab.drivers.shaper.driver import PhoneShaperDriver
 from mplab.drivers.shaper.owner import Owner
 from mplab.drivers.shaper.tc import guard
 from mplab.drivers.shaper.tc.base import TC
@@ -133,8 +133,8 @@ def restore_later(phone: PhoneOnAdb, owner: str) -> Command:
     return command
 
 
-class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
-    """`PhoneDriver` for phones with ``driver: adb`` and root."""
+class Adb(PhoneShaperDriver[BaseModel, PhoneOnAdb]):
+    """`PhoneShaperDriver` for phones with ``driver: adb`` and root."""
 
     name = "adb"
     title = "a phone with driver: adb, by its own root shell"
@@ -144,11 +144,11 @@ class Adb(PhoneDriver[BaseModel, PhoneOnAdb]):
     abilities = TC
 
     def hold(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel], owner: Owner) -> AdbShapingPhone:
-        """See `PhoneDriver`."""
+        """See `PhoneShaperDriver`."""
         return AdbShapingPhone(phone, owner=owner, interfaces=machine.interfaces)
 
     def check(self, phone: PhoneOnAdb, machine: ShapingMachine[BaseModel]) -> Iterator[Finding]:
-        """See `PhoneDriver`."""
+        """See `PhoneShaperDriver`."""
         return check_shaping(find_capabilities(AdbShell(phone), machine.interfaces), machine.label)
 
 

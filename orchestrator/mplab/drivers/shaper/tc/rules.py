@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 
 from mplab.base.errors import LabNotReadyError
-from mplab.drivers.shaper.protocol import Selector
+from mplab.drivers.shaper.protocol import PacketSelector
 from mplab.format.direction import CONTROLLED, Direction, GilbertElliott, Queue
 
 FULL_PACKET_BYTES = 1500
@@ -168,7 +168,7 @@ def _table(direction: Direction) -> str:
     return direction.distribution if direction.jitter_ms else "uniform"
 
 
-def filter_lines(selector: Selector, number: int, up: str, down: str, *, first: int = 1) -> list[str]:
+def filter_lines(selector: PacketSelector, number: int, up: str, down: str, *, first: int = 1) -> list[str]:
     """Return the lines of `tc -batch` that add filters, which send a path's packets to its ifb devices.
 
     The filters ignore ARP and other non-IP frames.
@@ -196,13 +196,13 @@ def priorities(number: int, first: int = 1) -> tuple[int, int]:
     return first + 2 * number, first + 2 * number + 1
 
 
-def _protocols(selector: Selector) -> Sequence[str]:
+def _protocols(selector: PacketSelector) -> Sequence[str]:
     if selector.ip:
         return ("ipv6",) if ":" in selector.ip else ("ip",)
     return ("ip", "ipv6")
 
 
-def _match(selector: Selector, hook: str, protocol: str) -> str:
+def _match(selector: PacketSelector, hook: str, protocol: str) -> str:
     if selector.ip:
         family, bits = ("ip6", 128) if protocol == "ipv6" else ("ip", 32)
         return f"match {family} {'src' if hook == 'ingress' else 'dst'} {selector.ip}/{bits}"

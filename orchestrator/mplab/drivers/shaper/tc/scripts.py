@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mplab.drivers.shaper.protocol import Selector
+from mplab.drivers.shaper.protocol import PacketSelector
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities
 from mplab.drivers.shaper.tc.shell import quote
@@ -32,7 +32,7 @@ class Target:
     """
 
     number: int
-    selector: Selector
+    selector: PacketSelector
     up: Direction
     down: Direction
     seed: int | None

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from mplab.drivers.shaper.protocol import PathState, Selector
+from mplab.drivers.shaper.protocol import PacketSelector, PathState
 from mplab.drivers.shaper.tc import readback, rules
 from mplab.drivers.shaper.tc.capabilities import Capabilities, wanted_for
 from mplab.drivers.shaper.tc.hold import Hold
@@ -34,7 +34,9 @@ class Shaping:
         """Forget all paths. Call it when their shaping was undone on the machine."""
         self._targets.clear()
 
-    def shape(self, key: str, selector: Selector, *, up: Direction, down: Direction, seed: int | None = None) -> None:
+    def shape(
+        self, key: str, selector: PacketSelector, *, up: Direction, down: Direction, seed: int | None = None
+    ) -> None:
         """See `PathShaping`."""
         name = self._hold.name
         for direction, label in ((up, "up"), (down, "down")):

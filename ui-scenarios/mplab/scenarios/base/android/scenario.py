@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mplab.base.errors import StepError
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.drivers.ui import AppUi
 from mplab.format.selector import Selector
 from mplab.scenarios.base.protocol import Context
@@ -54,7 +54,7 @@ class Visit:
         return True
 
     @property
-    def watch(self) -> Callable[[Sequence[Node]], object]:
+    def watch(self) -> Callable[[Sequence[UiNode]], object]:
         """Callback for `sample` that closes dialogs which cover the app."""
         return self.ui.close_dialog
 

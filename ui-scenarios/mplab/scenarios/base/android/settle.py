@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mplab.base.hierarchy import Node
+from mplab.base.hierarchy import UiNode
 from mplab.drivers.ui import Ui
 from mplab.format.selector import Selector
 from mplab.scenarios.base.sampling import DEFAULT_EVERY_S, ScreenSample, sample
@@ -47,7 +47,7 @@ def settle(
     done: Selector | None = None,
     failed: Selector | None = None,
     every_s: float = DEFAULT_EVERY_S,
-    watch: Callable[[Sequence[Node]], object] = lambda _windows: False,
+    watch: Callable[[Sequence[UiNode]], object] = lambda _windows: False,
 ) -> Settled:
     """Sample the screen until the app is done, has failed, or `for_s` is over.
 

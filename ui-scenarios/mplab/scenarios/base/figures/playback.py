@@ -11,7 +11,7 @@ from mplab.analysis.figures.kinds import RunFigure
 from mplab.analysis.figures.style import GRID, LINE_WIDTH, QUIET, Canvas, Drawing, panel_title
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.scenarios.base.scoring.playback import METRICS, Clip, clips_of
 
 COLUMNS = ("scenario", "link", "transport", "cell", "clip", "t_s", "media_s", "buffer_s", "quality", "state")
@@ -27,7 +27,7 @@ _ROW_IN = 1.25
 class Played:
     """The test of a cell; the figure's times are relative to its first tap."""
 
-    transport: Transport
+    transport: TransportRecord
     cell: str
     clips: tuple[Clip, ...]
 

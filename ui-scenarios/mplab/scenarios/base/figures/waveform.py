@@ -24,7 +24,7 @@ from mplab.analysis.files import inside
 from mplab.analysis.record.run import Cell, Run
 from mplab.analysis.statistics.summaries import Analysis
 from mplab.analysis.text import slug
-from mplab.format.experiment import Transport
+from mplab.format.experiment import TransportRecord
 from mplab.scenarios.base.scoring.sound import Playback, listen
 
 COLUMNS = ("scenario", "link", "transport", "cell", "start_s", "end_s", "least", "most")
@@ -42,7 +42,7 @@ class CellSound:
     """Recorded sound and traffic of a cell."""
 
     cell: Cell
-    transport: Transport
+    transport: TransportRecord
     playback: Playback
     envelope: NDArray[np.float64]
     """Rows (start_s, end_s, smallest sample, largest sample); times are relative to the tap."""
@@ -92,7 +92,7 @@ def _groups(analysis: Analysis) -> dict[tuple[str, str], list[CellSound]]:
     return groups
 
 
-def _heard(run: Run, cell: Cell, transport: Transport) -> CellSound | None:
+def _heard(run: Run, cell: Cell, transport: TransportRecord) -> CellSound | None:
     """Return sound and traffic of a cell; None without a usable recording."""
     playback = _playback(cell)
     if playback is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mplab.base.errors import DeviceError, InputError
-from mplab.base.hierarchy import Node, parse_hierarchy
+from mplab.base.hierarchy import UiNode, parse_hierarchy
 from mplab.cli.output import err, out
 from mplab.drivers.ui.android import Automation, AutomationError
 from mplab.drivers.ui.matching import package_of
@@ -70,14 +70,14 @@ def _check_there(into: Path, app: str) -> None:
         raise InputError(f"{into}: no Android app {app!r} whose elements could be replaced: {names}. Name another file")
 
 
-def _stored(path: Path) -> tuple[Node, ...]:
+def _stored(path: Path) -> tuple[UiNode, ...]:
     try:
         return parse_hierarchy(path.read_text())
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as a hierarchy: {error}") from error
 
 
-def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[Node, ...], str, str]:
+def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) -> tuple[tuple[UiNode, ...], str, str]:
     """Return the last screen, the version of its app, and the name of the phone.
 
     Raises:
@@ -98,12 +98,12 @@ def _live(serial: str, adb_port: int, named: dict[str, tuple[Selector, ...]]) ->
         automation.close()
 
 
-def _look(automation: Automation) -> tuple[Node, ...]:
+def _look(automation: Automation) -> tuple[UiNode, ...]:
     return parse_hierarchy(automation.hierarchy())
 
 
 def _pick(
-    windows: Sequence[Node], named: dict[str, tuple[Selector, ...]]
+    windows: Sequence[UiNode], named: dict[str, tuple[Selector, ...]]
 ) -> tuple[dict[str, tuple[Selector, ...]], bool]:
     """Return the elements named on this screen, and whether the user wants the next screen."""
     nodes = candidates(windows)

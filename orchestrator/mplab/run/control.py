@@ -1,4 +1,4 @@
-"""Send and follow orders to a run of another process: to pause between two cells, to continue, to end by a deadline."""
+"""Control a run of another process by requests in its events: pause between two cells, continue, end by a deadline."""
 
 import time
 from collections.abc import Callable
@@ -24,10 +24,10 @@ from mplab.run.run_directory import RunDirectory
 _POLL_S = 0.5
 
 
-class Orders(Closing):
-    """Follows the orders in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
+class RunControl(Closing):
+    """Follows the requests in a run's own events: ``pause_asked``, ``continue_asked``, ``deadline_set``.
 
-    A resumed run ignores all orders from before.
+    A resumed run ignores all earlier requests.
 
     Args:
         events: the run's log; this process writes to it too.
@@ -47,7 +47,7 @@ class Orders(Closing):
         """Stop reading events."""
         self._tail.close()
 
-    def obey(self) -> None:
+    def wait_while_paused(self) -> None:
         """Wait while the run is paused. Raises MplabError if an event cannot be written."""
         if not self._waits():
             return
@@ -73,8 +73,8 @@ class Orders(Closing):
                     self._paused, self.ends_by = False, None
 
 
-def order(events_file: Path, event: Event) -> None:
-    """Append an order to the events of a run or campaign that another process is writing.
+def request(events_file: Path, event: Event) -> None:
+    """Append a request to the events of a run or campaign that another process is writing.
 
     Raises:
         MplabError: the event cannot be written.
@@ -90,12 +90,12 @@ def pause(run: Path | str) -> None:
         InputError: not a run directory, or the run is not running.
         MplabError: the run directory cannot be written.
     """
-    order(_running(run).events_file, PauseAsked())
+    request(_running(run).events_file, PauseAsked())
 
 
 def go_on(run: Path | str) -> None:
     """Let a paused run continue. Raises the errors of `pause`."""
-    order(_running(run).events_file, ContinueAsked())
+    request(_running(run).events_file, ContinueAsked())
 
 
 def _running(run: Path | str) -> RunDirectory:

@@ -7,7 +7,7 @@ import pytest
 
 from mplab.format.events import EventLog, EventTail, read_events
 from mplab.format.runevents import ContinueAsked, DeadlineSet, PauseAsked, RunEvent, RunResumed, RunStarted
-from mplab.run.orders import Orders, order
+from mplab.run.control import RunControl, request
 from mplab.run.progress import RunProgress
 
 
@@ -22,16 +22,16 @@ def test_a_run_waits_between_two_orders(tmp_path: Path) -> None:
     def sleep(_seconds: float) -> None:
         states.append(RunProgress.from_events(read_events(path, RunEvent)).state)
         if len(states) == 2:
-            order(path, ContinueAsked())
+            request(path, ContinueAsked())
 
     with EventLog(path) as events:
         events.append(RunStarted())
-        with Orders(events, sleep=sleep) as orders:
-            orders.obey()
+        with RunControl(events, sleep=sleep) as control:
+            control.wait_while_paused()
             assert names(path) == ["run_started"]
-            order(path, PauseAsked())
-            orders.obey()
-            orders.obey()
+            request(path, PauseAsked())
+            control.wait_while_paused()
+            control.wait_while_paused()
     assert states == ["paused", "paused"]
     assert names(path) == ["run_started", "pause_asked", "run_paused", "continue_asked", "run_continued"]
     assert RunProgress.from_events(read_events(path, RunEvent)).state == "running"
@@ -40,12 +40,12 @@ def test_a_run_waits_between_two_orders(tmp_path: Path) -> None:
 def test_what_was_ordered_before_it_was_resumed_does_not_count(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl") as events:
         events.append(DeadlineSet(ends_by=1000.0))
-        with Orders(events, sleep=lambda _: pytest.fail("it does not wait")) as orders:
-            assert orders.ends_by == datetime.fromtimestamp(1000).astimezone()
+        with RunControl(events, sleep=lambda _: pytest.fail("it does not wait")) as control:
+            assert control.ends_by == datetime.fromtimestamp(1000).astimezone()
             events.append(PauseAsked())
             events.append(RunResumed())
-            orders.obey()
-            assert orders.ends_by is None
+            control.wait_while_paused()
+            assert control.ends_by is None
 
 
 def test_a_log_beside_another_one_leaves_its_last_line_alone(tmp_path: Path) -> None:
