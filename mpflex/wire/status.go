@@ -87,8 +87,8 @@ func ReadStatus(r io.Reader, secret []byte, nonce [NonceSize]byte) (Status, erro
 	if !hmac.Equal(tag, mac(secret, statusLabel, nonce[:], signed)) {
 		return 0, ErrMAC
 	}
-	if told := int(binary.BigEndian.Uint16(header[6:])); told != size {
-		return 0, fmt.Errorf("%w: a status of %d bytes", ErrFormat, told)
+	if announced := int(binary.BigEndian.Uint16(header[6:])); announced != size {
+		return 0, fmt.Errorf("%w: a status of %d bytes", ErrFormat, announced)
 	}
 	if status == Skewed {
 		return status, parseSkewed(signed)

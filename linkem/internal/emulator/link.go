@@ -91,7 +91,7 @@ func (l *link) run() error {
 			return err
 		}
 		if l.polled[2].Revents != 0 {
-			if ended := l.obey(); ended {
+			if ended := l.runCommands(); ended {
 				return nil
 			}
 		}
@@ -198,8 +198,8 @@ func (l *link) wait(busy, rest bool) error {
 	return nil
 }
 
-// obey runs the waiting commands. It returns true if the link must stop.
-func (l *link) obey() bool {
+// runCommands runs the waiting commands. It returns true if the link must stop.
+func (l *link) runCommands() bool {
 	var count [8]byte
 	_, _ = unix.Read(l.wake, count[:]) // resets the eventfd; EAGAIN is harmless
 	for {

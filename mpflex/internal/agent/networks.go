@@ -33,16 +33,16 @@ type use struct {
 	lost   map[netip.Addr]bool // addresses lost before local was known
 }
 
-// watch watches the interfaces until ctx ends. It calls told if it cannot watch them,
+// watch watches the interfaces until ctx ends. It calls report if it cannot watch them,
 // or only with a delay.
-func (n *networks) watch(ctx context.Context, told func(error)) {
+func (n *networks) watch(ctx context.Context, report func(error)) {
 	set, err := ifaces.Watch(ctx, nil)
 	if err != nil {
-		told(fmt.Errorf("interfaces are not watched, connections over a lost network end by time: %w", err))
+		report(fmt.Errorf("interfaces are not watched, connections over a lost network end by time: %w", err))
 		return
 	}
 	if err := set.Polling(); err != nil {
-		told(fmt.Errorf("interfaces are polled once a second: %w", err))
+		report(fmt.Errorf("interfaces are polled once a second: %w", err))
 	}
 	n.take(set.Snapshot())
 	for {

@@ -102,18 +102,18 @@ const (
 
 // side is the state of one side of a subflow, with or without MPTCP.
 type side struct {
-	heardNS    int64
-	isn        uint64 // unwrapped initial sequence number
-	origin     uint64 // unwrapped sequence number of offset 0 in plain TCP
-	plainTold  uint64 // unwrapped sequence number up to which bytes were reported as plain TCP
-	rate       *rate  // nil before the first payload, or if the table is not wanted
-	hasISN     bool   // known from the SYN or from a mapping
-	hasOrigin  bool
-	carried    bool // has sent payload
-	zeroWindow bool
-	fin        bool
-	backup     bool  // the last B bit that it sent
-	addressID  int16 // −1: unknown
+	heardNS       int64
+	isn           uint64 // unwrapped initial sequence number
+	origin        uint64 // unwrapped sequence number of offset 0 in plain TCP
+	plainReported uint64 // unwrapped sequence number up to which bytes were reported as plain TCP
+	rate          *rate  // nil before the first payload, or if the table is not wanted
+	hasISN        bool   // known from the SYN or from a mapping
+	hasOrigin     bool
+	carried       bool // has sent payload
+	zeroWindow    bool
+	fin           bool
+	backup        bool  // the last B bit that it sent
+	addressID     int16 // −1: unknown
 }
 
 // over reports whether a subflow has ended, even if packets still follow.

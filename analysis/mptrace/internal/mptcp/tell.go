@@ -11,8 +11,8 @@ import (
 func (e *Engine) tellData(h *half, seg *tcp.Segment, lo, hi uint64, original *Sub) {
 	s, d := h.sub, h.data
 	lo = max(lo, d.origin)
-	if told := s.side[h.dir].plainTold; lo < hi && lo+e.shift < told { // reported as plain TCP before
-		lo = told - e.shift
+	if reported := s.side[h.dir].plainReported; lo < hi && lo+e.shift < reported { // reported as plain TCP before
+		lo = reported - e.shift
 	}
 	if lo >= hi {
 		return
@@ -125,7 +125,7 @@ func (e *Engine) tellPlainData(s *Sub, dir uint8, seg *tcp.Segment, part interva
 	if part.Lo = max(part.Lo, origin); part.Lo >= part.Hi {
 		return
 	}
-	s.side[dir].plainTold = max(s.side[dir].plainTold, part.Hi)
+	s.side[dir].plainReported = max(s.side[dir].plainReported, part.Hi)
 	if e.observer != nil {
 		e.observer.Data(s, int(dir), e.nowNS, part.Lo-origin, part.Hi-origin, original)
 	}

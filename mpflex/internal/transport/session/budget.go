@@ -59,7 +59,7 @@ type Account struct {
 	in, out  atomic.Int64 // bytes of buffers: received; sent and not acknowledged
 	promised atomic.Int64
 	freed    atomic.Int64  // sum of all bytes released
-	told     atomic.Int64  // time of the last report, unix nanoseconds
+	reported atomic.Int64  // time of the last report, unix nanoseconds
 	gate     chan struct{} // held by the path that waits in slow
 }
 
@@ -307,8 +307,8 @@ func (a *Account) refuse() {
 
 // tell reports a shortage, at most once in shortageEvery.
 func (a *Account) tell() {
-	now, last := time.Now().UnixNano(), a.told.Load()
-	if time.Duration(now-last) < shortageEvery || !a.told.CompareAndSwap(last, now) {
+	now, last := time.Now().UnixNano(), a.reported.Load()
+	if time.Duration(now-last) < shortageEvery || !a.reported.CompareAndSwap(last, now) {
 		return
 	}
 	b := a.budget

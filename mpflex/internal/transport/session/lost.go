@@ -82,7 +82,7 @@ func (s *Session) repeatControl(sinceNS int64) {
 		if st.reset == nil && st.ackNS >= sinceNS && (st.ackedNow > 0 || st.granted > uint64(s.config.InitialWindow)) {
 			st.dueAck()
 		}
-		if st.told != 0 && !st.resetDue {
+		if st.resetWhy != 0 && !st.resetDue {
 			st.resetDue = true
 			s.control.push(st)
 		}

@@ -350,9 +350,9 @@ func (p *Path) read() {
 		p.s.End(err)
 	}
 	p.s.mu.Lock()
-	told := p.goAway
+	goingAway := p.goAway
 	p.s.mu.Unlock()
-	if told {
+	if goingAway {
 		_, _ = io.Copy(io.Discard, p.link.TCP)
 	}
 	p.end(err)

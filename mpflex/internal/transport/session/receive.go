@@ -135,8 +135,8 @@ func (s *Session) answerEnd(p *Path, h frame.Header) {
 // takeReset ends a stream and answers the reset.
 func (s *Session) takeReset(p *Path, h frame.Header, st *Stream) {
 	if h.Flags&frame.Answered != 0 {
-		if st != nil && st.told != 0 {
-			st.told = 0
+		if st != nil && st.resetWhy != 0 {
+			st.resetWhy = 0
 			st.settle()
 		}
 		return

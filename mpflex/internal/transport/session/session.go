@@ -23,11 +23,11 @@ var (
 // Session is the shared state of an agent and a proxy: streams, datagrams and paths.
 // Its methods may be used by several goroutines.
 type Session struct {
-	config Config
-	peer   Peer // guarded by mu
-	told   bool // SetPeer was called; guarded by mu
-	role   Role
-	begun  time.Time
+	config  Config
+	peer    Peer // guarded by mu
+	peerSet bool // SetPeer was called; guarded by mu
+	role    Role
+	begun   time.Time
 
 	mu           sync.Mutex
 	streams      map[uint32]*Stream
@@ -105,10 +105,10 @@ func New(role Role, c Config) (*Session, error) {
 func (s *Session) SetPeer(p Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.told {
+	if s.peerSet {
 		return
 	}
-	s.peer, s.told = p, true
+	s.peer, s.peerSet = p, true
 	for _, st := range s.streams {
 		st.limit = uint64(p.InitialWindow)
 	}

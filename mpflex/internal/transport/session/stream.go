@@ -85,7 +85,7 @@ type Stream struct {
 	ackSoon  bool // an acknowledgement may wait for more bytes
 
 	reset    error  // not nil: the stream is over
-	told     Reason // reason of an unanswered reset by this side; 0: none
+	resetWhy Reason // reason of an unanswered reset by this side; 0: none
 	resetDue bool
 	closed   bool // Close was called
 	linger   int
@@ -397,7 +397,7 @@ func (st *Stream) abort(why Reason) {
 		return
 	}
 	st.over(&ResetError{Reason: why})
-	st.told, st.resetDue = why, true
+	st.resetWhy, st.resetDue = why, true
 	st.s.control.push(st)
 	st.s.wake()
 }
@@ -425,7 +425,7 @@ func (st *Stream) done() bool {
 
 // settle forgets a stream that is over at both sides.
 func (st *Stream) settle() {
-	if st.reset != nil && st.told == 0 || st.reset == nil && st.done() && st.taken == st.finAt {
+	if st.reset != nil && st.resetWhy == 0 || st.reset == nil && st.done() && st.taken == st.finAt {
 		if st.s.streams[st.id] == st {
 			st.s.forget(st)
 		}
@@ -445,7 +445,7 @@ func (st *Stream) dueAck() {
 func (st *Stream) appendControl(b []byte) []byte {
 	if st.resetDue {
 		st.resetDue = false
-		b = frame.Header{Type: frame.Reset, Stream: st.id, Seq: uint32(st.told)}.Append(b)
+		b = frame.Header{Type: frame.Reset, Stream: st.id, Seq: uint32(st.resetWhy)}.Append(b)
 	}
 	if st.ackDue && st.reset == nil {
 		upTo := st.in.next

@@ -18,7 +18,7 @@ const (
 // failures decides which failures of a path are reported: each kind once until the path
 // is attached, and again after remindAfter.
 type failures struct {
-	told       map[string]time.Time // time of the last report, by kind
+	reported   map[string]time.Time // time of the last report, by kind
 	suppressed int                  // failures since the last report
 }
 
@@ -26,8 +26,8 @@ type failures struct {
 // before it.
 func (f *failures) failed(err error, now time.Time) (suppressed int, tell bool) {
 	what := kind(err)
-	last, known := f.told[what]
-	if known && now.Sub(last) < remindAfter || !known && len(f.told) >= mostKinds {
+	last, known := f.reported[what]
+	if known && now.Sub(last) < remindAfter || !known && len(f.reported) >= mostKinds {
 		var state *changeError
 		if !errors.As(err, &state) { // not an attempt
 			f.suppressed++
@@ -41,10 +41,10 @@ func (f *failures) failed(err error, now time.Time) (suppressed int, tell bool) 
 
 // known records a failure that was reported in another way.
 func (f *failures) known(err error, now time.Time) {
-	if f.told == nil {
-		f.told = map[string]time.Time{}
+	if f.reported == nil {
+		f.reported = map[string]time.Time{}
 	}
-	f.told[kind(err)] = now
+	f.reported[kind(err)] = now
 }
 
 // over resets the state when the path is attached. It returns how many failures were

@@ -57,7 +57,7 @@ func TestKindsAreBounded(t *testing.T) {
 			told++
 		}
 	}
-	if told != mostKinds || len(f.told) != mostKinds {
-		t.Errorf("%d told, %d kept", told, len(f.told))
+	if told != mostKinds || len(f.reported) != mostKinds {
+		t.Errorf("%d told, %d kept", told, len(f.reported))
 	}
 }

@@ -95,7 +95,7 @@ func (a *acks) arrive(u *unit, kept bool, latest int64) (*ack, outcome) {
 		return o.number == number && o.stamp == stamp && o.content == want && o.sentNS <= latest &&
 			(!kept || o.flags&numbered == 0 || !u.numbered || o.id == u.id)
 	}
-	told := kept && u.numbered
+	known := kept && u.numbered
 	i := a.next
 	if i < a.head || i >= len(a.row) || !fits(&a.row[i]) || a.row[i].got {
 		i = a.head + sort.Search(len(a.row)-a.head, func(i int) bool { return !a.row[a.head+i].before(number, stamp) })
@@ -115,7 +115,7 @@ func (a *acks) arrive(u *unit, kept bool, latest int64) (*ack, outcome) {
 			break
 		}
 		found, a.next = &a.row[i], i+1
-		if told {
+		if known {
 			break
 		}
 	}

@@ -284,8 +284,8 @@ func (d *direction) settleRange(t *transmission, r *rules) {
 
 func (d *direction) settleAck(a *ack, r *rules) {
 	c := &d.count
-	told := r.kept && a.flags&numbered != 0
-	if !a.got && (!told || a.flags&outside != 0 || a.sentNS+max(c.slowest, r.fastest) > r.end) {
+	known := r.kept && a.flags&numbered != 0
+	if !a.got && (!known || a.flags&outside != 0 || a.sentNS+max(c.slowest, r.fastest) > r.end) {
 		c.notJudged++
 		return
 	}

@@ -66,19 +66,19 @@ var ErrNothing = errors.New("no packet is in the captures of both ends: they are
 // ends.
 func Match(phone, proxy []string, o Options) (*Result, error) {
 	var open [2]opener
-	var told [2]func() []tables.File
+	var files [2]func() []tables.File
 	if err := apart(phone, proxy); err != nil {
 		return nil, err
 	}
 	for end, names := range [2][]string{phone, proxy} {
 		var err error
-		if open[end], told[end], err = captures(names, o.Source); err != nil {
+		if open[end], files[end], err = captures(names, o.Source); err != nil {
 			return nil, err
 		}
 	}
 	r, err := match(open, o, follow)
 	if r != nil {
-		r.Phone, r.Proxy = told[phoneEnd](), told[proxyEnd]()
+		r.Phone, r.Proxy = files[phoneEnd](), files[proxyEnd]()
 	}
 	return r, err
 }

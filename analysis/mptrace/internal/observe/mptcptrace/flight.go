@@ -51,17 +51,17 @@ func (c *connection) flights(sub, dir int, seg *tcp.Segment) {
 	}
 	timeNS := seg.Packet.TimeNS
 	for dir, w := range c.ways {
-		if !w.sent && !w.told {
+		if !w.sent && !w.acked {
 			continue
 		}
-		if w.told {
+		if w.acked {
 			w.dot(w.flight, timeNS, w.edge-min(w.edge, w.acked), seriesWindow)
 		}
 		if size, ok := w.unacked.Flight(); ok {
 			w.dot(w.flight, timeNS, size, seriesMPTCP)
 		}
 		w.dot(w.flight, timeNS, c.perFlow(w, dir, timeNS), seriesTCP)
-		w.sent, w.told = false, false
+		w.sent, w.acked = false, false
 	}
 }
 
