@@ -51,17 +51,17 @@ func (c *connection) flights(sub, dir int, seg *tcp.Segment) {
 	}
 	timeNS := seg.Packet.TimeNS
 	for dir, w := range c.ways {
-		if !w.sent && !w.acked {
+		if !w.sent && !w.hasAck {
 			continue
 		}
-		if w.acked {
+		if w.hasAck {
 			w.dot(w.flight, timeNS, w.edge-min(w.edge, w.acked), seriesWindow)
 		}
 		if size, ok := w.unacked.Flight(); ok {
 			w.dot(w.flight, timeNS, size, seriesMPTCP)
 		}
 		w.dot(w.flight, timeNS, c.perFlow(w, dir, timeNS), seriesTCP)
-		w.sent, w.acked = false, false
+		w.sent, w.hasAck = false, false
 	}
 }
 

@@ -19,7 +19,7 @@ type way struct {
 	edge    uint64 // highest right edge of the window
 	edges   bool   // edge is valid
 
-	sent, acked bool // the current segment had data, or an acknowledgement
+	sent, hasAck bool // the current segment had data, or an acknowledgement
 
 	unacked observe.Unacked
 	speed   goodput
@@ -73,7 +73,7 @@ func (w *way) ack(n note) {
 	if !w.edges || n.hi > w.edge {
 		w.edges, w.edge = true, n.hi
 	}
-	w.acked = true
+	w.hasAck = true
 	for _, p := range w.unacked.Ack(n.lo) {
 		rtt := float64(n.timeNS-p.TimeNS) / 1e6
 		w.fraction(w.rttAck, n.timeNS, rtt, 2)
