@@ -8,7 +8,7 @@ import pytest
 
 from mplab.base.errors import LabNotReadyError
 from mplab.device import Device, DeviceSettings
-from mplab.lab.phones.adb.lab import look_at_phone, phone_lock
+from mplab.lab.phones.adb.lab import identify_phone, phone_lock
 from mplab.userfiles.labuse import LabUse, use_lab
 
 
@@ -35,22 +35,22 @@ def lab(tmp_path: Path, device: Device, more: str = "") -> LabUse:
 @pytest.mark.parametrize("device", ["android-13"], indirect=True)
 def test_a_rooted_phone_says_what_it_is_unless_a_run_has_it(tmp_path: Path, device: Device) -> None:
     use = lab(tmp_path, device)
-    facts = look_at_phone(use)
+    facts = identify_phone(use)
     assert (facts["name"], facts["model"], facts["root"]) == ("one", "Google Pixel 7", "su -c")
     assert facts["serial"] == device.address
     with phone_lock(use, run_id="other"), pytest.raises(LabNotReadyError, match=r"is in use by run other"):
-        look_at_phone(use)
+        identify_phone(use)
 
 
 @pytest.mark.parametrize("device", ["android-16"], indirect=True)
 def test_a_phone_that_is_not_rooted_is_refused(tmp_path: Path, device: Device) -> None:
     label = re.escape(f"one ({device.address})")
     with pytest.raises(LabNotReadyError, match=rf"{label}: not rooted: only root can redirect its traffic"):
-        look_at_phone(lab(tmp_path, device))
+        identify_phone(lab(tmp_path, device))
 
 
 @pytest.mark.parametrize("device", ["android-16", "android-13"], indirect=True)
 def test_a_phone_that_is_used_without_root_says_what_is_not_controlled(tmp_path: Path, device: Device) -> None:
-    facts = look_at_phone(lab(tmp_path, device, ", root: none"))
+    facts = identify_phone(lab(tmp_path, device, ", root: none"))
     assert facts["root"] == "none"
     assert any("default route" in item for item in facts["uncontrolled"])

@@ -84,7 +84,7 @@ class PhoneDriver(PhoneKind, ABC):
         """Return the name of the phone in messages: ``phone 'one'``."""
         return f"phone '{name}'"
 
-    def look(self, use: LabUse) -> Identity:
+    def identify(self, use: LabUse) -> Identity:
         """Check that a run can use the phone, before any part of the run starts. Return the phone's identity.
 
         Returns:

@@ -21,7 +21,7 @@ from mplab.lab.resources import VIRTUAL_LAB, resources_of
 from mplab.run import host
 from mplab.run.planning import PlannedRun
 from mplab.run.progress import SILENT, RunCallbacks
-from mplab.run.ready import allow, look_at_real_phone, programs_of_run, remember_lab
+from mplab.run.ready import allow, identify_real_phone, programs_of_run, remember_lab
 from mplab.run.run_directory import RunDirectory, new_run_id
 from mplab.userfiles.experiment import Experiment
 from mplab.userfiles.layers import kept_files
@@ -61,7 +61,7 @@ def begin(
         LabNotReadyError: the lab is missing something.
     """
     experiment = planned.experiment
-    lab = {**experiment.lab.to_json(), **look_at_real_phone(experiment.lab), **_routers(experiment)}
+    lab = {**experiment.lab.to_json(), **identify_real_phone(experiment.lab), **_routers(experiment)}
     lab |= _containers(experiment, watch)
     files = {**kept_files(experiment.parents, experiment.given), **experiment.kept}
     run_id = run_id or new_run_id(experiment.name)

@@ -48,13 +48,13 @@ def programs_of_run(experiment: Experiment) -> list[Program]:
     return [*programs, *programs_of_lab(experiment.lab)]
 
 
-def look_at_real_phone(use: LabUse) -> dict[str, object]:
+def identify_real_phone(use: LabUse) -> dict[str, object]:
     """Return the manifest's entry of a real phone; {} for other phones, which start with their lab.
 
     Raises:
         LabNotReadyError: the phone is missing, in use, or not rooted.
     """
-    identity = phone_driver(use.kind).look(use)
+    identity = phone_driver(use.kind).identify(use)
     return {"identity": identity} if identity else {}
 
 

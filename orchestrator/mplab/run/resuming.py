@@ -63,7 +63,7 @@ def resume(
     if not allow_lab:
         ready.check_lab(experiment.lab, directory.path)
     ready.check_ready_for(experiment)
-    ready.look_at_real_phone(experiment.lab)
+    ready.identify_real_phone(experiment.lab)
     with held(experiment, directory) as locks:
         completed = _reopen(directory, failed=failed, ends_by=ends_by, watch=watch)
         watch.begun(directory.path, completed)

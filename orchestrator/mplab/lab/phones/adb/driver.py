@@ -80,11 +80,11 @@ class AdbPhones(PhoneDriver):
         if by_adb and serial is not None:
             yield shaping_resource(adb_where(serial))
 
-    def measure_readiness(self, use: LabUse) -> Identity:
+    def identify(self, use: LabUse) -> Identity:
         """See `PhoneDriver`."""
         with deferred("Docker's client is slow to import"):
-            from mplab.lab.phones.adb.lab import look_at_phone
-        return look_at_phone(use)
+            from mplab.lab.phones.adb.lab import identify_phone
+        return identify_phone(use)
 
     def check(self, lab: LabFile, name: str, lab_file: str) -> Iterator[Finding]:
         """See `PhoneDriver`. Check that the phone answers, is rooted and ready, and has a proxy that it can reach.

@@ -171,7 +171,7 @@ def take_back() -> None:
         _log.info("left by a dead run", step=item.name, owner_pid=item.owner_pid, failure=item.failure)
 
 
-def look_at_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
+def identify_phone(use: LabUse) -> dict[str, str | Sequence[str]]:
     """Check that a run can use the phone, before any part of the run starts. Return the identity (`facts_of`).
 
     Raises:

@@ -31,7 +31,7 @@ from mplab.format.names import VIRTUAL_NAME
 from mplab.lab.driver import programs_of_lab
 from mplab.lab.find import enter_argv, find_node, running_nodes
 from mplab.lab.hosting import hosted, prepared
-from mplab.run.ready import check_ready, look_at_real_phone
+from mplab.run.ready import check_ready, identify_real_phone
 from mplab.userfiles.labuse import find_lab
 
 _CONGESTION_CONTROL = "cubic"
@@ -68,7 +68,7 @@ def up(
         check_name("service", name, service_names())
     further = [program for name in wanted for program in load_service(name).programs]
     check_ready(needs_ui=False, further=[*further, *programs_of_lab(use)], use=use)
-    look_at_real_phone(use)
+    identify_real_phone(use)
     settings = {
         "link": condition,
         "transport": transport,
