@@ -62,7 +62,7 @@ _log = structlog.get_logger(__name__)
 def undo_directory() -> Path:
     """Return the folder of undo journals: ``$XDG_STATE_HOME/mplab/undo``, by default ``~/.local/state/mplab/undo``.
 
-    The folder must survive a reboot of this host, because shaping on other machines does, too.
+    The folder must survive a reboot of this host, because the shaping on other machines survives it, too.
     """
     return state_directory() / "undo"
 

@@ -77,7 +77,11 @@ class TcDriver(MachineDriver[Settings], Generic[Settings, ShellT]):
             yield Finding(machine.label, "missing", str(error), "see the message")
 
     def check_connected(self, shell: ShellT, machine: ShapingMachine[Settings], lab_file: str) -> Iterator[Finding]:
-        """Yield findings about a machine over its connected root shell. Raises MplabError when the machine is lost."""
+        """Yield findings about a machine over its connected root shell.
+
+        Raises:
+            MplabError: the machine no longer answers.
+        """
         label = machine.label
         yield Finding(label, "ok", f"{shell.where} answers")
         user = shell.script("id -u").stdout.strip()

@@ -228,7 +228,7 @@ class Capabilities:
 
 
 def find_capabilities(shell: Shell, interfaces: Sequence[str], *, openwrt: bool = False) -> Capabilities:
-    """Find the shaping abilities of a machine by trials, of which no change remains on it.
+    """Find the shaping abilities of a machine by trials, which leave no change on it.
 
     Args:
         shell: root shell on the machine.

@@ -63,7 +63,7 @@ class Hold:
         If the previous owner is silent for too long, its changes are undone first.
 
         Raises:
-            LabNotReadyError: another owner holds the machine, or its files cannot be written; nothing was changed.
+            LabNotReadyError: another owner holds the machine, or no file can be written there; nothing was changed.
             MachineError: earlier changes cannot be undone.
         """
         self._given_back = False

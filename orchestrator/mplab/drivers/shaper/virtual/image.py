@@ -66,7 +66,7 @@ def build(
     commands: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
 ) -> str:
-    """Make the root file system of a virtual router in `root`; return the router's host key.
+    """Make the root file system of a virtual router in the folder `root`.
 
     Args:
         root: an empty folder.

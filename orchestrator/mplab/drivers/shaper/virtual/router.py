@@ -198,7 +198,7 @@ class VirtualRouter:
         return ShapingMachine(OPENWRT.name, self._entry.section, self._entry.name, settings, paths)
 
     def wait(self) -> dict[str, str]:
-        """Wait until the router answers over SSH; return its versions of kernel, tc and busybox.
+        """Wait until the router answers over SSH; return the versions of its kernel, tc and busybox.
 
         Raises:
             LabNotReadyError: the router does not boot within 90 s.
