@@ -61,7 +61,8 @@ class AttachedShaper:
         Raises:
             LabNotReadyError: `core_rtt_ms` is not 0, a path without a machine has a condition other than `OPEN`, a
                 machine cannot apply a condition, or the hold on a machine was lost and cannot be renewed.
-            DeviceError: a machine refused a condition. The conditions of all paths of this phone are then removed.
+            DeviceError: a machine refused a condition; the conditions of all paths of this phone are then removed. Or
+                earlier changes on a machine whose hold was lost cannot be undone.
         """
         if core_rtt_ms:
             raise LabNotReadyError(

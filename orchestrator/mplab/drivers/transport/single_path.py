@@ -47,7 +47,10 @@ class SinglePathTcp(Transport):
         return []
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Return reasons why a capture shows Multipath TCP, or bytes over another interface; [] if none does."""
+        """Return reasons why the cell did not run over plain TCP on this interface; [] if it did.
+
+        The captures must show only plain TCP, and no bytes over another interface.
+        """
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons

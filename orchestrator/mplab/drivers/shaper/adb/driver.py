@@ -51,7 +51,7 @@ class PhoneOnAdb(Protocol):
     def shell(
         self, argv: Sequence[str], *, timeout_s: float = ..., check: bool = True, stdin: str = ""
     ) -> CommandResult:
-        """Run a command on the phone as root. Raises DeviceError when it fails."""
+        """Run a command on the phone as root; return its result. Raises DeviceError when, with `check`, it fails."""
 
     def later(self, *scripts: str) -> Sequence[Command]:
         """Return command lines with which another process on this host runs `scripts` on the phone."""

@@ -32,7 +32,10 @@ class DefaultRouteTcp(SinglePathTcp):
         return AgentSettings("tcp")
 
     def prove(self, evidence: Evidence) -> list[str]:
-        """Return reasons why a captured connection is not plain TCP, or avoided WiFi while WiFi was up."""
+        """Return reasons why the cell did not run over plain TCP on the default route; [] if it did.
+
+        Every captured connection must be plain TCP, and must have started over WiFi unless WiFi was down at that time.
+        """
         reasons = self.check_active(evidence.active)
         if not evidence.captured:
             return reasons
